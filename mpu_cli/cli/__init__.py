@@ -1,0 +1,32 @@
+"""The command line: one module a subcommand, each with options in, one library call, and a report out.
+
+Modules here import nothing heavy at the top: ``mpu --help`` must not wait for NumPy.
+"""
+
+import click
+
+from mpu_cli import __version__
+from mpu_cli.cli.common import CleanErrors
+from mpu_cli.cli.corrupt import corrupt
+from mpu_cli.cli.estimate_c import estimate_c
+from mpu_cli.cli.evaluate import evaluate
+from mpu_cli.cli.predict import predict
+from mpu_cli.cli.train import train
+
+
+@click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mpu")
+def mpu() -> None:
+    """Learn multi-label classifiers from data in which part of the labels is missing.
+
+    Data are LIBSVM multi-label files (plain, .gz, .bz2 or .xz; - is standard input).
+
+    \b
+    Example:
+      mpu train news.svm                    # writes the model directory news.mpu
+      mpu predict news.mpu new.svm -o tags.txt
+    """
+
+
+for command in (corrupt, estimate_c, train, predict, evaluate):
+    mpu.add_command(command)

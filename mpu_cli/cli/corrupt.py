@@ -1,0 +1,8 @@
+"""``mpu corrupt``."""
+
+import click
+
+
+@click.command("corrupt")
+def corrupt() -> None:
+    """Not written yet."""

@@ -1,0 +1,8 @@
+"""``mpu evaluate``."""
+
+import click
+
+
+@click.command("evaluate")
+def evaluate() -> None:
+    """Not written yet."""

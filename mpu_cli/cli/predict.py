@@ -1,0 +1,8 @@
+"""``mpu predict``."""
+
+import click
+
+
+@click.command("predict")
+def predict() -> None:
+    """Not written yet."""

@@ -1,0 +1,38 @@
+"""What can go wrong, in the user's words.
+
+Every error that a user can mend is a `MpuError`; the command line prints it as ``error: ...`` and exits with
+status 1. Anything else that escapes is a bug.
+"""
+
+
+class MpuError(Exception):
+    """A failed run. The message says what is wrong and what to do about it."""
+
+
+class InputError(MpuError):
+    """Bad input at a known place.
+
+    Parameters
+    ----------
+    source : str
+        The file as the user named it; ``-`` is shown as ``standard input``.
+    line : int or None
+        Line number, from 1; None where the whole file is meant.
+    problem : str
+        What is wrong there, and what to do.
+    """
+
+    def __init__(self, source: str, line: int | None, problem: str) -> None:
+        self.source = "standard input" if str(source) == "-" else str(source)
+        self.line = line
+        self.problem = problem
+        place = self.source if line is None else f"{self.source}:{line}"
+        super().__init__(f"{place}: {problem}")
+
+
+class ModelError(MpuError):
+    """A model directory that cannot be read: missing, damaged, or of an unknown format version."""
+
+
+class TooLargeError(MpuError):
+    """What was asked for would not fit in memory. The message gives the size it would need."""

@@ -1,0 +1,1 @@
+"""How good predicted label sets and scores are, against complete and incomplete labels."""

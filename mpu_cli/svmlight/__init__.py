@@ -1,0 +1,1 @@
+"""The LIBSVM multi-label file format."""

@@ -1,0 +1,30 @@
+"""Instances in memory: label sets and features as two CSR arrays."""
+
+from dataclasses import dataclass
+
+from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Instances with their label sets, as written in a file.
+
+    Attributes
+    ----------
+    labels : csr_array, shape (n, Q), bool
+        Row i holds True in column k where label k is annotated on instance i. A column is the label as written,
+        so Q is one more than the largest label seen. Columns within a row are sorted.
+    features : csr_array, shape (n, D), float32
+        A column is the index as written, so D is one more than the largest index seen. Columns within a row are
+        sorted and unique; zeros that were written are kept.
+    """
+
+    labels: csr_array
+    features: csr_array
+
+    def __len__(self) -> int:
+        return self.features.shape[0]
+
+    def __getitem__(self, rows) -> "Dataset":
+        """Return the instances that a slice or an index array selects."""
+        return Dataset(self.labels[rows], self.features[rows])

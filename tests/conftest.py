@@ -1,0 +1,39 @@
+"""Fixtures: the command line in process, the bundled digits, the shared real sets."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mpu_cli.cli import mpu
+
+ROOT = Path(__file__).parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture
+def run():
+    """Run ``mpu`` with arguments (and bytes for standard input); give click's Result (exit_code, stdout, stderr)."""
+
+    def invoke(*args, stdin: bytes | None = None) -> Result:
+        result = CliRunner().invoke(mpu, [str(arg) for arg in args], input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def digits() -> tuple[Path, Path]:
+    """Training and test file of the bundled digits."""
+    return ROOT / "data" / "digits-train.svm", ROOT / "data" / "digits-test.svm"
+
+
+@pytest.fixture(params=["reuters-topics", "bibtex", "yeast"])
+def shared_set(request) -> tuple[Path, Path]:
+    """Training and test file of a real set; skips where they are absent."""
+    paths = SHARED / f"{request.param}-train.svm.gz", SHARED / f"{request.param}-test.svm.gz"
+    if not all(path.exists() for path in paths):
+        pytest.skip("the shared real sets are not here")
+    return paths
