@@ -53,9 +53,9 @@ def seed_option(function: Callable) -> Callable:
 
 def json_option(function: Callable) -> Callable:
     """``--json``: the report as one JSON object on standard output."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Report as one JSON object on standard output."
-    )(function)
+    return click.option("--json", "as_json", is_flag=True, help="Report as one JSON object on standard output.")(
+        function
+    )
 
 
 def verbosity_options(function: Callable) -> Callable:
