@@ -1,8 +1,91 @@
 """``mpu corrupt``."""
 
+import math
+
 import click
+
+from mpu_cli.cli.common import implicit_values_option, seed_option
+
+
+def _rate(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
+    if math.isnan(value):  # passes every comparison of a range
+        raise click.BadParameter("nan is not a number from 0 to 1.")
+    return value
 
 
 @click.command("corrupt")
-def corrupt() -> None:
-    """Not written yet."""
+@click.argument("source", metavar="[IN]", default="-")
+@click.argument("target", metavar="[OUT]", default="-")
+@click.option(
+    "--missing-rate",
+    type=click.FloatRange(0, 1),
+    callback=_rate,
+    required=True,
+    help="Share of the labels to remove, from 0 to 1.",
+)
+@click.option(
+    "--scheme",
+    type=click.Choice(["uniform", "per-instance"]),
+    default="uniform",
+    show_default=True,
+    help="uniform: exactly round(RATE * labels) of all labels. per-instance: the share within each label set, rounded "
+    "up or down by chance.",
+)
+@click.option("--keep-one", is_flag=True, help="Leave every instance that has labels at least one.")
+@click.option(
+    "--removed", metavar="FILE", help="Write what was removed: lines of instance number (from 1), tab, label."
+)
+@seed_option
+@implicit_values_option
+@click.option("-q", "--quiet", is_flag=True, help="Do not report counts.")
+def corrupt(
+    source: str,
+    target: str,
+    missing_rate: float,
+    scheme: str,
+    keep_one: bool,
+    removed: str | None,
+    seed: int,
+    implicit_values: bool,
+    quiet: bool,
+) -> None:
+    r"""Remove labels by chance, to see how a method copes with missing labels.
+
+    Copies the LIBSVM file IN to OUT (both may be -, the default: standard input and output) without a share of its
+    labels; every other byte stays as it was. The same file and seed give the same result. Counts are reported on
+    standard error.
+
+    \b
+    Example:
+      mpu corrupt train.svm noisy.svm --missing-rate 0.3 --seed 1 --removed removed.tsv
+      xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
+    """
+    _check_targets(source, target, removed)
+    from mpu_cli import corruption
+
+    report = corruption.corrupt(
+        source,
+        target,
+        missing_rate,
+        scheme=scheme,
+        keep_one=keep_one,
+        seed=seed,
+        removed_to=removed,
+        implicit_values=implicit_values,
+    )
+    if not quiet:
+        share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
+        click.echo(
+            f"{report.instances} instances with {report.labels} labels: {report.removed} removed{share}, "
+            f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels",
+            err=True,
+        )
+
+
+def _check_targets(source: str, target: str, removed: str | None) -> None:
+    if removed is None:
+        return
+    if removed == target:
+        raise click.UsageError("--removed and OUT are the same.")
+    if removed == source != "-":
+        raise click.UsageError("--removed would replace IN.")

@@ -1,8 +1,153 @@
 """``mpu evaluate``."""
 
+import math
+
 import click
+
+from mpu_cli.cli.common import implicit_values_option, json_option, print_json, warn
+
+
+def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+    """``1,3,5`` as numbers."""
+    try:
+        cutoffs = tuple(dict.fromkeys(int(part) for part in value.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers such as 1,3,5") from None
+    if not all(1 <= k < 2**31 for k in cutoffs):
+        raise click.BadParameter("cut-offs are numbers of labels, from 1")
+    return cutoffs
+
+
+def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Click's ranges let NaN through."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is not a number")
+    return value
 
 
 @click.command("evaluate")
-def evaluate() -> None:
-    """Not written yet."""
+@click.argument("truth", type=click.Path(allow_dash=True))
+@click.argument("predictions", type=click.Path(allow_dash=True))
+@click.option("--metrics", metavar="NAMES", help="Report only these, separated by commas: names as in the report.")
+@click.option("--per-label", is_flag=True, help="Report precision, recall and F1 of each label too.")
+@click.option(
+    "--label-names",
+    type=click.Path(),
+    help="Show names in the --per-label table: a text file whose line k names label k.",
+)
+@click.option(
+    "--c",
+    type=click.FloatRange(0, 1, min_open=True),
+    callback=refuse_nan,
+    help="TRUTH is incomplete, with this label frequency (as estimate-c reports it): estimate precision, recall and "
+    "F1 on complete labels, next to the naive ones.",
+)
+@click.option(
+    "--k",
+    "ks",
+    default="1,3,5",
+    show_default=True,
+    metavar="NUMBERS",
+    callback=parse_cutoffs,
+    help="Cut-offs of precision and nDCG at k, for scores.",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    callback=refuse_nan,
+    help="Labels that score at least this are the predicted set, for scores. (In label lists, the model's own "
+    "thresholds are already at work.)",
+)
+@implicit_values_option
+@json_option
+def evaluate(
+    truth: str,
+    predictions: str,
+    metrics: str | None,
+    per_label: bool,
+    label_names: str | None,
+    c: float | None,
+    ks: tuple[int, ...],
+    threshold: float,
+    implicit_values: bool,
+    as_json: bool,
+) -> None:
+    """Compare PREDICTIONS with the labels of TRUTH.
+
+    TRUTH is a data file; PREDICTIONS has a line for each of its instances, as `mpu predict` writes them: label lists
+    (3,7) or scores (3:0.91 7:0.5). Either may be compressed, or - for standard input.
+
+    Label sets are compared by micro, macro (over labels) and samples (over instances) averages of precision, recall
+    and F1, by Hamming loss and subset accuracy; labels are those that occur in a true or predicted set. Rankings by
+    score are compared by precision and nDCG at k, label ranking average precision, coverage error and one-error;
+    labels without a score rank last.
+
+    \b
+    Example:
+      mpu predict news.mpu test.svm -o tags.txt
+      mpu evaluate test.svm tags.txt
+      mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
+      mpu evaluate incomplete.svm tags.txt --c 0.4
+    """  # noqa: D301 (click wants a real backspace)
+    from mpu_cli.evaluation.compare import compare
+    from mpu_cli.evaluation.report import build_report, metric_names, per_label_report, read_label_names
+
+    if truth == predictions == "-":
+        raise click.UsageError("TRUTH and PREDICTIONS cannot both be standard input.")
+    if label_names and not per_label:
+        raise click.UsageError("--label-names needs --per-label.")
+    names = metrics.split(",") if metrics is not None else None
+    known = metric_names(ks)
+    if unknown := [name for name in names or () if name not in known]:
+        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
+
+    comparison = compare(truth, predictions, threshold=threshold, ks=ks, implicit_values=implicit_values)
+    report = build_report(comparison, names, c)
+    if per_label:
+        counts = comparison.label_sets
+        text = read_label_names(label_names, counts.labels.tolist()) if label_names else None
+        report["per_label"] = per_label_report(counts, c, text)
+
+    if not comparison.label_sets.support.any():
+        warn("TRUTH has no labels")
+    if c is not None and report["corrected"]["clipped"]:
+        warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c:g} is probably too small")
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report)
+
+
+def print_report(report: dict) -> None:
+    """Print the report as tables."""
+    per_label = report.pop("per_label", None)
+    corrected = report.pop("corrected", None)
+    if corrected is None:
+        print_table([[name, value] for name, value in report.items()])
+    else:
+        clipped_labels = corrected.pop("clipped_labels")
+        rows = [[name, value, corrected.get(name, "")] for name, value in report.items()]
+        print_table([["", "naive", "corrected"], *rows])
+        if clipped_labels:
+            click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {clipped_labels} labels.")
+    if per_label:
+        rows = [flatten(row) for row in per_label]
+        click.echo()
+        print_table([list(rows[0]), *(list(row.values()) for row in rows)])
+
+
+def flatten(row: dict) -> dict:
+    """Show the corrected values of a label as columns of their own."""
+    corrected = row.pop("corrected", {})
+    return row | {f"corrected_{name}": value for name, value in corrected.items()}
+
+
+def print_table(rows: list[list]) -> None:
+    """Print rows of equal length in aligned columns: the first to the left, the others to the right."""
+    cells = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        click.echo("  ".join(line).rstrip())

@@ -1,0 +1,75 @@
+"""The features a level learns from: sparse columns, then dense columns, side by side."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+# From this share of non-zeros on, dense matrix products beat sparse ones.
+_DENSE_FROM = 0.25
+
+
+@dataclass(frozen=True)
+class Features:
+    """n instances with D sparse and d dense features; feature j >= D is dense column j - D.
+
+    Attributes
+    ----------
+    sparse : csr_array, shape (n, D), float32
+    dense : ndarray, shape (n, d), float32
+    """
+
+    sparse: csr_array
+    dense: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: csr_array, width: int | None = None) -> "Features":
+        """Take a feature matrix (n x D) in the form that is faster to multiply.
+
+        Parameters
+        ----------
+        matrix : csr_array, shape (n, D'), float32
+        width : int, optional
+            Number of features D to give it: columns beyond are dropped, missing ones are zero. Default D'.
+        """
+        if width is not None and width != matrix.shape[1]:
+            matrix = _with_width(matrix, width)
+        n, d = matrix.shape
+        if d and matrix.nnz >= _DENSE_FROM * n * d:
+            return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray())
+        return cls(matrix, np.empty((n, 0), np.float32))
+
+    def __len__(self) -> int:
+        return self.dense.shape[0]
+
+    def __getitem__(self, rows) -> "Features":
+        """Return the instances that an index array or a slice selects."""
+        return Features(self.sparse[rows], self.dense[rows])
+
+    @property
+    def width(self) -> int:
+        """Number of features, D + d."""
+        return self.sparse.shape[1] + self.dense.shape[1]
+
+    def append(self, columns: np.ndarray) -> "Features":
+        """Return these features with dense columns (n x k, float32) added on the right."""
+        return Features(self.sparse, np.hstack([self.dense, columns]))
+
+    def dot(self, weights: np.ndarray) -> np.ndarray:
+        """Product with weights (D + d) x q: float32, n x q."""
+        D = self.sparse.shape[1]
+        return self.sparse @ weights[:D] + self.dense @ weights[D:]
+
+    def mean_squared_norm(self) -> float:
+        """Mean over instances of the squared Euclidean norm; 1 where there is nothing to measure."""
+        total = np.square(self.sparse.data, dtype=np.float64).sum() + np.square(self.dense, dtype=np.float64).sum()
+        return float(total / len(self)) if total > 0 else 1.0
+
+
+def _with_width(matrix: csr_array, width: int) -> csr_array:
+    """Cut or pad the columns of a CSR array with sorted rows to a width."""
+    if width > matrix.shape[1]:
+        return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+    keep = matrix.indices < width
+    indptr = np.concatenate([[0], np.cumsum(keep)])[matrix.indptr]
+    return csr_array((matrix.data[keep], matrix.indices[keep], indptr), shape=(matrix.shape[0], width))

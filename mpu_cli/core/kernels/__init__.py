@@ -1,0 +1,1 @@
+"""The inner loops. `numpy_kernel` is the reference."""

@@ -1,0 +1,25 @@
+"""Independent pieces of work over threads."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+
+def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Iterator:
+    """Yield ``function(*arguments)`` for each tuple, in order.
+
+    The work shares its arrays, so it runs in threads: NumPy and SciPy release the GIL in their products. BLAS gets one
+    thread for each of ours, whatever `jobs`, so that a sum is taken in the same order however many run.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function of arrays.
+    argument_tuples : iterable of tuple
+    jobs : int
+        Number of threads; -1 for one a core.
+    """
+    with threadpool_limits(limits=1):
+        tasks = (delayed(function)(*arguments) for arguments in argument_tuples)
+        yield from Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)

@@ -1,0 +1,192 @@
+"""The label frequency c = Pr(s=1 | y=1), from incomplete data alone.
+
+Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
+annotations S, both n x q.
+
+Best bin (the default; after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS
+2021). Among the instances that score at least t for a label, the share annotated is c times the precision there, so it
+is at most c, and close to c where nearly all of them have the label. The bin {P >= t} with the largest lower confidence
+bound on its share is taken, for each label; then the labels' bins, best first, are pooled as long as that raises the
+bound of the pool. Where Garg et al. use a Hoeffding bound and one class, this uses the Wilson score bound, which is far
+tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over many of them.
+
+e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
+Section 2.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+# Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
+_Z = 6.0
+# Labels beyond these, by the lower bound of their best bin, cannot enter the pool of best bins; resampling skips them.
+_CANDIDATES = 100
+# Bins less than so many times richer in annotations than their labels are on the whole show little.
+_SEPARABLE_LIFT = 2.0
+# Above this, c is near 1 whatever the lift.
+_NEARLY_COMPLETE = 0.95
+# Fewer annotations than this say nothing about one label alone.
+FEWEST_ANNOTATIONS = 50
+
+
+@dataclass(frozen=True)
+class FrequencyEstimate:
+    """An estimate of the label frequency.
+
+    Attributes
+    ----------
+    c : float
+        In (0, 1].
+    interval : tuple of two floats, or None
+        Bootstrap 90 % interval: of the sampling of instances, not of the bias of the method.
+    labels : ndarray of int
+        The columns that the estimate rests on.
+    separable : bool
+        False where no label is told apart well enough to trust the estimate; it is then likely too low.
+    """
+
+    c: float
+    interval: tuple[float, float] | None
+    labels: np.ndarray
+    separable: bool
+
+
+@dataclass(frozen=True)
+class _Point:
+    c: float
+    labels: np.ndarray
+
+
+# Takes a weight an instance (a bootstrap replicate says how often each is drawn).
+_Statistic = Callable[[np.ndarray], _Point]
+
+
+def estimate(
+    probabilities: np.ndarray, labels: csr_array, method: str = "bbe", replicates: int = 0, seed: int = 0
+) -> FrequencyEstimate:
+    """Estimate one label frequency for all labels.
+
+    Parameters
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        Out-of-fold Pr(s=1 | x).
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels, at least one.
+    method : {"bbe", "e1", "e2", "e3"}
+    replicates : int
+        Bootstrap replicates for the interval; none without. The classifier is not trained again for them.
+    seed : int
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    FrequencyEstimate
+    """
+    annotated = labels.toarray()
+    n = len(annotated)
+    statistic = METHODS[method](probabilities, annotated)
+    point = statistic(np.ones(n))
+    interval = None
+    if replicates:
+        rng = np.random.default_rng(seed)
+        values = [statistic(rng.multinomial(n, np.full(n, 1 / n))).c for _ in range(replicates)]
+        low, high = np.quantile(values, [0.05, 0.95])
+        interval = _frequency(low), _frequency(high)
+    base = annotated[:, point.labels].mean()
+    separable = point.c >= min(_SEPARABLE_LIFT * base, _NEARLY_COMPLETE)
+    return FrequencyEstimate(_frequency(point.c), interval, point.labels, bool(separable))
+
+
+def estimate_per_label(
+    probabilities: np.ndarray, labels: csr_array, method: str = "bbe", replicates: int = 0, seed: int = 0
+) -> list[FrequencyEstimate | None]:
+    """Estimate a label frequency for each label; None where it has fewer than 50 annotations.
+
+    Parameters as for `estimate`.
+    """
+    annotations = np.bincount(labels.indices, minlength=labels.shape[1])
+    return [
+        estimate(probabilities[:, [k]], labels[:, [k]], method, replicates, seed) if enough else None
+        for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)
+    ]
+
+
+def _frequency(value: float) -> float:
+    return float(np.clip(value, 1e-6, 1))
+
+
+def _best_bin(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+    """Best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
+    everyone = np.ones(len(annotated))
+    columns = np.flatnonzero(annotated.any(axis=0))
+    rankings = [_Ranking(probabilities[:, k], annotated[:, k]) for k in columns]
+    bounds = np.array([_wilson_lower(*ranking.best_bin(everyone)) for ranking in rankings])
+    kept = np.sort(np.argsort(-bounds, kind="stable")[:_CANDIDATES])
+    columns, rankings = columns[kept], [rankings[k] for k in kept]
+
+    def statistic(weights: np.ndarray) -> _Point:
+        found, size = np.array([ranking.best_bin(weights) for ranking in rankings]).T
+        order = np.argsort(-_wilson_lower(found, size), kind="stable")
+        found, size = np.cumsum(found[order]), np.cumsum(size[order])
+        best = int(np.argmax(_wilson_lower(found, size)))
+        return _Point(found[best] / max(size[best], 1), np.sort(columns[order[: best + 1]]))
+
+    return statistic
+
+
+class _Ranking:
+    """One label's instances from the most probable down, sorted once for all weights of the instances."""
+
+    def __init__(self, probabilities: np.ndarray, annotated: np.ndarray) -> None:
+        self.order = np.argsort(-probabilities, kind="stable")
+        self.annotated = annotated[self.order]
+        # A threshold cannot part equal probabilities: bins end where the probability changes.
+        self.ends = np.flatnonzero(np.append(np.diff(probabilities[self.order]) != 0, True))
+
+    def best_bin(self, weights: np.ndarray) -> tuple[float, float]:
+        """Return how many annotated instances, and how many in all, are in the bin with the largest lower bound."""
+        weights = weights[self.order]
+        found, size = np.cumsum(weights * self.annotated)[self.ends], np.cumsum(weights)[self.ends]
+        best = np.argmax(_wilson_lower(found, size))
+        return found[best], size[best]
+
+
+def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
+    """Lower end of the score interval of a share, at _Z standard errors (Wilson, JASA 1927)."""
+    n = np.maximum(trials, 1)
+    p = successes / n
+    z2 = _Z * _Z
+    return (p + z2 / (2 * n) - _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+
+
+def _e1(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+    """Mean of g over the annotated."""
+    positive, count = _sum_over_annotated(probabilities, annotated), annotated.sum(axis=1)
+    return lambda weights: _Point(weights @ positive / max(weights @ count, 1), np.arange(annotated.shape[1]))
+
+
+def _e2(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+    """Sum of g over the annotated by the sum of g over all."""
+    positive, every = _sum_over_annotated(probabilities, annotated), probabilities.sum(axis=1, dtype=np.float64)
+    return lambda weights: _Point(weights @ positive / (weights @ every), np.arange(annotated.shape[1]))
+
+
+def _e3(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+    """Greatest g."""
+    greatest = probabilities.max(axis=1)
+    return lambda weights: _Point(greatest[weights > 0].max(), np.arange(annotated.shape[1]))
+
+
+def _sum_over_annotated(probabilities: np.ndarray, annotated: np.ndarray) -> np.ndarray:
+    return np.where(annotated, probabilities, 0).sum(axis=1, dtype=np.float64)
+
+
+METHODS: dict[str, Callable[[np.ndarray, np.ndarray], _Statistic]] = {
+    "bbe": _best_bin,
+    "e1": _e1,
+    "e2": _e2,
+    "e3": _e3,
+}

@@ -1,0 +1,61 @@
+"""The instances by which c, C and eta0 are chosen, in folds ready to learn from."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core import sgd
+from mpu_cli.core.features import Features
+from mpu_cli.core.validation import Fold, deal, out_of_fold, split
+
+# More instances than this change the choice of c, C and eta0 little.
+SAMPLE_SIZE = 20_000
+# For the classifier of annotated against not annotated; c hardly depends on it (docs/design.md).
+_NAIVE_SETTINGS = sgd.Settings(cost=10.0, step=1.0)
+
+
+class Sample:
+    """At most so many of the instances, drawn without replacement.
+
+    Parameters
+    ----------
+    features : Features, n instances
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    size : int
+        Instances to draw at most; all are taken, in their order, where there are no more.
+    m : int
+        Number of folds.
+    seed : int
+
+    Attributes
+    ----------
+    whole : bool
+        Whether all instances are in it.
+    """
+
+    def __init__(self, features: Features, labels: csr_array, size: int, m: int, seed: int) -> None:
+        self.whole = len(features) <= size
+        if not self.whole:
+            rows = np.sort(np.random.default_rng(seed).choice(len(features), size, replace=False))
+            features, labels = features[rows], labels[rows]
+        self.features, self.labels = features, labels
+        self._fold_rows = deal(len(features), m, seed)
+        self._seed = seed
+
+    @property
+    def m(self) -> int:
+        """Number of folds there are."""
+        return len(self._fold_rows)
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds, made once for all settings tried on them."""
+        return [split(self.features, self.labels, rows, self._seed) for rows in self._fold_rows]
+
+    def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
+        """Out-of-fold Pr(s=1 | x) (float32, instances x q): annotated against not annotated, what c is estimated from."""
+        c = np.ones(self.labels.shape[1])
+        return out_of_fold(self.folds, self.labels.shape, c, _NAIVE_SETTINGS, jobs, tick)

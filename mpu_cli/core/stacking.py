@@ -1,0 +1,64 @@
+"""Stacked levels: each learns from the features and the predictions of the levels before (Kong et al. 2014, Section 3).
+
+Level 0 learns from x. Level l learns from x^(l) = (x^(l-1), scale * yhat^(l-1)), where yhat^(l-1) are the level's
+out-of-fold predictions in training and its plain predictions later. That is how label correlations enter.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.sgd import LinearModel
+
+# Predictions enter the next level scaled by this share of the instances' root mean square norm.
+STACK_SCALE = 0.3
+
+
+@dataclass(frozen=True)
+class StackedModel:
+    """Levels that run in turn, and a decision threshold for each label.
+
+    Attributes
+    ----------
+    levels : tuple of LinearModel
+        Level l has weights of shape (D + l q, q).
+    scale : float
+        What probabilities are multiplied by when they become features.
+    thresholds : ndarray of float32, shape (q,)
+        A label is predicted where its probability is at least its threshold.
+    """
+
+    levels: tuple[LinearModel, ...]
+    scale: float
+    thresholds: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        """Number of features D that level 0 knows."""
+        return self.levels[0].weights.shape[0]
+
+    def probabilities(self, matrix: csr_array) -> np.ndarray:
+        """Pr(y^k = 1 | x) by the last level.
+
+        Parameters
+        ----------
+        matrix : csr_array, shape (n, any), float32
+            Features; columns beyond the model's are ignored.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, q)
+        """
+        features = Features.of(matrix, self.n_features)
+        probabilities = self.levels[0].probabilities(features)
+        for level in self.levels[1:]:
+            features = stack(features, probabilities, self.scale)
+            probabilities = level.probabilities(features)
+        return probabilities
+
+
+def stack(features: Features, probabilities: np.ndarray, scale: float) -> Features:
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1))."""
+    return features.append(np.float32(scale) * probabilities)

@@ -1,0 +1,90 @@
+"""Out-of-fold predictions by m-fold cross-validation (Kong et al. 2014, the cross-validation figure)."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core import parallel, sgd
+from mpu_cli.core.features import Features
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A held-out part of the instances and the rest, ready to learn from.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n_f,)
+        The held-out instances.
+    held_out : Features, n_f instances
+    training : TrainingSet, n - n_f instances
+    """
+
+    rows: np.ndarray
+    held_out: Features
+    training: sgd.TrainingSet
+
+
+def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
+    """Deal n instances at random into m folds of equal size (to one); at most n folds.
+
+    Returns
+    -------
+    list of ndarray of int
+        The instances of each fold, ascending.
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    m = min(m, n)
+    return [np.sort(order[f::m]) for f in range(m)]
+
+
+def split(features: Features, labels: csr_array, rows: np.ndarray, seed: int) -> Fold:
+    """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
+    rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
+    if not len(rest):
+        rest = rows
+    return Fold(rows, features[rows], sgd.TrainingSet(features[rest], labels[rest], seed))
+
+
+def out_of_fold(
+    folds: Iterable[Fold],
+    shape: tuple[int, int],
+    c: np.ndarray,
+    settings: sgd.Settings,
+    jobs: int,
+    tick: Callable[[], None] = lambda: None,
+) -> np.ndarray:
+    """Predict every instance by a model that has not seen it.
+
+    Parameters
+    ----------
+    folds : iterable of Fold
+        A list where they serve several times; a generator where they should be made one at a time.
+    shape : (n, q)
+    c : ndarray, shape (q,)
+        Label frequency.
+    settings : Settings
+    jobs : int
+        Threads over folds and label blocks.
+    tick : callable
+        Called once a fold.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, q)
+        Probabilities.
+    """
+    probabilities = np.empty(shape, np.float32)
+    tasks = ((fold, block, c, settings) for fold in folds for block in fold.training.blocks())
+    for rows, block, predicted in parallel.run(_predict_block, tasks, jobs):
+        probabilities[rows, block] = predicted
+        if block.stop == shape[1]:
+            tick()
+    return probabilities
+
+
+def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings):
+    model = sgd.train_block(fold.training, block, c, settings)
+    return fold.rows, block, model.probabilities(fold.held_out)

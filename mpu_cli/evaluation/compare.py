@@ -1,0 +1,154 @@
+"""Compare a file of predictions with a file of true labels, both read in step, a chunk of each in memory.
+
+Predictions need no parser of their own. A label list such as ``3,7`` is an instance with labels and no features, and
+a score list such as ``3:0.91 7:0.5`` is an instance without labels whose "features" are label:score.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import iter_chunks
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found.
+
+    Attributes
+    ----------
+    label_sets : LabelSetMetrics
+        Counts of the predicted label sets.
+    ranking : RankingMetrics or None
+        Sums of the label rankings; None where the predictions were label sets.
+    threshold : float or None
+        Scores from here on made the label sets; None where the predictions were label sets.
+    """
+
+    label_sets: LabelSetMetrics
+    ranking: RankingMetrics | None = None
+    threshold: float | None = None
+
+    def results(self) -> dict[str, float]:
+        """All metrics by name."""
+        return self.label_sets.results() | (self.ranking.results() if self.ranking else {})
+
+
+def compare(
+    truth: str,
+    predictions: str,
+    *,
+    threshold: float = 0.5,
+    ks: tuple[int, ...] = (1, 3, 5),
+    implicit_values: bool = False,
+) -> Comparison:
+    """Compare predicted label sets or scores with true labels.
+
+    Parameters
+    ----------
+    truth : str
+        Data file with the true labels; ``-`` is standard input.
+    predictions : str
+        File with a label list or a score list for each instance of `truth`; ``-`` is standard input.
+    threshold : float
+        A score list stands for the set of labels with at least this score.
+    ks : tuple of int
+        Cut-offs of P@k and nDCG@k.
+    implicit_values : bool
+        Read an index without a value in `truth` as 1.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        A file cannot be parsed, or `predictions` has both labels and scores.
+    MpuError
+        The files have different numbers of instances.
+    """
+    label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
+    saw_labels = saw_scores = False
+    for true, predicted in lockstep(iter_chunks(truth, implicit_values), iter_chunks(predictions)):
+        saw_labels |= predicted.labels.nnz > 0
+        saw_scores |= predicted.features.nnz > 0
+        if saw_labels and saw_scores:
+            raise InputError(
+                predictions,
+                None,
+                "has both labels and index:value pairs, so it looks like data, not predictions; "
+                "give the data first and the predictions second, all of them label lists or all of them scores",
+            )
+        if saw_labels:
+            label_sets.add(true.labels, predicted.labels)
+        else:
+            label_sets.add(true.labels, labels_from_scores(predicted.features, threshold))
+            ranking.add(true.labels, predicted.features)
+    return Comparison(label_sets, ranking, threshold) if saw_scores else Comparison(label_sets)
+
+
+def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterator[tuple[Dataset, Dataset]]:
+    """Cut two streams of chunks into pairs of equal length.
+
+    Parameters
+    ----------
+    truth, predictions : iterables of Dataset
+        Chunks of any lengths.
+
+    Yields
+    ------
+    truth, predictions : Dataset
+        The same instances of both.
+
+    Raises
+    ------
+    MpuError
+        One stream has more instances; the message has both numbers.
+    """
+    truth, predictions = iter(truth), iter(predictions)
+    left, right = next(truth, None), next(predictions, None)
+    i = j = paired = 0  # in left, in right, in all
+    while left is not None and right is not None:
+        n = min(len(left) - i, len(right) - j)
+        yield left[i : i + n], right[j : j + n]
+        i, j, paired = i + n, j + n, paired + n
+        if i == len(left):
+            left, i = next(truth, None), 0
+        if j == len(right):
+            right, j = next(predictions, None), 0
+    if left is not None or right is not None:
+        totals = [paired + remaining(left, i, truth), paired + remaining(right, j, predictions)]
+        raise MpuError(
+            "TRUTH has {} instances and PREDICTIONS has {}; they must match line by line "
+            "(an instance without predicted labels is an empty line)".format(*totals)
+        )
+
+
+def remaining(chunk: Dataset | None, start: int, later: Iterator[Dataset]) -> int:
+    """Count the instances from `start` of a chunk to the end of its stream; None is the end."""
+    return 0 if chunk is None else len(chunk) - start + sum(map(len, later))
+
+
+def labels_from_scores(scores: csr_array, threshold: float) -> csr_array:
+    """Label sets of the labels that score `threshold` or more.
+
+    Parameters
+    ----------
+    scores : csr_array, shape (n, Q), float32
+        Scores of the listed labels. The threshold is rounded to float32 too, so that a score written like it meets it.
+    threshold : float
+
+    Returns
+    -------
+    csr_array, shape (n, Q), bool
+    """
+    labels = csr_array((scores.data >= np.float32(threshold), scores.indices, scores.indptr), scores.shape, copy=True)
+    labels.eliminate_zeros()
+    return labels

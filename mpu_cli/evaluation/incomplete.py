@@ -1,0 +1,89 @@
+"""What precision, recall and F1 would be with complete labels, estimated from incomplete ones.
+
+The setting is that of Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments" (SDM 2014):
+every annotated label is true, but only a share c of the true labels, the label frequency, is annotated, and which
+ones does not depend on the features ("selected completely at random"; Elkan and Noto, KDD 2008).
+
+Predictions made from the features alone are then independent of which true labels were annotated, so a label that is
+both predicted and true is annotated with probability c::
+
+    E[annotated & predicted] = c * (true & predicted)        E[annotated] = c * true
+
+Dividing by c estimates the counts on complete labels, and from them::
+
+    precision = (annotated & predicted) / (c * predicted)
+    recall    = (annotated & predicted) / annotated          c cancels: the recall of incomplete labels is right
+    F1        = 2 (annotated & predicted) / (c * predicted + annotated)
+
+The estimated precision can exceed 1, by chance or because c is set too low. It is cut to 1, and F1 is the harmonic
+mean of the precision after the cut and the recall.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mpu_cli.evaluation.metrics import LabelSetMetrics, divide
+
+
+class Corrected(NamedTuple):
+    """Estimates on complete labels, float64, one for each element of the counts they come from."""
+
+    precision: np.ndarray
+    recall: np.ndarray
+    f1: np.ndarray
+    clipped: np.ndarray  # bool: the estimate of precision exceeded 1 and was cut
+
+
+def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray) -> Corrected:
+    """Estimate precision, recall and F1 on complete labels.
+
+    Parameters
+    ----------
+    hits, predicted, annotated : array_like, broadcastable
+        How many were predicted and annotated, predicted, and annotated.
+    c : float or array_like
+        Label frequency, in (0, 1]; 1 gives the uncorrected values.
+
+    Returns
+    -------
+    Corrected
+        Values are zero where their denominator is zero.
+    """
+    precision = divide(hits, np.multiply(predicted, c))
+    clipped = precision > 1
+    precision = np.minimum(precision, 1)
+    recall = divide(hits, annotated)
+    f1 = divide(2 * precision * recall, precision + recall)
+    return Corrected(precision, recall, f1, clipped)
+
+
+def corrected_metrics(counts: LabelSetMetrics, c: float) -> dict[str, float | bool | int]:
+    """Estimate micro and macro precision, recall and F1 on complete labels.
+
+    Macro averages are over the labels that are annotated or predicted at least once. They rest on few annotations a
+    label where labels are rare, and then lean low, as the cut to 1 removes only the overestimates.
+
+    Parameters
+    ----------
+    counts : LabelSetMetrics
+        Counts against the incomplete labels.
+    c : float
+        Label frequency, in (0, 1].
+
+    Returns
+    -------
+    dict
+        ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the pooled precision exceeded 1 and was cut, a
+        sign that c is too small; and ``clipped_labels``, for how many labels that happened in the macro average.
+    """
+    per_label = counts.true_positives, counts.predicted, counts.support
+    micro = corrected(*(count.sum() for count in per_label), c)
+    macro = corrected(*per_label, c)
+    names = ("precision", "recall", "f1")
+    return {
+        **{f"micro_{name}": float(getattr(micro, name)) for name in names},
+        **{f"macro_{name}": float(divide(getattr(macro, name).sum(), len(counts.labels))) for name in names},
+        "clipped": bool(micro.clipped),
+        "clipped_labels": int(macro.clipped.sum()),
+    }

@@ -1,0 +1,142 @@
+"""Metrics of predicted label sets against true ones, accumulated chunk by chunk.
+
+Definitions are scikit-learn's with ``zero_division=0``. Averages over labels (macro) and the Hamming loss are taken
+over the labels that occur in the true or in the predicted sets: scikit-learn's values on the indicator matrices of
+those labels. Memory grows with the number of distinct labels, not with the number of instances or the largest label.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import csr_array
+
+LABEL_BITS = 31  # labels are below 2**31
+
+
+def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Divide element by element, in float64, with 0 where the denominator is 0."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
+    return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator != 0)
+
+
+def precision_recall_f1(
+    true_positives: np.ndarray, predicted: np.ndarray, support: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Precision, recall and F1 from counts.
+
+    Parameters
+    ----------
+    true_positives, predicted, support : array_like, broadcastable
+        How many were predicted and true, predicted, and true.
+
+    Returns
+    -------
+    precision, recall, f1 : ndarray, float64
+        Zero where the denominator is zero.
+    """
+    precision = divide(true_positives, predicted)
+    recall = divide(true_positives, support)
+    f1 = divide(2 * np.asarray(true_positives), np.asarray(predicted) + support)
+    return precision, recall, f1
+
+
+def entry_rows(matrix: csr_array) -> np.ndarray:
+    """Row of each stored entry, shape (nnz,), int64."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
+    """Tell which stored entries of `matrix` are stored in `other` too.
+
+    Parameters
+    ----------
+    matrix, other : csr_array, shapes (n, Q) and (n, R)
+        Only where entries are stored matters. Q and R may differ and be up to 2**31.
+
+    Returns
+    -------
+    ndarray, shape (matrix.nnz,), bool
+    """
+    keys, other_keys = (entry_rows(m) << LABEL_BITS | m.indices for m in (matrix, other))
+    return np.isin(keys, other_keys, assume_unique=True)
+
+
+def merge_labels(known: np.ndarray, *found: np.ndarray) -> np.ndarray:
+    """Distinct labels of arrays of labels, ascending; fast where `known`, the first, is long and ascending."""
+    labels = np.sort(np.concatenate([known, *found]), kind="stable")  # which merges ascending runs; np.unique does not
+    return labels[np.diff(labels, prepend=-1) > 0]
+
+
+@dataclass
+class LabelSetMetrics:
+    """Counts of true and predicted labels, from which the metrics of label sets are computed.
+
+    Attributes
+    ----------
+    instances : int
+        Number of instances so far.
+    labels : ndarray, shape (q,), int64
+        The labels that occurred in a true or a predicted set, ascending.
+    true_positives, predicted, support : ndarray, shape (q,), int64
+        For each of `labels`: in how many instances it is predicted and true, predicted, and true.
+    """
+
+    instances: int = 0
+    labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    true_positives: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    predicted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    support: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    _instance_sums: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of precision, recall, F1
+    _exact: int = 0
+
+    def add(self, truth: csr_array, predicted: csr_array) -> None:
+        """Count a chunk.
+
+        Parameters
+        ----------
+        truth, predicted : csr_array, shapes (n, Q) and (n, R), bool
+            Label sets: an entry is stored in column k where label k belongs to the set.
+        """
+        hit = entries_in(predicted, truth)
+        self._count_labels(predicted.indices[hit], predicted.indices, truth.indices)
+
+        n = truth.shape[0]
+        true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
+        sizes, true_sizes = np.diff(predicted.indptr), np.diff(truth.indptr)
+        self._instance_sums += [x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)]
+        self._exact += np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes))
+        self.instances += n
+
+    def _count_labels(self, *occurrences: np.ndarray) -> None:
+        labels = merge_labels(self.labels, *occurrences)
+        known = np.searchsorted(labels, self.labels)
+        for name, found in zip(("true_positives", "predicted", "support"), occurrences, strict=True):
+            counts = np.bincount(np.searchsorted(labels, found), minlength=len(labels))
+            counts[known] += getattr(self, name)
+            setattr(self, name, counts)
+        self.labels = labels
+
+    def results(self) -> dict[str, float]:
+        """Metrics of everything counted so far.
+
+        Returns
+        -------
+        dict
+            ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``. ``samples`` is
+            the example-based average: over instances.
+        """
+        counts = self.true_positives, self.predicted, self.support
+        averages = {
+            "micro": precision_recall_f1(*(count.sum() for count in counts)),
+            "macro": [divide(x.sum(), len(x)) for x in precision_recall_f1(*counts)],
+            "samples": divide(self._instance_sums, self.instances),
+        }
+        results = {
+            f"{average}_{name}": float(value)
+            for average, values in averages.items()
+            for name, value in zip(("precision", "recall", "f1"), values, strict=True)
+        }
+        wrong = self.predicted.sum() + self.support.sum() - 2 * self.true_positives.sum()
+        results["hamming_loss"] = float(divide(wrong, self.instances * len(self.labels)))
+        results["subset_accuracy"] = float(divide(self._exact, self.instances))
+        return results

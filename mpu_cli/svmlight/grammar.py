@@ -1,0 +1,151 @@
+"""The grammar of a LIBSVM multi-label file, one line at a time. This is the definition of the format.
+
+A file is lines that end in LF or CRLF; the last one may lack its end.
+
+- ``#`` starts a comment, to the end of the line. A line whose first byte is ``#`` is a comment and nothing else. Every
+  other line is an instance, also an empty one (no labels, no features): line i of an output belongs to instance i of
+  an input.
+- An instance is ``label[,label...] index:value ...``, separated by spaces or tabs. It has no labels where the line
+  starts with a space or tab, or directly with ``index:value``, or is empty.
+- A label is digits only, from 0 to 2^31 - 2, and occurs once in its line.
+- An index is digits only, from 0 to 2^31 - 2, and occurs once in its line; any order will do.
+- A value is a decimal number (``1``, ``-0.5``, ``.5``, ``2.5e-3``), finite as float32.
+- With implicit values, an index without a colon means the value 1.
+- Without implicit values, a first line of three integers ``n d q`` is the header of an Extreme Classification
+  Repository file: instances, features, labels. The file then has n instances.
+- A byte order mark, or a byte outside of printable ASCII, is an error except in a comment.
+"""
+
+import re
+
+MAX_ID = 2**31 - 2
+FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 gives infinity
+
+_HEADER = re.compile(rb"([0-9]{1,18})[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\n?")
+_NOT_TEXT = re.compile(rb"[^\t -~]")
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_QUOTED_BYTES = 40
+
+
+class LineError(Exception):
+    """A line that breaks the grammar. The message says how, and what to do; the caller knows file and line."""
+
+
+def is_comment(line: bytes) -> bool:
+    """Whether a line is a comment and nothing else, so that it is not an instance."""
+    return line.startswith(b"#")
+
+
+def header_instances(line: bytes) -> int | None:
+    """Return the number of instances that a header line ``n d q`` announces; None where the line is no header."""
+    match = _HEADER.fullmatch(line)
+    return int(match[1]) if match else None
+
+
+def parse_line(line: bytes, implicit_values: bool = False) -> tuple[list[int], list[int], list[float]]:
+    """Parse the line of an instance.
+
+    Parameters
+    ----------
+    line : bytes
+        One line, with or without its end; not a comment line and not a header.
+    implicit_values : bool
+        Whether an index without a colon means the value 1.
+
+    Returns
+    -------
+    labels, indices : list of int
+        In the order written.
+    values : list of float
+        The value of each index.
+
+    Raises
+    ------
+    LineError
+        The line breaks the grammar.
+    """
+    text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
+    _check_text(text)
+    tokens = text.split()
+    labels = []
+    if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
+        labels = _parse_labels(tokens.pop(0))
+    features = [_parse_feature(token, implicit_values) for token in tokens]
+    indices = [index for index, _ in features]
+    _check_unique(indices, "feature index")
+    return labels, indices, [value for _, value in features]
+
+
+def _check_text(text: bytes) -> None:
+    if text.startswith(_BYTE_ORDER_MARK):
+        raise LineError("a byte order mark is in the way; save the file as UTF-8 without one")
+    if text.startswith(_COMPRESSED):
+        raise LineError("this looks like compressed data; name the file .gz, .bz2 or .xz, or decompress it first")
+    if match := _NOT_TEXT.search(text):
+        raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
+
+
+def _parse_labels(token: bytes) -> list[int]:
+    labels = [_parse_label(part, token) for part in token.split(b",")]
+    _check_unique(labels, "label")
+    return labels
+
+
+def _parse_label(part: bytes, token: bytes) -> int:
+    if not part:
+        raise LineError(f"label missing before or after a comma in {_quote(token)}; remove the comma")
+    return _parse_id(part, "label")
+
+
+def _parse_feature(token: bytes, implicit_values: bool) -> tuple[int, float]:
+    index_text, colon, value_text = token.partition(b":")
+    if index_text == b"qid":
+        raise LineError(f"{_quote(token)} is for ranking data; remove the query numbers")
+    if not colon and not implicit_values:
+        raise LineError(
+            f"{_quote(token)} has no colon; write a line's labels with commas and no spaces between them, or give "
+            "--implicit-values if a feature index alone means the value 1"
+        )
+    index = _parse_id(index_text, "feature index")
+    return index, _parse_value(value_text, index) if colon else 1.0
+
+
+def _parse_id(text: bytes, name: str) -> int:
+    if not text.isdigit():
+        raise LineError(f"{name} {_quote(text)} is not a whole number from 0 up")
+    digits = text.lstrip(b"0") or b"0"
+    if len(digits) > len(str(MAX_ID)) or int(digits) > MAX_ID:
+        raise LineError(f"{name} {_quote(text)} is beyond {MAX_ID}, the largest possible")
+    return int(digits)
+
+
+def _parse_value(text: bytes, index: int) -> float:
+    if not text:
+        raise LineError(f"feature {index} has no value after its colon; write a number, or leave the feature out")
+    if not _NUMBER.fullmatch(text):
+        raise LineError(
+            f"value {_quote(text)} of feature {index} is not a finite number; write one, or leave the feature out"
+        )
+    value = float(text)
+    if abs(value) >= FLOAT32_OVERFLOW:
+        raise LineError(
+            f"value {_quote(text)} of feature {index} is too large; scale the feature (float32 ends at 3.4e38)"
+        )
+    return value
+
+
+def _check_unique(numbers: list[int], name: str) -> None:
+    if len(set(numbers)) == len(numbers):
+        return
+    seen = set()
+    for number in numbers:
+        if number in seen:
+            raise LineError(f"{name} {number} occurs twice in the line; keep one")
+        seen.add(number)
+
+
+def _quote(token: bytes) -> str:
+    shown = repr(token[:_QUOTED_BYTES].decode("ascii", "backslashreplace"))
+    return shown if len(token) <= _QUOTED_BYTES else f"{shown}..."

@@ -1,0 +1,92 @@
+"""Where the labels are in the bytes of a file, and the same bytes without some of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_ENDS_FIRST_TOKEN = np.zeros(256, bool)
+_ENDS_FIRST_TOKEN[list(b" \t\r\n#:")] = True
+
+
+@dataclass(frozen=True)
+class LabelSpans:
+    """The labels of a block of lines, in the order written.
+
+    Attributes
+    ----------
+    starts, stops : int array, shape (m,)
+        Label j is ``block[starts[j]:stops[j]]``.
+    sizes : int array, shape (n,)
+        How many labels each instance has; the labels of an instance follow one another.
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    sizes: np.ndarray
+
+
+def find_labels(block: bytes) -> LabelSpans:
+    """Find the labels in whole lines.
+
+    Parameters
+    ----------
+    block : bytes
+        Lines that follow the grammar (see `mpu_cli.svmlight.grammar`), without a file's header.
+    """
+    characters = np.frombuffer(block + b"\n", np.uint8)
+    lines = np.concatenate(([0], np.flatnonzero(characters[:-1] == ord("\n")) + 1))
+    lines = lines[lines < len(block)]
+    instances = lines[characters[lines] != ord("#")]
+    ends = np.flatnonzero(_ENDS_FIRST_TOKEN[characters])
+    stops = ends[np.searchsorted(ends, instances)]
+    labelled = (stops > instances) & (characters[stops] != ord(":"))
+
+    commas = np.flatnonzero(characters == ord(","))
+    owner = np.searchsorted(instances, commas, side="right") - 1
+    commas, owner = commas[owner >= 0], owner[owner >= 0]
+    between_labels = labelled[owner] & (commas < stops[owner])  # the others are in comments
+    commas, owner = commas[between_labels], owner[between_labels]
+    return LabelSpans(
+        starts=np.sort(np.concatenate((instances[labelled], commas + 1))),
+        stops=np.sort(np.concatenate((stops[labelled], commas))),
+        sizes=labelled + np.bincount(owner, minlength=len(instances)),
+    )
+
+
+def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> bytes:
+    """Return whole lines without some of their labels; every other byte stays.
+
+    With a label goes one comma next to it. Where the last label of a line goes and a comment, or nothing and no
+    newline, would be left, a space takes its place: without it the line would not be an instance any more.
+
+    Parameters
+    ----------
+    block : bytes
+        The lines.
+    spans : LabelSpans
+        Their labels.
+    removed : bool array, shape (m,)
+        Which labels to remove.
+    """
+    gone = np.zeros(len(block) + 1, np.int8)
+    gone[spans.starts[removed]] = 1
+    gone[spans.stops[removed]] = -1
+    gone = np.cumsum(gone[:-1], dtype=np.int8).astype(bool)
+
+    sizes = spans.sizes[spans.sizes > 0]
+    row_stops = np.cumsum(sizes)
+    row_starts = row_stops - sizes
+    kept_before = np.cumsum(~removed) - ~removed
+    kept_before -= np.repeat(kept_before[row_starts], sizes)
+    needs_comma = ~removed & (kept_before > 0)
+    has_comma = np.ones(len(removed), bool)
+    has_comma[row_starts] = False
+    gone[spans.starts[has_comma & ~needs_comma] - 1] = True
+
+    characters = np.frombuffer(block, np.uint8).copy()
+    emptied_stops = spans.stops[row_stops - 1][np.add.reduceat(~removed, row_starts, dtype=int) == 0]
+    followers = np.append(characters, ord("#"))[emptied_stops]
+    needs_space = emptied_stops[followers == ord("#")] - 1
+    gone[needs_space] = False
+    characters[needs_space] = ord(" ")
+    return characters[~gone].tobytes()

@@ -1,0 +1,179 @@
+"""Bytes in and out: compressed files, standard input and output, and files that appear whole or not at all."""
+
+import bz2
+import errno
+import gzip
+import lzma
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+from mpu_cli.errors import InputError, MpuError
+
+BLOCK_BYTES = 1 << 19
+
+STANDARD_OUTPUT = ("-", "/dev/stdout")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def open_input(source: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, decompressed where its suffix is ``.gz``, ``.bz2`` or ``.xz``.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file, or ``-`` for standard input (never decompressed).
+
+    Raises
+    ------
+    InputError
+        On opening: no such file, a directory, no permission. While reading in the ``with`` block: compressed data
+        that are damaged, cut short, or not compressed at all.
+    """
+    if str(source) == "-":
+        yield sys.stdin.buffer
+        return
+    with ExitStack() as stack:
+        try:
+            raw = stack.enter_context(Path(source).open("rb"))
+        except OSError as error:
+            raise InputError(str(source), None, f"cannot be read: {error.strerror}") from error
+        try:
+            yield _decompressed(raw, Path(source).suffix)
+        except EOFError as error:
+            raise InputError(str(source), None, "the compressed data end too early; is the file cut short?") from error
+        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+            raise _damaged(source, error) from error
+        except OSError as error:
+            if error.errno is None:  # how bz2 reports bad data; an error of the system has a number
+                raise _damaged(source, error) from error
+            raise
+
+
+def _decompressed(raw: BinaryIO, suffix: str) -> BinaryIO:
+    match suffix:
+        case ".gz":
+            return gzip.GzipFile(fileobj=raw, mode="rb")
+        case ".bz2":
+            return bz2.BZ2File(raw, "rb")
+        case ".xz":
+            return lzma.LZMAFile(raw, "rb")
+    return raw
+
+
+def _damaged(source: str | Path, error: Exception) -> InputError:
+    suffix = Path(source).suffix
+    return InputError(str(source), None, f"damaged, or not {suffix} data in spite of its name ({error})")
+
+
+@contextmanager
+def open_output(target: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for writing; it appears under its name when the ``with`` block has succeeded, or not at all.
+
+    The bytes go to a temporary file in the same directory, which takes the target's place at the end and is removed
+    on any failure. A symbolic link stays, and what it points to is replaced. A file that is replaced keeps its
+    permissions. What is not a regular file (a pipe, ``/dev/null``) is written directly.
+
+    Parameters
+    ----------
+    target : str or Path
+        A file, compressed where its suffix is ``.gz``, ``.bz2`` or ``.xz`` (the same bytes every time); or ``-`` for
+        standard output.
+
+    Raises
+    ------
+    MpuError
+        The file cannot be created there, or the device is full.
+    """
+    try:
+        with ExitStack() as stack:
+            try:
+                raw = stack.enter_context(_destination(target))
+            except OSError as error:
+                raise MpuError(f"{target}: cannot be written: {error.strerror}") from error
+            yield stack.enter_context(_compressed(raw, Path(target).suffix))
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise MpuError(f"{target}: cannot be written: {error.strerror}") from error
+        raise
+
+
+def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
+    if str(target) in STANDARD_OUTPUT:
+        return _standard_output()
+    path = Path(os.path.realpath(target))
+    if Path(target).exists() and not path.is_file():
+        return Path(target).open("wb")
+    return _replacement(path)
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _replacement(path: Path) -> Iterator[BinaryIO]:
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    temporary = path.with_name(f".mpu-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as raw:
+            yield raw
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o7777)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _compressed(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
+    match suffix:
+        case ".gz":
+            return gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0)
+        case ".bz2":
+            return bz2.BZ2File(raw, "wb")
+        case ".xz":
+            return lzma.LZMAFile(raw, "wb")
+    return nullcontext(raw)
+
+
+def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
+    """Cut a stream into blocks of whole lines.
+
+    Memory is bounded by `block_bytes` plus the longest line. Only the last block may end without a newline.
+
+    Parameters
+    ----------
+    stream : binary file
+    block_bytes : int
+        How many bytes are read at a time.
+
+    Yields
+    ------
+    first_line : int
+        Number of the block's first line, from 1.
+    block : bytes
+        The lines, never empty.
+    """
+    first_line = 1
+    rest = []
+    while data := stream.read(block_bytes):
+        cut = data.rfind(b"\n") + 1
+        if cut == 0:
+            rest.append(data)
+            continue
+        block = b"".join([*rest, data[:cut]])
+        rest = [data[cut:]]
+        yield first_line, block
+        first_line += block.count(b"\n")
+    if last := b"".join(rest):
+        yield first_line, last

@@ -1,0 +1,141 @@
+import gzip
+
+import pytest
+
+from mpu_cli.svmlight.reader import read
+
+LINES = b"1,2 1:1\n3 1:1\n4,5,6 2:1\n"
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.svm"
+    path.write_bytes(LINES)
+    return path
+
+
+def test_report(run, source, tmp_path):
+    result = run("corrupt", source, tmp_path / "out", "--missing-rate", 0.5)
+    assert (result.exit_code, result.stdout) == (0, "")
+    emptied = sum(row.nnz == 0 for row in read(tmp_path / "out").labels)
+    assert result.stderr == (
+        f"3 instances with 6 labels: 3 removed (50.0%), 3 left; {emptied} instances lost all their labels\n"
+    )
+
+
+def test_quiet(run, source, tmp_path):
+    result = run("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "-q")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_filter(run, source, tmp_path):
+    run("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "--seed", 7, "--removed", tmp_path / "removed")
+    for places in ((), ("-",), ("-", "-")):
+        result = run("corrupt", *places, "--missing-rate", 0.5, "--seed", 7, "--removed", tmp_path / "r", stdin=LINES)
+        assert result.stdout_bytes == (tmp_path / "out").read_bytes()
+        assert (tmp_path / "r").read_bytes() == (tmp_path / "removed").read_bytes()
+    assert (tmp_path / "removed").read_bytes().count(b"\n") == 3
+
+
+def test_options(run, source, tmp_path):
+    args = ("corrupt", source, tmp_path / "out", "--missing-rate", 1, "--scheme", "per-instance", "--keep-one")
+    assert "3 removed" in run(*args).stderr
+    assert [row.nnz for row in read(tmp_path / "out").labels] == [1, 1, 1]
+
+
+def test_no_labels_at_all(run):
+    result = run("corrupt", "--missing-rate", 0.5, stdin=b" 1:1\n")
+    assert result.stdout_bytes == b" 1:1\n"
+    assert result.stderr == "1 instances with 0 labels: 0 removed, 0 left; 0 instances lost all their labels\n"
+
+
+def test_implicit_values(run):
+    result = run("corrupt", "--missing-rate", 1, "--implicit-values", stdin=b"1,2 3 4\n")
+    assert result.stdout_bytes == b" 3 4\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "Missing option '--missing-rate'"),
+        (("--missing-rate", "1.5"), "1.5 is not in the range 0<=x<=1"),
+        (("--missing-rate", "-0.1"), "-0.1 is not in the range"),
+        (("--missing-rate", "nan"), "nan is not a number from 0 to 1"),
+        (("--missing-rate", "half"), "'half' is not a valid float"),
+        (("--missing-rate", "0.5", "--scheme", "other"), "'other' is not one of 'uniform', 'per-instance'"),
+        (("--missing-rate", "0.5", "--seed", "-1"), "-1 is not in the range"),
+        (("--missing-rate", "0.5", "--removed", "-"), "--removed and OUT are the same"),
+        (("IN", "OUT", "--missing-rate", "0.5", "--removed", "OUT"), "--removed and OUT are the same"),
+        (("IN", "OUT", "--missing-rate", "0.5", "--removed", "IN"), "--removed would replace IN"),
+    ],
+)
+def test_wrong_usage(run, args, message):
+    result = run("corrupt", *args, stdin=LINES)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        (b"1 1:1\n2 3:abc\n", 2, "value 'abc' of feature 3 is not a finite number"),
+        (b"1 -1:1\n", 1, "feature index '-1' is not a whole number from 0 up"),
+        (b"1 2147483647:1\n", 1, "feature index '2147483647' is beyond 2147483646"),
+        (b"1 99999999999999999999:1\n", 1, "feature index '99999999999999999999' is beyond"),
+        (b"1 1:1\n\n2 7:1 3:1 7:2\n", 3, "feature index 7 occurs twice"),
+        (b"# comment\r\n1 1:nan\r\n", 2, "value 'nan' of feature 1 is not a finite number"),
+        (b"1 1:inf", 1, "value 'inf' of feature 1 is not a finite number"),
+        (b"1 1:1e39\n", 1, "value '1e39' of feature 1 is too large"),
+        (b"1 1:\n", 1, "feature 1 has no value after its colon"),
+        (b"sports 1:1\n", 1, "label 'sports' is not a whole number from 0 up"),
+        (b"1,1 1:1\n", 1, "label 1 occurs twice"),
+        (b"1, 2 1:1\n", 1, "label missing before or after a comma in '1,'"),
+        (b"1 2 1:1\n", 1, "'2' has no colon"),
+        (b"3 9 9\n1 1:1\n1 1:1\n", 1, "the header announces 3 instances, but 2 follow"),
+        (b"1 1:1\n\x89PNG\r\n\x1a\n\x00\x00", 2, "byte 0x89 at column 1 is not text"),
+        (gzip.compress(LINES), 1, "this looks like compressed data"),
+        (b"\xef\xbb\xbf1 1:1\n", 1, "a byte order mark"),
+        (b"", None, "there are no instances"),
+        (b"\n".join([b"1 1:1"] * 200_000 + [b"1 1:--1"]), 200_001, "value '--1' of feature 1"),
+    ],
+)
+@pytest.mark.parametrize("piped", [False, True])
+def test_malformed_input(run, tmp_path, content, line, problem, piped):
+    (tmp_path / "in").write_bytes(content)
+    out = tmp_path / "out"
+    if piped:
+        result = run("corrupt", "-", out, "--missing-rate", 0.5, stdin=content)
+    else:
+        result = run("corrupt", tmp_path / "in", out, "--missing-rate", 0.5)
+    place = "standard input" if piped else str(tmp_path / "in")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"error: {place}:{'' if line is None else f'{line}:'} {problem}")
+    assert result.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_truncated_gzip(run, tmp_path):
+    path = tmp_path / "in.gz"
+    path.write_bytes(gzip.compress(LINES)[:-4])
+    result = run("corrupt", path, tmp_path / "out", "--missing-rate", 0.5)
+    assert result.exit_code == 1
+    assert result.stderr == f"error: {path}: the compressed data end too early; is the file cut short?\n"
+
+
+def test_files_that_cannot_be_opened(run, source, tmp_path):
+    result = run("corrupt", tmp_path / "none", "--missing-rate", 0.5)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"error: {tmp_path / 'none'}: cannot be read: No such file or directory\n",
+    )
+    target = tmp_path / "none" / "out"
+    result = run("corrupt", source, target, "--missing-rate", 0.5)
+    assert (result.exit_code, result.stderr) == (1, f"error: {target}: cannot be written: No such file or directory\n")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_help_has_an_example(run):
+    result = run("corrupt", "--help")
+    assert result.exit_code == 0
+    assert "mpu corrupt train.svm noisy.svm --missing-rate 0.3" in result.stdout

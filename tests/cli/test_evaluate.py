@@ -1,0 +1,255 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, label_ranking_average_precision_score, ndcg_score
+from sklearn.multiclass import OneVsRestClassifier
+
+from mpu_cli.svmlight.reader import read
+
+TRUTH = b"3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n"
+LABELS = "7\n1,3\n\n7\n"
+SCORES = "7:0.9 3:0.4 1:0.1\n1:0.8 3:0.6 7:0.2\n3:0.1\n3:0.7 7:0.6\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Truth, label lists and scores."""
+    contents = {"truth.svm": TRUTH.decode(), "labels.txt": LABELS, "scores.txt": SCORES}
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text)
+    return [tmp_path / name for name in contents]
+
+
+def label_lines(sets) -> str:
+    """Label lists of an indicator matrix, a line each; labels start at 1."""
+    return "".join(",".join(map(str, np.flatnonzero(row) + 1)) + "\n" for row in sets)
+
+
+def score_lines(scores) -> str:
+    """Score lists of a matrix, a line each; labels start at 1."""
+    return "".join(
+        " ".join(f"{label}:{score:.6g}" for label, score in enumerate(row, start=1)) + "\n" for row in scores
+    )
+
+
+def test_label_lists_as_json(run, files):
+    truth, labels, _ = files
+    report = json.loads(run("evaluate", truth, labels, "--json").stdout)
+    assert (report["instances"], report["labels"]) == (4, 3)
+    assert report["micro_f1"] == pytest.approx(3 / 4)
+    assert report["subset_accuracy"] == 0.5
+    assert "threshold" not in report
+    assert "one_error" not in report
+
+
+def test_scores_as_json(run, files):
+    truth, _, scores = files
+    report = json.loads(run("evaluate", truth, scores, "--json", "--k", "1,2").stdout)
+    assert report["threshold"] == 0.5
+    assert report["precision_at_1"] == 0.5
+    assert report["one_error"] == 0.5
+    assert report["coverage_error"] == pytest.approx((2 + 1 + 0 + 2) / 4)
+    assert {"precision_at_2", "ndcg_at_2", "label_ranking_average_precision"} <= report.keys()
+    assert "precision_at_3" not in report
+
+
+def test_threshold_makes_the_label_sets(run, files):
+    truth, _, scores = files
+    recall = [
+        json.loads(run("evaluate", truth, scores, "--json", "--threshold", threshold).stdout)["micro_recall"]
+        for threshold in (0.4, 0.85, 1)
+    ]
+    assert recall == [1, 0.25, 0]
+
+
+def test_readable_report(run, files):
+    truth, labels, _ = files
+    assert run("evaluate", truth, labels, "--metrics", "micro_f1,macro_f1", "--per-label").stdout == (
+        "instances       4\n"
+        "labels          3\n"
+        "micro_f1   0.7500\n"
+        "macro_f1   0.6667\n"
+        "\n"
+        "label  support  predicted  precision  recall      f1\n"
+        "1            1          1     1.0000  1.0000  1.0000\n"
+        "3            1          1     0.0000  0.0000  0.0000\n"
+        "7            2          2     1.0000  1.0000  1.0000\n"
+    )
+
+
+def test_readable_report_of_incomplete_truth(run, files, tmp_path):
+    truth, labels, _ = files
+    names = tmp_path / "names"
+    names.write_text("a\nb\nc\nd\ne\nf\ng\n")
+    options = ("--metrics", "micro_precision,subset_accuracy", "--c", "0.8", "--per-label", "--label-names", names)
+    result = run("evaluate", truth, labels, *options)
+    assert result.stderr == ""
+    assert result.stdout == (
+        "                  naive  corrected\n"
+        "instances             4\n"
+        "labels                3\n"
+        "c                0.8000\n"
+        "micro_precision  0.7500     0.9375\n"
+        "subset_accuracy  0.5000\n"
+        "\n"
+        "Estimated precision exceeded 1 and was cut to 1 for 2 labels.\n"
+        "\n"
+        "label  name  support  predicted  precision  recall      f1"
+        "  corrected_precision  corrected_recall  corrected_f1\n"
+        "1         a        1          1     1.0000  1.0000  1.0000"
+        "               1.0000            1.0000        1.0000\n"
+        "3         c        1          1     0.0000  0.0000  0.0000"
+        "               0.0000            0.0000        0.0000\n"
+        "7         g        2          2     1.0000  1.0000  1.0000"
+        "               1.0000            1.0000        1.0000\n"
+    )
+
+
+def test_json_of_each_label(run, files):
+    truth, labels, _ = files
+    report = json.loads(run("evaluate", truth, labels, "--json", "--per-label", "--c", "0.8").stdout)
+    assert [row["label"] for row in report["per_label"]] == [1, 3, 7]
+    assert report["per_label"][2]["corrected"] == {"precision": 1, "recall": 1, "f1": 1}
+    assert report["corrected"]["clipped_labels"] == 2
+
+
+def test_c_too_small_is_warned_of(run, files):
+    truth, labels, _ = files
+    result = run("evaluate", truth, labels, "--c", "0.5", "--json")
+    assert "warning: " in result.stderr
+    assert "--c 0.5 is probably too small" in result.stderr
+    assert json.loads(result.stdout)["corrected"]["micro_precision"] == 1
+
+
+def test_standard_input_for_either_file(run, files):
+    truth, labels, _ = files
+    expected = run("evaluate", truth, labels, "--json").stdout
+    assert run("evaluate", truth, "-", "--json", stdin=LABELS.encode()).stdout == expected
+    assert run("evaluate", "-", labels, "--json", stdin=TRUTH).stdout == expected
+
+
+def test_compressed_files(run, files, tmp_path):
+    truth, labels, _ = files
+    for path in (truth, labels):
+        (tmp_path / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    result = run("evaluate", tmp_path / "truth.svm.gz", tmp_path / "labels.txt.gz", "--json")
+    assert result.stdout == run("evaluate", truth, labels, "--json").stdout
+
+
+def test_a_different_number_of_lines(run, files):
+    truth, labels, _ = files
+    labels.write_text(LABELS + "1\n")
+    result = run("evaluate", truth, labels)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: TRUTH has 4 instances and PREDICTIONS has 5")
+
+
+def test_data_given_as_predictions(run, files):
+    truth, *_ = files
+    result = run("evaluate", truth, truth)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"error: {truth}: has both labels and index:value pairs")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("1\nx\n", ":2: "), ("1\n1:nan\n", ":2: "), ("", ": there are no instances")]
+)
+def test_malformed_predictions(run, files, text, place):
+    truth, labels, _ = files
+    labels.write_text(text)
+    result = run("evaluate", truth, labels)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"error: {labels}{place}")
+
+
+def test_a_file_that_is_not_there(run, files, tmp_path):
+    truth, *_ = files
+    result = run("evaluate", truth, tmp_path / "nowhere")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {tmp_path / 'nowhere'}: ")
+
+
+def test_ranking_metric_of_label_lists(run, files):
+    truth, labels, _ = files
+    result = run("evaluate", truth, labels, "--metrics", "one_error")
+    assert result.exit_code == 1
+    assert "one_error needs scores" in result.stderr
+
+
+def test_truth_without_labels_is_warned_of(run, files):
+    truth, labels, _ = files
+    truth.write_text(" 1:1\n" * 4)
+    result = run("evaluate", truth, labels)
+    assert result.exit_code == 0
+    assert "warning: TRUTH has no labels" in result.stderr
+
+
+def test_help_shows_the_example_line_by_line(run):
+    assert "\n    mpu evaluate test.svm tags.txt\n" in run("evaluate", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-", "-"], "cannot both be standard input"),
+        (["--metrics", "micro_f1,accuracy"], "'accuracy' is not one of micro_precision, micro_recall, micro_f1,"),
+        (["--metrics", ""], "'' is not one of"),
+        (["--metrics", "ndcg_at_10"], "'ndcg_at_10' is not one of"),
+        (["--k", "1,x"], "not a list of whole numbers"),
+        (["--k", "0"], "numbers of labels, from 1"),
+        (["--c", "0"], "0<x<=1"),
+        (["--c", "nan"], "nan is not a number"),
+        (["--threshold", "nan"], "nan is not a number"),
+        (["--threshold", "2"], "0<=x<=1"),
+        (["--label-names", "names.txt"], "--label-names needs --per-label"),
+    ],
+)
+def test_wrong_usage(run, files, arguments, message):
+    truth, labels, _ = files
+    names = [] if arguments[0] == "-" else [truth, labels]
+    result = run("evaluate", *names, *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def classified_digits(digits):
+    """True label sets of the test digits and the probabilities of logistic regression; column k is label k + 1."""
+    train, test = map(read, digits)
+    model = OneVsRestClassifier(LogisticRegression(C=0.1))
+    model.fit(train.features, train.labels[:, 1:].toarray())
+    return test.labels[:, 1:].toarray(), model.predict_proba(test.features)
+
+
+def test_agrees_with_scikit_learn_on_digits(run, digits, classified_digits, tmp_path):
+    truth, probabilities = classified_digits
+    predictions = tmp_path / "scores.txt"
+    predictions.write_text(score_lines(probabilities))
+    report = json.loads(run("evaluate", digits[1], predictions, "--json").stdout)
+    written = read(predictions).features[:, 1:].toarray()
+    expected = {
+        "micro_f1": f1_score(truth, written >= np.float32(0.5), average="micro"),
+        "macro_f1": f1_score(truth, written >= np.float32(0.5), average="macro"),
+        "label_ranking_average_precision": label_ranking_average_precision_score(truth, written),
+        "ndcg_at_3": ndcg_score(truth.astype(int), written, k=3),
+    }
+    assert {name: report[name] for name in expected} == pytest.approx(expected, rel=0, abs=1e-12)
+
+
+def test_corrected_f1_at_half_the_labels_missing(run, digits, classified_digits, tmp_path):
+    truth, probabilities = classified_digits
+    predictions, incomplete = tmp_path / "predictions.txt", tmp_path / "incomplete.txt"
+    predictions.write_text(label_lines(probabilities >= 0.5))
+    annotated = truth.copy()
+    rows, labels = np.nonzero(truth)
+    removed = np.random.default_rng(0).permutation(len(rows))[: len(rows) // 2]
+    annotated[rows[removed], labels[removed]] = False
+    incomplete.write_text(label_lines(annotated))
+
+    actual = json.loads(run("evaluate", digits[1], predictions, "--json").stdout)["micro_f1"]
+    report = json.loads(run("evaluate", incomplete, predictions, "--json", "--c", "0.5").stdout)
+    assert report["corrected"]["micro_f1"] == pytest.approx(actual, abs=0.02)
+    assert actual - report["micro_f1"] > 0.1

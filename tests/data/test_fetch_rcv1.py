@@ -1,0 +1,124 @@
+"""Fetching RCV1: what is checked, and what is left in the folder when it is wrong."""
+
+import bz2
+
+import pytest
+from click.testing import CliRunner
+
+from mpu_cli.errors import InputError, MpuError
+
+LINES = ["0,2 1:0.5 7:1\n", "1 3:0.25\n", "2 2:1\n"]
+NAME = "tiny.svm.bz2"
+
+
+@pytest.fixture
+def rcv1(script):
+    return script("fetch_rcv1")
+
+
+@pytest.fixture
+def tiny(rcv1):
+    return rcv1.Expected(NAME, rows=3, labels=3, largest_label=2, largest_feature=7)
+
+
+def compressed(lines: list[str]) -> bytes:
+    return bz2.compress("".join(lines).encode())
+
+
+def names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_checked_file_is_kept_and_not_fetched_again(rcv1, tiny, server, tmp_path, capsys):
+    server.content = compressed(LINES)
+    rcv1.fetch(tiny, server.url, tmp_path)
+    assert (tmp_path / NAME).read_bytes() == server.content
+    assert names(tmp_path) == [NAME]
+    assert capsys.readouterr().out == f"{tmp_path / NAME}: 3 instances, 3 labels, 4 features\n"
+    rcv1.fetch(tiny, server.url, tmp_path)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "lines, problem",
+    [
+        (LINES[:2], "expected 3 instances, got 2"),
+        ([*LINES, LINES[0]], "expected 3 instances, got 4"),
+        (["0 1:1\n", "1 1:1\n", "1 1:1\n"], "expected 3 labels, got 2"),
+        (["0 1:1\n", "1 1:1\n", "3 1:1\n"], "expected labels from 0 to 2, got 3"),
+        (["0 1:1\n", "1 8:1\n", "2 1:1\n"], "expected features from 1 to 7, got 1 to 8"),
+        (["0 0:1\n", "1 1:1\n", "2 1:1\n"], "expected features from 1 to 7, got 0 to 1"),
+        ([*LINES[:2], "9 9:1\n", LINES[0]], "3 instances, got 4; 3 labels, got 4; labels from 0 to 2, got 9; features"),
+    ],
+)
+def test_wrong_contents_are_named_and_removed(rcv1, tiny, server, tmp_path, lines, problem):
+    server.content = compressed(lines)
+    with pytest.raises(rcv1.FetchError) as error:
+        rcv1.fetch(tiny, server.url, tmp_path)
+    assert str(error.value).startswith(f"{NAME}: ")
+    assert problem in str(error.value)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [compressed(LINES)[:-20], b"<html>moved</html>", b""], ids=["cut", "html", "empty"])
+def test_unreadable_files_are_removed(rcv1, tiny, server, tmp_path, content):
+    server.content = content
+    with pytest.raises(MpuError):
+        rcv1.fetch(tiny, server.url, tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_bad_line_is_named(rcv1, tiny, server, tmp_path):
+    server.content = compressed([*LINES[:2], "2 2:x\n"])
+    with pytest.raises(InputError, match=f"{NAME}.*:3: "):
+        rcv1.fetch(tiny, server.url, tmp_path)
+
+
+def test_the_sets_are_those_of_the_paper(rcv1):
+    train, *tests = rcv1.SETS["full"]
+    assert (train.rows, train.labels, train.largest_feature) == (23_149, 101, 47_236)
+    assert sum(file.rows for file in tests) == 781_265
+    assert [file.rows for file in rcv1.SETS["small"]] == [3_000, 3_000]
+
+
+def test_command_line(rcv1, tiny, server, tmp_path, monkeypatch):
+    monkeypatch.setitem(rcv1.SETS, "small", (tiny,))
+    server.content = compressed(LINES)
+    # No slash at the end of the address, and a folder that does not exist yet.
+    args = ["small", "--base-url", server.url.rstrip("/"), "--folder", str(tmp_path / "new" / "rcv1")]
+    assert CliRunner().invoke(rcv1.main, args).exit_code == 0
+    assert names(tmp_path / "new" / "rcv1") == [NAME]
+    again = CliRunner().invoke(rcv1.main, args)
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert "already here" in again.stdout
+
+
+def test_command_line_says_what_failed(rcv1, server, tmp_path):
+    server.faults.append(404)
+    result = CliRunner().invoke(rcv1.main, ["small", "--base-url", server.url, "--folder", str(tmp_path)])
+    assert result.exit_code == 1
+    url = f"{server.url}rcv1subset_topics_train_1.svm.bz2"
+    assert result.stderr == (f"fetching {url}\nerror: {url}: the server answered 404 Not Found; check --base-url\n")
+
+
+def test_command_line_where_the_folder_cannot_be_made(rcv1, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = CliRunner().invoke(rcv1.main, ["small", "--folder", str(tmp_path / "file" / "rcv1")])
+    assert result.exit_code == 1
+    assert result.stderr == f"error: {tmp_path / 'file' / 'rcv1'}: Not a directory\n"
+
+
+@pytest.mark.parametrize("url", ["ftp://host/", "data/", "http://", "http://[", "http://host:port/", ""])
+def test_bad_address_is_wrong_usage(rcv1, tmp_path, url):
+    result = CliRunner().invoke(rcv1.main, ["small", "--base-url", url, "--folder", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "expected an address such as https://" in result.stderr
+
+
+def test_interrupted(rcv1, tmp_path, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rcv1, "fetch", interrupt)
+    result = CliRunner().invoke(rcv1.main, ["full", "--folder", str(tmp_path)])
+    assert (result.exit_code, result.stderr) == (130, "interrupted; run this again to go on from here\n")

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.evaluation.compare import compare, labels_from_scores, lockstep
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.streams import BLOCK_BYTES
+
+
+def chunks(numbers, cuts):
+    """Instances that have their number as the only label, in chunks that end at `cuts`."""
+    for start, stop in zip([0, *cuts], [*cuts, len(numbers)], strict=True):
+        part = numbers[start:stop]
+        if part:
+            labels = csr_array((np.ones(len(part), bool), part, range(len(part) + 1)), shape=(len(part), max(part) + 1))
+            yield Dataset(labels, csr_array((len(part), 1), dtype=np.float32))
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a text file and return its name."""
+
+    def write_file(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write_file
+
+
+cut_lists = st.lists(st.integers(0, 20), max_size=5).map(sorted)
+
+
+@given(cut_lists, cut_lists)
+def test_lockstep_pairs_the_same_instances(left_cuts, right_cuts):
+    numbers = list(range(20))
+    seen = []
+    for left, right in lockstep(chunks(numbers, left_cuts), chunks(numbers, right_cuts)):
+        assert left.labels.indices.tolist() == right.labels.indices.tolist()
+        seen += left.labels.indices.tolist()
+    assert seen == numbers
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.data())
+def test_lockstep_counts_both_to_the_end(n_left, n_right, data):
+    cuts = [data.draw(st.lists(st.integers(0, n), max_size=4).map(sorted)) for n in (n_left, n_right)]
+    pairs = lockstep(*(chunks(list(range(n)), cut) for n, cut in zip((n_left, n_right), cuts, strict=True)))
+    if n_left == n_right:
+        assert sum(len(left) for left, _ in pairs) == n_left
+    else:
+        with pytest.raises(MpuError, match=f"TRUTH has {n_left} instances and PREDICTIONS has {n_right};"):
+            list(pairs)
+
+
+def test_scores_at_the_threshold_are_predicted():
+    # 0.7 is not a float32: rounded, it must still reach a threshold written 0.7.
+    scores = csr_array((np.array([0.7, 0.69, 0.0], np.float32), [1, 4, 5], [0, 1, 1, 3]), shape=(3, 6))
+    labels = labels_from_scores(scores, 0.7)
+    assert (labels.indices.tolist(), labels.indptr.tolist()) == ([1], [0, 1, 1, 1])
+    assert scores.nnz == 3
+    assert labels_from_scores(scores, 0.0).nnz == 3
+
+
+def test_label_lists_have_no_ranking(write):
+    comparison = compare(write("truth", "1,2 1:1\n 2:1\n3 1:2\n"), write("predictions", "2\n\n3,4\n"))
+    assert comparison.ranking is None
+    assert comparison.threshold is None
+    assert comparison.label_sets.labels.tolist() == [1, 2, 3, 4]
+    assert comparison.label_sets.true_positives.tolist() == [0, 1, 1, 0]
+
+
+def test_scores_have_label_sets_too(write):
+    comparison = compare(write("truth", "1,2 1:1\n3 1:2\n"), write("predictions", "2:0.9 4:0.3\n\n"))
+    assert comparison.label_sets.labels.tolist() == [1, 2, 3]
+    assert comparison.ranking.labels.tolist() == [1, 2, 3, 4]
+    assert comparison.results()["precision_at_1"] == 0.5
+
+
+def test_scores_that_begin_with_empty_lists_and_span_many_chunks(write):
+    n = 200_000
+    truth = write("truth", "7 1:1\n" * n)
+    predictions = write("predictions", "\n" * (n // 2) + "7:0.75\n" * (n // 2))
+    results = compare(truth, predictions).results()
+    assert results["micro_recall"] == results["precision_at_1"] == 0.5
+    assert results["coverage_error"] == 1
+
+
+def test_predictions_all_empty(write):
+    comparison = compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", "\n\n"))
+    assert comparison.ranking is None
+    assert comparison.results()["micro_f1"] == 0
+
+
+@pytest.mark.parametrize("text", ["1 3:0.5\n\n", "1\n3:0.5\n", "3:0.5\n2\n"])
+def test_labels_and_scores_together_look_like_data(write, text):
+    with pytest.raises(InputError, match="looks like data, not predictions"):
+        compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", text))
+
+
+def test_labels_and_scores_in_different_chunks(write):
+    n = BLOCK_BYTES // 2  # label lines of two bytes fill a block
+    with pytest.raises(InputError, match="looks like data, not predictions"):
+        compare(write("truth", "1\n" * (n + 1)), write("predictions", "1\n" * n + "1:0.5\n"))
+
+
+def test_implicit_values_are_for_the_truth(write):
+    truth = write("truth", "1 4 5\n2 6\n")
+    assert compare(truth, write("predictions", "1\n2\n"), implicit_values=True).results()["micro_f1"] == 1

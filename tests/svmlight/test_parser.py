@@ -1,0 +1,149 @@
+"""The parser of blocks is held to the reference grammar and to scikit-learn."""
+
+from io import BytesIO
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight import parser
+from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
+from mpu_cli.svmlight.parser import parse_block
+from tests.svmlight.same import assert_same
+
+numbers = st.one_of(
+    st.integers(0, 99).map(str),
+    st.floats(-1e3, 1e3).map(repr),
+    st.floats(-10, 10, width=32).map(repr),
+    st.floats(0, 1).map("{:.3e}".format),
+    st.from_regex(r"[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,2})?", fullmatch=True),
+)
+ids = st.one_of(st.integers(0, 9), st.integers(0, 2**31), st.integers(10**18, 10**30))
+separators = st.sampled_from([" "] * 8 + ["  ", "\t", " \t "])
+line_ends = st.sampled_from(["\n"] * 8 + ["\r\n", " \n", "# a,b 1:2\n", "\n\n", "\n# comment line\n"])
+
+
+@st.composite
+def lines(draw) -> str:
+    labels = ",".join(str(label) for label in draw(st.lists(ids, max_size=3)))
+    features = []
+    for index in draw(st.lists(ids, max_size=4)):
+        value = draw(st.one_of(numbers.map(":{}".format), st.sampled_from(["", ":", ":nan", ":1.2.3", ":--1"])))
+        features.append(f"{draw(separators)}{index}{value}")
+    return labels + "".join(features) + draw(line_ends)
+
+
+@st.composite
+def blocks(draw) -> bytes:
+    """Mostly well-formed lines, with a few bytes changed, inserted or removed."""
+    block = bytearray("".join(draw(st.lists(lines(), max_size=4))), "ascii")
+    for _ in range(draw(st.integers(0, 2))):
+        place = draw(st.integers(0, len(block)))
+        new = draw(st.sampled_from([b"", b"0", b"7", b":", b",", b".", b"-", b"e", b" ", b"\n", b"\r", b"#", b"\0"]))
+        block[place : place + draw(st.integers(0, 1))] = new
+    return bytes(block)
+
+
+def reference(block: bytes, implicit_values: bool) -> list | str:
+    """Parse line by line: the sorted instances, or the text of the error."""
+    instances = []
+    split = block.split(b"\n") if not block.endswith(b"\n") else block.split(b"\n")[:-1]
+    for number, line in enumerate(split if block else [], 5):
+        if not is_comment(line):
+            try:
+                labels, indices, values = parse_line(line, implicit_values)
+            except LineError as error:
+                return f"file:{number}: {error}"
+            features = sorted(zip(indices, np.array(values, np.float32).view(np.uint32).tolist(), strict=True))
+            instances.append((sorted(labels), features))
+    return instances
+
+
+def parsed(block: bytes, implicit_values: bool) -> list | str:
+    try:
+        dataset = parse_block(block, 5, "file", implicit_values)
+    except InputError as error:
+        return str(error)
+    instances = []
+    for labels, features in zip(dataset.labels, dataset.features, strict=True):
+        bits = features.data.view(np.uint32).tolist()
+        instances.append((labels.indices.tolist(), list(zip(features.indices.tolist(), bits, strict=True))))
+    return instances
+
+
+@given(blocks(), st.booleans())
+@example(b"0\r#20:.5 \n", False)
+@example(b"1 1:1e-5.3\n", False)
+@example(b"1 1:1e-5e5\n", False)
+@example(b"1 1:1-2\n", False)
+@example(b"1 1:1e1-2\n", False)
+@example(b"1 1:-+2\n", False)
+@example(b"1 1:1-.5\n", False)
+@example(b"1 1:.\n", False)
+@example(b"", False)
+@example(b"\r", False)
+@example(b"1 1:9999999999999999999 2:99999999999999999999\n", False)
+@example(b"1 0000000000000000000000001:1\n", False)
+@settings(max_examples=400, deadline=None)
+def test_parser_equals_the_reference(block, implicit_values):
+    assert parsed(block, implicit_values) == reference(block, implicit_values)
+
+
+@given(st.binary(max_size=60), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, implicit_values):
+    assert parsed(block, implicit_values) == reference(block, implicit_values)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"1,2 1:0.5 7:-3e-4\r\n# comment\r\n\t4:.5 # more\r\n3",
+        b"1,2 1:1 7:1e5\n2:2 1:3\n\n \n",
+    ],
+)
+def test_common_forms_need_no_reference(block, monkeypatch):
+    expected = reference(block, False)
+    monkeypatch.delattr(parser, "_parse_by_line")
+    assert parsed(block, False) == expected
+
+
+def decimal_strings() -> list[str]:
+    """Values of up to 19 digits, many of them in or next to the middle of two neighbouring float32."""
+    rng = np.random.default_rng(0)
+    low = rng.uniform(0.001, 1000, 3000).astype(np.float32)
+    middle = (low.astype(float) + np.nextafter(low, np.float32(np.inf)).astype(float)) / 2
+    values = np.concatenate((rng.uniform(-1, 1, 3000), middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9)))
+    texts = [f"{value:.{digits}g}" for value in values for digits in (6, 9, 15, 16, 17, 18, 19)]
+    return texts + [repr(value) for value in values.tolist()]
+
+
+def test_values_are_bit_for_bit_those_of_scikit_learn():
+    texts = decimal_strings()
+    block = b"".join(b"1 0:%s\n" % text.encode() for text in texts)
+    theirs, _ = load_svmlight_file(BytesIO(block), multilabel=True, zero_based=True, dtype=np.float32)
+    ours = parse_block(block, 1, "file").features
+    assert np.array_equal(ours.data.view(np.uint32), theirs.data.view(np.uint32))
+    assert np.array_equal(ours.data, np.array(texts, float).astype(np.float32))
+
+
+def test_shapes_and_types():
+    dataset = parse_block(b"4 9:1\n\n", 1, "file")
+    assert dataset.labels.shape == (2, 5)
+    assert dataset.features.shape == (2, 10)
+    assert dataset.labels.dtype == bool
+    assert dataset.features.dtype == np.float32
+    assert dataset.features.indices.dtype == dataset.features.indptr.dtype == np.int32
+
+
+def test_no_labels_and_no_features_anywhere():
+    dataset = parse_block(b"\n\n", 1, "file")
+    assert dataset.labels.shape == dataset.features.shape == (2, 0)
+
+
+def test_zeros_are_kept_and_columns_sorted():
+    assert_same(parse_block(b"2,1 5:0 3:-0\n", 1, "file"), parse_block(b"1,2 3:-0 5:0\n", 1, "file"))
+    assert parse_block(b"2,1 5:0 3:-0\n", 1, "file").features.nnz == 2

@@ -1,0 +1,113 @@
+import gzip
+import io
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import vstack
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.reader import iter_chunks, read
+from tests.svmlight.same import assert_same
+
+
+def assert_read_as_scikit_learn_does(path) -> None:
+    ours = read(path)
+    features, label_sets = load_svmlight_file(str(path), multilabel=True, zero_based=True, dtype=np.float32)
+    features.sort_indices()
+    assert ours.features.shape == features.shape
+    assert np.array_equal(ours.features.indptr, features.indptr)
+    assert np.array_equal(ours.features.indices, features.indices)
+    assert ours.features.data.tobytes() == features.data.tobytes()
+    assert [row.indices.tolist() for row in ours.labels] == [sorted(map(int, labels)) for labels in label_sets]
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_shared_sets_are_read_as_scikit_learn_does(shared_set, part):
+    assert_read_as_scikit_learn_does(shared_set[part])
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_digits_are_read_as_scikit_learn_does(digits, part):
+    assert_read_as_scikit_learn_does(digits[part])
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_what_scikit_learn_writes(tmp_path, zero_based):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 40)) * (rng.random((300, 40)) < 0.3) * 10.0 ** rng.integers(-9, 9, (300, 40))
+    labels = (rng.random((300, 7)) < 0.3).astype(int)
+    dump_svmlight_file(features, labels, str(tmp_path / "x"), multilabel=True, zero_based=zero_based, comment="made up")
+    assert_read_as_scikit_learn_does(tmp_path / "x")
+
+
+LINES = b"# comment\r\n2,1 7:0.5 3:1e-3\n\n 4:1 # comment\n# comment\n5\n1 12:-1\n9:2"
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 5, 17, 1 << 20])
+@pytest.mark.parametrize("header", [b"", b"6 13 6\r\n"])
+def test_block_boundaries_do_not_matter(tmp_path, block_bytes, header):
+    (tmp_path / "x").write_bytes(header + LINES)
+    whole = read(tmp_path / "x")
+    assert whole.labels.shape == (6, 6)
+    assert whole.features.shape == (6, 13)
+    chunks = list(iter_chunks(tmp_path / "x", block_bytes=block_bytes))
+    assert all(len(chunk) for chunk in chunks)
+    for chunk in chunks:
+        chunk.labels.resize(chunk.labels.shape[0], 6)
+        chunk.features.resize(chunk.features.shape[0], 13)
+    labels, features = (vstack([getattr(chunk, part) for chunk in chunks]) for part in ("labels", "features"))
+    assert_same(type(whole)(labels, features), whole)
+
+
+def test_many_blocks_are_put_together(tmp_path):
+    (tmp_path / "x").write_bytes(LINES)
+    (tmp_path / "big").write_bytes((LINES + b"\n") * 20_000)
+    assert_same(read(tmp_path / "big")[60_000:60_006], read(tmp_path / "x"))
+    assert len(list(iter_chunks(tmp_path / "big"))) > 1
+
+
+def test_errors_give_the_line_whatever_the_block(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"3 3 3\n" + b"# c\n1 1:1\n" * 2 + b"1 1:x\n")
+    for block_bytes in (1, 8, 1 << 20):
+        with pytest.raises(InputError) as caught:
+            list(iter_chunks(path, block_bytes=block_bytes))
+        assert (caught.value.source, caught.value.line) == (str(path), 6)
+
+
+def test_standard_input(monkeypatch, tmp_path):
+    (tmp_path / "x").write_bytes(LINES)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINES)))
+    assert_same(read("-"), read(tmp_path / "x"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 x\n")))
+    with pytest.raises(InputError, match="standard input:1: "):
+        read("-")
+
+
+def test_compressed(tmp_path):
+    (tmp_path / "x").write_bytes(LINES)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(LINES))
+    assert_same(read(tmp_path / "x.gz"), read(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("content", [b"", b"# nothing\n", b"0 5 5\n"])
+def test_no_instances(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(InputError, match="x: there are no instances"):
+        read(tmp_path / "x")
+
+
+def test_header_with_another_number_of_instances(tmp_path):
+    (tmp_path / "x").write_bytes(b"3 5 5\n1 1:1\n1 1:1\n")
+    with pytest.raises(InputError, match="x:1: the header announces 3 instances, but 2 follow"):
+        read(tmp_path / "x")
+
+
+def test_under_implicit_values_there_is_no_header(tmp_path):
+    (tmp_path / "x").write_bytes(b"3 5 6\n")
+    dataset = read(tmp_path / "x", implicit_values=True)
+    assert dataset.labels.indices.tolist() == [3]
+    assert dataset.features.indices.tolist() == [5, 6]
+    assert dataset.features.data.tolist() == [1, 1]

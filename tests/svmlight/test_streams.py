@@ -1,0 +1,183 @@
+import bz2
+import gzip
+import lzma
+import os
+import stat
+import threading
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.svmlight.streams import blocks, open_input, open_output
+
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+suffixes = pytest.mark.parametrize("suffix", COMPRESS)
+TEXT = b"1 2:3\n" * 1000
+
+
+def write(target, data=TEXT):
+    with open_output(target) as stream:
+        stream.write(data)
+
+
+def read(source):
+    with open_input(source) as stream:
+        return stream.read()
+
+
+@suffixes
+def test_compressed_input(tmp_path, suffix):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT[:600]) + COMPRESS[suffix](TEXT[600:]))
+    assert read(path) == TEXT
+    assert read(str(path)) == TEXT
+
+
+@suffixes
+def test_compressed_input_cut_short(tmp_path, suffix):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT)[:-5])
+    with pytest.raises(InputError, match="cut short") as caught:
+        read(path)
+    assert caught.value.source == str(path)
+
+
+@suffixes
+def test_input_that_is_not_compressed(tmp_path, suffix):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(TEXT)
+    with pytest.raises(InputError, match=f"not {suffix} data in spite of its name"):
+        read(path)
+
+
+@suffixes
+def test_damaged_compressed_input(tmp_path, suffix):
+    data = bytearray(COMPRESS[suffix](os.urandom(3000)))
+    data[1000] ^= 0xFF
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"damaged|cut short"):
+        read(path)
+
+
+def test_input_that_cannot_be_opened(tmp_path):
+    with pytest.raises(InputError, match=r"none: cannot be read: No such file"):
+        read(tmp_path / "none")
+    with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
+        read(tmp_path)
+
+
+def test_an_error_of_the_reader_passes_unchanged(tmp_path):
+    write(tmp_path / "x.bz2")
+    with pytest.raises(ZeroDivisionError), open_input(tmp_path / "x.bz2"):
+        raise ZeroDivisionError
+
+
+@suffixes
+def test_compressed_output_is_reproducible(tmp_path, monkeypatch, suffix):
+    first, second = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
+    write(first)
+    monkeypatch.setattr("time.time", lambda: 1e9)
+    write(second)
+    assert DECOMPRESS[suffix](first.read_bytes()) == TEXT
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", ["x", "x.gz"])
+def test_a_failure_leaves_what_was_there(tmp_path, name, error):
+    (tmp_path / name).write_bytes(b"old")
+    with pytest.raises(error), open_output(tmp_path / name) as stream:
+        stream.write(TEXT)
+        raise error
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == b"old"
+
+
+def test_nothing_appears_before_the_end(tmp_path):
+    with open_output(tmp_path / "x") as stream:
+        stream.write(TEXT)
+        assert not (tmp_path / "x").exists()
+    assert (tmp_path / "x").read_bytes() == TEXT
+
+
+def test_permissions(tmp_path):
+    umask = os.umask(0o027)
+    try:
+        write(tmp_path / "new")
+        (tmp_path / "old").touch()
+        (tmp_path / "old").chmod(0o604)
+        write(tmp_path / "old")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "old").stat().st_mode) == 0o604
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
+def test_a_write_protected_file_is_left_alone(tmp_path):
+    (tmp_path / "x").touch(mode=0o444)
+    with pytest.raises(MpuError, match="x: cannot be written: Permission denied"):
+        write(tmp_path / "x")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_symbolic_link_stays(tmp_path, exists):
+    (tmp_path / "sub").mkdir()
+    target, link = tmp_path / "sub" / "target", tmp_path / "link"
+    if exists:
+        target.touch()
+    link.symlink_to("sub/target")
+    write(link)
+    assert link.is_symlink()
+    assert target.read_bytes() == TEXT
+    assert len(list(tmp_path.rglob("*"))) == 3
+
+
+def test_output_that_cannot_be_opened(tmp_path):
+    with pytest.raises(MpuError, match=r"none/x: cannot be written: No such file or directory"):
+        write(tmp_path / "none" / "x")
+    with pytest.raises(MpuError, match=r"cannot be written: Is a directory"):
+        write(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_device():
+    with pytest.raises(MpuError, match="/dev/full: cannot be written: No space left"):
+        write("/dev/full")
+
+
+def test_special_files_are_written_directly(tmp_path):
+    write("/dev/null")
+    assert Path("/dev/null").is_char_device()
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(fifo.read_bytes()))
+    reader.start()
+    write(fifo)
+    reader.join()
+    assert received == [TEXT]
+    assert list(tmp_path.iterdir()) == [fifo]
+
+
+@pytest.mark.parametrize("target", ["-", "/dev/stdout"])
+def test_standard_output(target, capfdbinary):
+    write(target)
+    assert capfdbinary.readouterr().out == TEXT
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("data", [b"", b"\n", b"ab\n\nc\nlong line\nx", b"a\nb\n", b"no newline"])
+def test_blocks(data, block_bytes):
+    found = list(blocks(BytesIO(data), block_bytes))
+    assert b"".join(block for _, block in found) == data
+    assert all(block for _, block in found)
+    assert all(block.endswith(b"\n") for _, block in found[:-1])
+    line = 1
+    for first_line, block in found:
+        assert first_line == line
+        line += block.count(b"\n")

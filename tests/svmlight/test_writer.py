@@ -1,0 +1,74 @@
+from io import BytesIO
+from itertools import chain
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.parser import parse_block
+from mpu_cli.svmlight.writer import label_lines, score_lines, write_instances
+from tests.svmlight.same import assert_same
+
+values = st.floats(width=32, allow_nan=False, allow_infinity=False)
+instances = st.lists(
+    st.tuples(st.sets(st.integers(0, 50), max_size=4), st.dictionaries(st.integers(0, 2**31 - 2), values, max_size=4)),
+    min_size=1,
+    max_size=5,
+)
+
+
+def dataset(rows) -> Dataset:
+    labels = [sorted(labels) for labels, _ in rows]
+    features = [dict(sorted(features.items())) for _, features in rows]
+    return Dataset(
+        csr([[True] * len(row) for row in labels], labels, bool),
+        csr([list(row.values()) for row in features], [list(row) for row in features], np.float32),
+    )
+
+
+def csr(values, columns, dtype) -> csr_array:
+    indptr = np.cumsum([0, *map(len, columns)]).astype(np.int32)
+    flat_values, flat_columns = (list(chain.from_iterable(rows)) for rows in (values, columns))
+    shape = (len(columns), max(flat_columns, default=-1) + 1)
+    return csr_array((np.array(flat_values, dtype), np.array(flat_columns, np.int32), indptr), shape=shape)
+
+
+@given(instances)
+@settings(max_examples=200, deadline=None)
+def test_instances_read_back_equal(rows):
+    written = BytesIO()
+    write_instances(written, dataset(rows))
+    assert_same(parse_block(written.getvalue(), 1, "file"), dataset(rows))
+
+
+def test_instance_lines():
+    written = BytesIO()
+    write_instances(written, dataset([({3, 1}, {2: 0.1, 7: 1}), (set(), {4: -2.5e-10}), ({5}, {}), (set(), {})]))
+    assert written.getvalue() == b"1,3 2:0.1 7:1\n 4:-2.5e-10\n5 \n \n"
+
+
+def test_more_instances_than_are_formatted_at_once():
+    rows = [({i % 3}, {i: i / 7}) for i in range(10_000)]
+    written = BytesIO()
+    write_instances(written, dataset(rows))
+    assert_same(parse_block(written.getvalue(), 1, "file"), dataset(rows))
+
+
+def test_label_lines():
+    assert label_lines(np.array([0, 2, 2, 3]), np.array([7, 3, 12])) == b"7,3\n\n12\n"
+    assert label_lines(np.array([0]), np.array([], int)) == b""
+
+
+def test_score_lines():
+    probabilities = np.array([0.9, 0.1, 1, 1e-8], np.float32)
+    lines = score_lines(np.array([0, 2, 2, 4]), np.array([7, 3, 12, 0]), probabilities)
+    assert lines == b"7:0.9 3:0.1\n\n12:1 0:1e-08\n"
+
+
+def test_scores_bring_back_the_same_float32():
+    probabilities = np.random.default_rng(0).random(2000, np.float32)
+    line = score_lines(np.array([0, 2000]), np.arange(2000), probabilities)
+    read = np.array([float(pair.partition(b":")[2]) for pair in line.split()], np.float32)
+    assert np.array_equal(read, probabilities)

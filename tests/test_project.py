@@ -1,0 +1,45 @@
+"""What the project promises about itself: what it installs, and what `make` offers."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.conftest import ROOT
+
+TARGETS = {"help", "venv", "demo", "test", "lint", "rcv1", "rcv1-small", "clean"}
+
+
+def make(*args: str) -> str:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    # A `make` around these tests must not hand its flags on.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "--no-print-directory", *args], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_installs_five_packages_and_nothing_else():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", requirement).group() for requirement in project["dependencies"]}
+    assert names == {"click", "numpy", "scikit-learn", "scipy", "tqdm"}
+    assert project["requires-python"] == ">=3.11"
+
+
+def test_make_lists_its_targets():
+    listed = {line.split()[1] for line in make().splitlines()}
+    assert listed == TARGETS
+
+
+@pytest.mark.parametrize("target, size", [("rcv1", "full"), ("rcv1-small", "small")])
+def test_make_fetches_the_right_set(target, size):
+    assert make("-n", target).splitlines()[-1].endswith(f"data/fetch_rcv1.py {size}")
+
+
+@pytest.mark.parametrize("script", [".ci/run", "data/demo.sh"])
+def test_scripts_can_be_run(script):
+    assert os.access(ROOT / script, os.X_OK)
