@@ -17,7 +17,7 @@ from mpu_cli.cli.train import train
 @click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mpu")
 def mpu() -> None:
-    r"""Learn multi-label classifiers from data in which part of the labels is missing.
+    """Learn multi-label classifiers from data in which part of the labels is missing.
 
     Data are LIBSVM multi-label files (plain, .gz, .bz2 or .xz; - is standard input).
 

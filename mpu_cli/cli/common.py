@@ -1,14 +1,19 @@
-"""What the subcommands share: clean errors, common options, messages and JSON reports."""
+"""What the subcommands share: clean errors, common options, messages, progress and JSON reports."""
 
 import json
+import math
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import click
 
 from mpu_cli.errors import MpuError
 
 INTERRUPTED = 130
+_VERBOSITY = "mpu_cli.verbosity"
+_QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 
 
 class CleanErrors(click.Group):
@@ -22,22 +27,45 @@ class CleanErrors(click.Group):
         try:
             return super().invoke(ctx)
         except MpuError as error:
-            fail(ctx, str(error))
+            _fail(ctx, str(error))
         except BrokenPipeError:
             raise  # click ends quietly when a reader such as `head` has gone
         except OSError as error:
-            fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except MemoryError as error:
-            fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
+            _fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
 
 
-def fail(ctx: click.Context, message: str) -> None:
-    """Say what went wrong, in one line, and exit with status 1."""
+def _fail(ctx: click.Context, message: str) -> None:
     click.echo(f"error: {message}", err=True)
     ctx.exit(1)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of floats; click's own lets NaN through."""
+
+    def convert(self, value, param, ctx):
+        """Convert as click does, then refuse NaN."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("nan is not a number.", param, ctx)
+        return number
+
+
+class AutoOr(click.ParamType):
+    """A number of another type, or one of some words."""
+
+    def __init__(self, number: click.ParamType, *words: str) -> None:
+        self.number = number
+        self.words = words
+        self.name = "|".join((*words, "number"))
+
+    def convert(self, value, param, ctx):
+        """Return a word as it is, anything else as a number."""
+        return value if value in self.words else self.number.convert(value, param, ctx)
 
 
 def seed_option(function: Callable) -> Callable:
@@ -58,13 +86,6 @@ def json_option(function: Callable) -> Callable:
     )
 
 
-def verbosity_options(function: Callable) -> Callable:
-    """``-q`` and ``-v``, passed on as one number: -1 quiet, 0 normal, 1 verbose."""
-    quiet = click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
-    verbose = click.option("-v", "--verbose", is_flag=True, help="Say more on standard error.")
-    return quiet(verbose(function))
-
-
 def implicit_values_option(function: Callable) -> Callable:
     """``--implicit-values``: a feature index without a value means 1."""
     return click.option(
@@ -74,15 +95,108 @@ def implicit_values_option(function: Callable) -> Callable:
     )(function)
 
 
+def jobs_option(function: Callable) -> Callable:
+    """``-j N``: threads; the result does not depend on it."""
+    return click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=-1),
+        default=-1,
+        callback=_refuse_zero,
+        help="Threads; -1, the default, is one a core. The result does not depend on it.",
+    )(function)
+
+
+def _refuse_zero(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("0 threads can do nothing; -1 is one a core.")
+    return value
+
+
+def validation_options(function: Callable) -> Callable:
+    """``--folds M`` and ``--sample N``: how c and the settings are cross-validated."""
+    folds = click.option(
+        "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Cross-validation folds."
+    )
+    sample = click.option(
+        "--sample",
+        type=click.IntRange(min=1),
+        default=20_000,
+        show_default=True,
+        help="Choose c, C and eta0 by at most so many instances, drawn at random.",
+    )
+    return folds(sample(function))
+
+
+def verbosity_options(function: Callable) -> Callable:
+    """``-q`` and ``-v``: what `detail` and `info` show. Not passed on to the command."""
+
+    def level(verbosity: int) -> Callable:
+        def remember(ctx: click.Context, _param: click.Parameter, given: bool) -> None:
+            if given:
+                ctx.meta[_VERBOSITY] = verbosity
+
+        return remember
+
+    shared = {"is_flag": True, "expose_value": False}
+    quiet = click.option("-q", "--quiet", callback=level(_QUIET), help="Only warnings and errors.", **shared)
+    verbose = click.option("-v", "--verbose", callback=level(_VERBOSE), help="More on standard error.", **shared)
+    return quiet(verbose(function))
+
+
+def _verbosity() -> int:
+    return click.get_current_context().meta.get(_VERBOSITY, _NORMAL)
+
+
 def warn(message: str) -> None:
-    """Print a warning; it shows even with ``--quiet``."""
+    """Print a warning on standard error, also with ``--quiet``."""
     click.echo(f"warning: {message}", err=True)
+
+
+def info(message: str) -> None:
+    """Print a message on standard error, unless ``--quiet``."""
+    if _verbosity() >= _NORMAL:
+        click.echo(message, err=True)
+
+
+def detail(message: str) -> None:
+    """Print a message on standard error with ``--verbose``."""
+    if _verbosity() >= _VERBOSE:
+        click.echo(message, err=True)
+
+
+@contextmanager
+def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show a step: as a bar on a terminal, as a line when it is done otherwise.
+
+    Parameters
+    ----------
+    step : str
+        What is being done.
+    ticks : int, optional
+        How many ticks it will make.
+
+    Yields
+    ------
+    callable
+        To be called once a tick.
+    """
+    if _verbosity() < _NORMAL:
+        yield lambda: None
+    elif sys.stderr.isatty():
+        from tqdm import tqdm
+
+        with tqdm(desc=step, total=ticks) as bar:
+            yield bar.update
+    else:
+        start = time.perf_counter()
+        yield lambda: None
+        info(f"{step}: {time.perf_counter() - start:.1f} s")
 
 
 def print_json(report: dict) -> None:
     """Print a report as one JSON object, keys in the order given, NaN as null."""
-    json.dump(_without_nan(report), sys.stdout, allow_nan=False)
-    click.echo()
+    click.echo(json.dumps(_without_nan(report), allow_nan=False))
 
 
 def _without_nan(value):
@@ -93,3 +207,12 @@ def _without_nan(value):
     if isinstance(value, float) and value != value:
         return None
     return value
+
+
+def print_table(rows: list[list]) -> None:
+    """Print rows of equal length in aligned columns: the first to the left, the others to the right."""
+    cells = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        click.echo("  ".join(line).rstrip())

@@ -1,16 +1,8 @@
 """``mpu corrupt``."""
 
-import math
-
 import click
 
-from mpu_cli.cli.common import implicit_values_option, seed_option
-
-
-def _rate(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
-    if math.isnan(value):  # passes every comparison of a range
-        raise click.BadParameter("nan is not a number from 0 to 1.")
-    return value
+from mpu_cli.cli.common import FiniteRange, implicit_values_option, info, seed_option, verbosity_options
 
 
 @click.command("corrupt")
@@ -18,8 +10,7 @@ def _rate(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
 @click.argument("target", metavar="[OUT]", default="-")
 @click.option(
     "--missing-rate",
-    type=click.FloatRange(0, 1),
-    callback=_rate,
+    type=FiniteRange(0, 1),
     required=True,
     help="Share of the labels to remove, from 0 to 1.",
 )
@@ -37,7 +28,7 @@ def _rate(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
 )
 @seed_option
 @implicit_values_option
-@click.option("-q", "--quiet", is_flag=True, help="Do not report counts.")
+@verbosity_options
 def corrupt(
     source: str,
     target: str,
@@ -47,9 +38,8 @@ def corrupt(
     removed: str | None,
     seed: int,
     implicit_values: bool,
-    quiet: bool,
 ) -> None:
-    r"""Remove labels by chance, to see how a method copes with missing labels.
+    """Remove labels by chance, to see how a method copes with missing labels.
 
     Copies the LIBSVM file IN to OUT (both may be -, the default: standard input and output) without a share of its
     labels; every other byte stays as it was. The same file and seed give the same result. Counts are reported on
@@ -73,13 +63,11 @@ def corrupt(
         removed_to=removed,
         implicit_values=implicit_values,
     )
-    if not quiet:
-        share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
-        click.echo(
-            f"{report.instances} instances with {report.labels} labels: {report.removed} removed{share}, "
-            f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels",
-            err=True,
-        )
+    share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
+    info(
+        f"{report.instances} instances with {report.labels} labels: {report.removed} removed{share}, "
+        f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels"
+    )
 
 
 def _check_targets(source: str, target: str, removed: str | None) -> None:

@@ -2,7 +2,146 @@
 
 import click
 
+from mpu_cli.cli.common import (
+    implicit_values_option,
+    jobs_option,
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    seed_option,
+    validation_options,
+    verbosity_options,
+    warn,
+)
+
+_REPLICATES = 200
+
 
 @click.command("estimate-c")
-def estimate_c() -> None:
-    """Not written yet."""
+@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option(
+    "--method",
+    type=click.Choice(["bbe", "e1", "e2", "e3"]),
+    default="bbe",
+    show_default=True,
+    help="bbe: best bin (after Garg et al. 2021). e1, e2, e3: Elkan and Noto 2008.",
+)
+@click.option("--per-label", is_flag=True, help="Estimate a label frequency for each label too.")
+@click.option("-o", "--output", type=click.Path(), help="Write the frequencies to a file that `mpu train --c` reads.")
+@validation_options
+@seed_option
+@jobs_option
+@implicit_values_option
+@json_option
+@verbosity_options
+def estimate_c(
+    source: str,
+    method: str,
+    per_label: bool,
+    output: str | None,
+    folds: int,
+    sample: int,
+    seed: int,
+    jobs: int,
+    implicit_values: bool,
+    as_json: bool,
+) -> None:
+    """Estimate the label frequency c of FILE: the share of the true labels that is annotated.
+
+    c comes from the incomplete data alone, by cross-validation. The best-bin estimate needs at least one label that the
+    features tell apart well; a warning says where none is, and c is then likely too low. The interval (90 %, bootstrap)
+    is that of the sampling of instances.
+
+    \b
+    Example:
+      mpu estimate-c news.svm
+      mpu estimate-c news.svm --per-label -o frequencies.txt
+      mpu train news.svm --c frequencies.txt
+    """
+    import numpy as np
+
+    from mpu_cli.core import propensity
+    from mpu_cli.core.features import Features
+    from mpu_cli.core.sample import Sample
+    from mpu_cli.errors import InputError
+    from mpu_cli.frequencies import frequency_lines
+    from mpu_cli.svmlight.reader import read
+    from mpu_cli.svmlight.streams import open_output
+
+    with progress("read"):
+        data = read(source, implicit_values)
+        labels, ids = data.occurring_labels()
+    if not len(ids):
+        raise InputError(source, None, "no instance has a label, so there is nothing to estimate from")
+    drawn = Sample(Features.of(data.features), labels, sample, folds, seed)
+    with progress("out-of-fold predictions", drawn.m) as tick:
+        probabilities = drawn.naive_probabilities(jobs, tick)
+    with progress("estimate c"):
+        pooled = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, seed)
+        alone = (
+            propensity.estimate_per_label(probabilities, drawn.labels, method, _REPLICATES, seed)
+            if per_label
+            else [None] * len(ids)
+        )
+
+    estimates = [estimate or pooled for estimate in alone]
+    if output is not None:
+        with open_output(output) as out:
+            out.write(frequency_lines(ids, np.array([estimate.c for estimate in estimates])))
+    report = {
+        "c": pooled.c,
+        "missing_rate": 1 - pooled.c,
+        "interval": list(pooled.interval),
+        "method": method,
+        "labels_used": len(pooled.labels),
+        "labels": len(ids),
+        "instances": len(data),
+        "separable": pooled.separable,
+    }
+    if per_label:
+        annotations = np.bincount(labels.indices, minlength=len(ids)).tolist()
+        report["per_label"] = [
+            {
+                "label": label,
+                "annotations": count,
+                "c": estimate.c,
+                "interval": list(estimate.interval),
+                "pooled": estimate is pooled,
+            }
+            for label, count, estimate in zip(ids.tolist(), annotations, estimates, strict=True)
+        ]
+    if not pooled.separable:
+        warn(
+            "no label is told apart well by the features: c is likely higher than this estimate; "
+            "give --c to mpu train where you know it"
+        )
+    if as_json:
+        print_json(report)
+    else:
+        _print_report(report)
+
+
+def _print_report(report: dict) -> None:
+    low, high = report["interval"]
+    click.echo(f"label frequency c  {report['c']:.3f}   (90 % interval {low:.3f} to {high:.3f})")
+    click.echo(f"missing labels     {report['missing_rate']:.1%}")
+    click.echo(f"rests on           {report['labels_used']} of {report['labels']} labels, method {report['method']}")
+    if "per_label" not in report:
+        return
+    click.echo()
+    print_table(
+        [
+            ["label", "annotations", "c", "from", "to", ""],
+            *(
+                [
+                    row["label"],
+                    row["annotations"],
+                    row["c"],
+                    *row["interval"],
+                    "pooled: few annotations" * row["pooled"],
+                ]
+                for row in report["per_label"]
+            ),
+        ]
+    )

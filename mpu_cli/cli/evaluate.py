@@ -1,10 +1,8 @@
 """``mpu evaluate``."""
 
-import math
-
 import click
 
-from mpu_cli.cli.common import implicit_values_option, json_option, print_json, warn
+from mpu_cli.cli.common import FiniteRange, implicit_values_option, json_option, print_json, print_table, warn
 
 
 def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
@@ -16,13 +14,6 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
     if not all(1 <= k < 2**31 for k in cutoffs):
         raise click.BadParameter("cut-offs are numbers of labels, from 1")
     return cutoffs
-
-
-def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Click's ranges let NaN through."""
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("nan is not a number")
-    return value
 
 
 @click.command("evaluate")
@@ -37,8 +28,7 @@ def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) 
 )
 @click.option(
     "--c",
-    type=click.FloatRange(0, 1, min_open=True),
-    callback=refuse_nan,
+    type=FiniteRange(0, 1, min_open=True),
     help="TRUTH is incomplete, with this label frequency (as estimate-c reports it): estimate precision, recall and "
     "F1 on complete labels, next to the naive ones.",
 )
@@ -53,10 +43,9 @@ def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) 
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.5,
     show_default=True,
-    callback=refuse_nan,
     help="Labels that score at least this are the predicted set, for scores. (In label lists, the model's own "
     "thresholds are already at work.)",
 )
@@ -90,7 +79,7 @@ def evaluate(
       mpu evaluate test.svm tags.txt
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
-    """  # noqa: D301 (click wants a real backspace)
+    """
     from mpu_cli.evaluation.compare import compare
     from mpu_cli.evaluation.report import build_report, metric_names, per_label_report, read_label_names
 
@@ -142,12 +131,3 @@ def flatten(row: dict) -> dict:
     """Show the corrected values of a label as columns of their own."""
     corrected = row.pop("corrected", {})
     return row | {f"corrected_{name}": value for name, value in corrected.items()}
-
-
-def print_table(rows: list[list]) -> None:
-    """Print rows of equal length in aligned columns: the first to the left, the others to the right."""
-    cells = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for first, *others in cells:
-        line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        click.echo("  ".join(line).rstrip())

@@ -1,8 +1,65 @@
 """``mpu predict``."""
 
+from pathlib import Path
+
 import click
+
+from mpu_cli.cli.common import FiniteRange, detail, implicit_values_option, verbosity_options, warn
 
 
 @click.command("predict")
-def predict() -> None:
-    """Not written yet."""
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option("-o", "--output", default="-", type=click.Path(allow_dash=True), help="Default: standard output.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["labels", "scores"]),
+    default="labels",
+    show_default=True,
+    help="labels: 3,7. scores: 3:0.91 7:0.5, the most probable first.",
+)
+@click.option("--top-k", type=click.IntRange(min=1), help="At most so many labels an instance: the most probable.")
+@click.option(
+    "--threshold",
+    type=FiniteRange(0, 1),
+    help="Labels of at least this probability. Default: the model's own thresholds; for scores, all labels.",
+)
+@implicit_values_option
+@verbosity_options
+def predict(
+    model: Path,
+    source: str,
+    output: str,
+    form: str,
+    top_k: int | None,
+    threshold: float | None,
+    implicit_values: bool,
+) -> None:
+    """Predict the labels of FILE by MODEL, a line an instance.
+
+    FILE is a LIBSVM file, plain or compressed, or - for standard input; its labels are not looked at. Memory does not
+    grow with its size. Features that never occurred in training are ignored and counted in a warning.
+
+    \b
+    Example:
+      mpu predict news.mpu new.svm -o tags.txt
+      zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
+    """
+    from mpu_cli import bundle, prediction
+
+    counts = prediction.predict(
+        bundle.load(model),
+        source,
+        output,
+        scores=form == "scores",
+        top_k=top_k,
+        threshold=threshold,
+        implicit_values=implicit_values,
+    )
+    if counts.unknown:
+        warn(
+            f"{counts.unknown:,} of {counts.entries:,} feature values were ignored: "
+            "their features never occurred in training"
+        )
+    detail(f"{counts.instances:,} instances, {counts.labels:,} {form} written")

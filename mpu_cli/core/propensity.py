@@ -22,8 +22,6 @@ from scipy.sparse import csr_array
 
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
 _Z = 6.0
-# Labels beyond these, by the lower bound of their best bin, cannot enter the pool of best bins; resampling skips them.
-_CANDIDATES = 100
 # Bins less than so many times richer in annotations than their labels are on the whole show little.
 _SEPARABLE_LIFT = 2.0
 # Above this, c is near 1 whatever the lift.
@@ -41,7 +39,7 @@ class FrequencyEstimate:
     c : float
         In (0, 1].
     interval : tuple of two floats, or None
-        Bootstrap 90 % interval: of the sampling of instances, not of the bias of the method.
+        Bootstrap 90 % interval: of the sampling of instances, not of the choice of bins or the bias of the method.
     labels : ndarray of int
         The columns that the estimate rests on.
     separable : bool
@@ -55,13 +53,11 @@ class FrequencyEstimate:
 
 
 @dataclass(frozen=True)
-class _Point:
-    c: float
+class _Statistic:
+    """An estimator bound to its data: a function of the instances' weights (how often each is drawn)."""
+
     labels: np.ndarray
-
-
-# Takes a weight an instance (a bootstrap replicate says how often each is drawn).
-_Statistic = Callable[[np.ndarray], _Point]
+    c: Callable[[np.ndarray], float]
 
 
 def estimate(
@@ -88,16 +84,16 @@ def estimate(
     annotated = labels.toarray()
     n = len(annotated)
     statistic = METHODS[method](probabilities, annotated)
-    point = statistic(np.ones(n))
+    c = statistic.c(np.ones(n))
     interval = None
     if replicates:
         rng = np.random.default_rng(seed)
-        values = [statistic(rng.multinomial(n, np.full(n, 1 / n))).c for _ in range(replicates)]
+        values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
-    base = annotated[:, point.labels].mean()
-    separable = point.c >= min(_SEPARABLE_LIFT * base, _NEARLY_COMPLETE)
-    return FrequencyEstimate(_frequency(point.c), interval, point.labels, bool(separable))
+    base = annotated[:, statistic.labels].mean()
+    separable = c >= min(_SEPARABLE_LIFT * base, _NEARLY_COMPLETE)
+    return FrequencyEstimate(_frequency(c), interval, statistic.labels, bool(separable))
 
 
 def estimate_per_label(
@@ -119,69 +115,62 @@ def _frequency(value: float) -> float:
 
 
 def _best_bin(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
-    """Best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
-    everyone = np.ones(len(annotated))
+    """Take the best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
     columns = np.flatnonzero(annotated.any(axis=0))
-    rankings = [_Ranking(probabilities[:, k], annotated[:, k]) for k in columns]
-    bounds = np.array([_wilson_lower(*ranking.best_bin(everyone)) for ranking in rankings])
-    kept = np.sort(np.argsort(-bounds, kind="stable")[:_CANDIDATES])
-    columns, rankings = columns[kept], [rankings[k] for k in kept]
-
-    def statistic(weights: np.ndarray) -> _Point:
-        found, size = np.array([ranking.best_bin(weights) for ranking in rankings]).T
-        order = np.argsort(-_wilson_lower(found, size), kind="stable")
-        found, size = np.cumsum(found[order]), np.cumsum(size[order])
-        best = int(np.argmax(_wilson_lower(found, size)))
-        return _Point(found[best] / max(size[best], 1), np.sort(columns[order[: best + 1]]))
-
-    return statistic
+    thresholds, found, size = np.transpose([_best_threshold(probabilities[:, k], annotated[:, k]) for k in columns])
+    order = np.argsort(-_wilson_lower(found, size), kind="stable")
+    pooled = int(np.argmax(_wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))))
+    best = order[: pooled + 1]
+    inside = probabilities[:, columns[best]] >= thresholds[best]
+    positive = (inside & annotated[:, columns[best]]).sum(axis=1)
+    return _share(positive, inside.sum(axis=1), np.sort(columns[best]))
 
 
-class _Ranking:
-    """One label's instances from the most probable down, sorted once for all weights of the instances."""
-
-    def __init__(self, probabilities: np.ndarray, annotated: np.ndarray) -> None:
-        self.order = np.argsort(-probabilities, kind="stable")
-        self.annotated = annotated[self.order]
-        # A threshold cannot part equal probabilities: bins end where the probability changes.
-        self.ends = np.flatnonzero(np.append(np.diff(probabilities[self.order]) != 0, True))
-
-    def best_bin(self, weights: np.ndarray) -> tuple[float, float]:
-        """Return how many annotated instances, and how many in all, are in the bin with the largest lower bound."""
-        weights = weights[self.order]
-        found, size = np.cumsum(weights * self.annotated)[self.ends], np.cumsum(weights)[self.ends]
-        best = np.argmax(_wilson_lower(found, size))
-        return found[best], size[best]
+def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[float, int, int]:
+    """Return the threshold of one label's best bin, and how many annotated instances, and all, are in that bin."""
+    order = np.argsort(-probabilities, kind="stable")
+    ranked = probabilities[order]
+    ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # no threshold parts equal probabilities
+    found, size = np.cumsum(annotated[order])[ends], ends + 1
+    best = int(np.argmax(_wilson_lower(found, size)))
+    return ranked[ends[best]], found[best], size[best]
 
 
 def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
     """Lower end of the score interval of a share, at _Z standard errors (Wilson, JASA 1927)."""
-    n = np.maximum(trials, 1)
-    p = successes / n
+    n, p = trials, successes / trials
     z2 = _Z * _Z
     return (p + z2 / (2 * n) - _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
 
 
 def _e1(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
-    """Mean of g over the annotated."""
-    positive, count = _sum_over_annotated(probabilities, annotated), annotated.sum(axis=1)
-    return lambda weights: _Point(weights @ positive / max(weights @ count, 1), np.arange(annotated.shape[1]))
+    """Take the mean of g over the annotated."""
+    return _share(_over_annotated(probabilities, annotated), annotated.sum(axis=1), _all_labels(annotated))
 
 
 def _e2(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
-    """Sum of g over the annotated by the sum of g over all."""
-    positive, every = _sum_over_annotated(probabilities, annotated), probabilities.sum(axis=1, dtype=np.float64)
-    return lambda weights: _Point(weights @ positive / (weights @ every), np.arange(annotated.shape[1]))
+    """Take the sum of g over the annotated by the sum of g over all."""
+    every = probabilities.sum(axis=1, dtype=np.float64)
+    return _share(_over_annotated(probabilities, annotated), every, _all_labels(annotated))
 
 
 def _e3(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
-    """Greatest g."""
+    """Take the greatest g."""
     greatest = probabilities.max(axis=1)
-    return lambda weights: _Point(greatest[weights > 0].max(), np.arange(annotated.shape[1]))
+    return _Statistic(_all_labels(annotated), lambda weights: greatest[weights > 0].max())
 
 
-def _sum_over_annotated(probabilities: np.ndarray, annotated: np.ndarray) -> np.ndarray:
+def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray) -> _Statistic:
+    """Estimate c as the sum of one number an instance by that of another."""
+    return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny))
+
+
+def _over_annotated(probabilities: np.ndarray, annotated: np.ndarray) -> np.ndarray:
     return np.where(annotated, probabilities, 0).sum(axis=1, dtype=np.float64)
+
+
+def _all_labels(annotated: np.ndarray) -> np.ndarray:
+    return np.arange(annotated.shape[1])
 
 
 METHODS: dict[str, Callable[[np.ndarray, np.ndarray], _Statistic]] = {

@@ -56,6 +56,6 @@ class Sample:
         return [split(self.features, self.labels, rows, self._seed) for rows in self._fold_rows]
 
     def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
-        """Out-of-fold Pr(s=1 | x) (float32, instances x q): annotated against not annotated, what c is estimated from."""
+        """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from."""
         c = np.ones(self.labels.shape[1])
         return out_of_fold(self.folds, self.labels.shape, c, _NAIVE_SETTINGS, jobs, tick)

@@ -1,4 +1,4 @@
-"""Choice of C and eta0 by the micro-F1 estimated from the incomplete labels, cross-validated."""
+"""The choice of C and eta0 by the micro-F1 estimated from the incomplete labels, cross-validated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,7 +17,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
 from mpu_cli.core.selection import choose_settings
-from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, train_linear
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
 from mpu_cli.core.validation import deal, out_of_fold, split
 from mpu_cli.errors import TooLargeError
@@ -146,7 +146,7 @@ def train(
     probabilities = None
     settings = Settings(epochs=options.epochs)
     if options.cost is not None:
-        settings = Settings(options.cost, epochs=options.epochs)
+        settings = replace(settings, cost=options.cost)
     else:
         with step("choose C") as tick:
             choice = choose_settings(sample.folds, sample.labels, c, settings, options.jobs, tick)
@@ -180,6 +180,7 @@ def train(
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(probabilities, labels, c, chosen)
+    settings = replace(settings, epochs=settings.epochs or default_epochs(n))
     return StackedModel(tuple(levels), float(scale), chosen), Report(c, estimated, settings, level_f1, f1, seconds)
 
 

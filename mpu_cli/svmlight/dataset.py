@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.sparse import csr_array
 
 
@@ -28,3 +29,18 @@ class Dataset:
     def __getitem__(self, rows) -> "Dataset":
         """Return the instances that a slice or an index array selects."""
         return Dataset(self.labels[rows], self.features[rows])
+
+    def occurring_labels(self) -> tuple[csr_array, np.ndarray]:
+        """Give the labels that occur columns from 0 on.
+
+        Returns
+        -------
+        labels : csr_array, shape (n, q), bool
+            Column k stands for label ``ids[k]``.
+        ids : ndarray of int, shape (q,)
+            The labels that occur, ascending.
+        """
+        occurs = np.unique(self.labels.indices)
+        columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
+        shape = (len(self), len(occurs))
+        return csr_array((self.labels.data, columns, self.labels.indptr), shape=shape), occurs

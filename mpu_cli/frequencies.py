@@ -1,0 +1,55 @@
+"""Files of label frequencies: a line a label, ``label c``, with ``#`` comments."""
+
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.streams import open_input
+
+
+def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
+    """Read the label frequency of each label.
+
+    Parameters
+    ----------
+    source : str or Path
+    label_ids : ndarray of int, shape (q,)
+        The labels that are wanted; others in the file are passed over.
+
+    Returns
+    -------
+    ndarray of float64, shape (q,), in (0, 1]
+
+    Raises
+    ------
+    InputError
+        A line is not a label and a number in (0, 1], a label is there twice, or one is missing.
+    """
+    frequencies: dict[int, float] = {}
+    with open_input(source) as stream:
+        for number, line in enumerate(stream, 1):
+            fields = line.partition(b"#")[0].split()
+            if not fields:
+                continue
+            try:
+                label, c = fields
+                if not label.isdigit() or not 0 < float(c) <= 1:
+                    raise ValueError
+            except ValueError:
+                raise InputError(
+                    str(source), number, "expected a label and its frequency, a number above 0 up to 1, such as: 12 0.4"
+                ) from None
+            if int(label) in frequencies:
+                raise InputError(str(source), number, f"label {int(label)} is there twice; remove one of the lines")
+            frequencies[int(label)] = float(c)
+    if absent := [label for label in label_ids.tolist() if label not in frequencies]:
+        raise InputError(str(source), None, f"there is no line for label {absent[0]}; each label of the data needs one")
+    return np.array([frequencies[label] for label in label_ids.tolist()])
+
+
+def frequency_lines(label_ids: np.ndarray, c: np.ndarray) -> bytes:
+    """Return the lines of a frequency file."""
+    return "".join(
+        f"{label} {value:.6g}\n" for label, value in zip(label_ids.tolist(), c.tolist(), strict=True)
+    ).encode()
