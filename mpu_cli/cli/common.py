@@ -27,19 +27,20 @@ class CleanErrors(click.Group):
         try:
             return super().invoke(ctx)
         except MpuError as error:
-            _fail(ctx, str(error))
+            fail(ctx, str(error))
         except BrokenPipeError:
             raise  # click ends quietly when a reader such as `head` has gone
         except OSError as error:
-            _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except MemoryError as error:
-            _fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
+            fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
 
 
-def _fail(ctx: click.Context, message: str) -> None:
+def fail(ctx: click.Context, message: str) -> None:
+    """Say what went wrong, in one line, and exit with status 1."""
     click.echo(f"error: {message}", err=True)
     ctx.exit(1)
 

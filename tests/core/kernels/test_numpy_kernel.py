@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.kernels.numpy_kernel import descend, prepare
+from tests.core.simulated import as_features, linear_problem
+
+OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
+C = np.array([0.3, 0.7, 1.0], np.float32)
+
+
+def problem(sparse_columns: int) -> tuple[np.ndarray, Features, np.ndarray]:
+    """Half-empty features, the first ones as sparse columns, and three labels."""
+    X, S = linear_problem(23, 6, 3)
+    X *= np.random.default_rng(1).random(X.shape) < 0.5
+    return X, Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), S
+
+
+def plain_sgd(X, S, c, bias, *, batch_size, step, bias_step, decay, epochs, rng):
+    """The formulas, one instance after the other, in double precision."""
+    n, D = X.shape
+    W, b = np.zeros((D, S.shape[1])), bias.astype(float)
+    batches = [range(start, min(start + batch_size, n)) for start in range(0, n, batch_size)]
+    after_epoch = []
+    t = 0
+    for _ in range(epochs):
+        for index in rng.permutation(len(batches)):
+            eta, bias_eta = (e / (1 + decay * step * t) for e in (step, bias_step))
+            W_start, b_start = W.copy(), b.copy()
+            for i in batches[index]:
+                sigma = expit(X[i] @ W_start + b_start)
+                gradient = np.where(S[i], sigma - 1, c * sigma * (1 - sigma) / (1 - c * sigma))
+                W -= eta * np.outer(X[i], gradient)
+                b -= bias_eta * gradient
+            for _ in batches[index]:
+                W /= 1 + decay * step / (1 + decay * step * t)  # the step of an instance later by one each time
+                t += 1
+        after_epoch.append((W.copy(), b.copy()))
+    last = after_epoch[epochs // 2 :]
+    return np.mean([W for W, _ in last], axis=0), np.mean([b for _, b in last], axis=0)
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 5])
+@pytest.mark.parametrize("batch_size", [1, 4, 23, 64])
+@pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
+def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, epochs):
+    X, features, S = problem(sparse_columns)
+    bias = np.array([-1, 0, 0.5], np.float32)
+    weights, final_bias = descend(
+        prepare(features, batch_size), S, C, bias, 6, epochs=epochs, rng=np.random.default_rng(3), **OPTIONS
+    )
+    expected_weights, expected_bias = plain_sgd(
+        X.astype(float), S, C, bias, batch_size=batch_size, epochs=epochs, rng=np.random.default_rng(3), **OPTIONS
+    )
+    assert weights.dtype == final_bias.dtype == np.float32
+    assert_allclose(weights, expected_weights, rtol=1e-4, atol=1e-5)
+    assert_allclose(final_bias, expected_bias, rtol=1e-4, atol=1e-5)
+    assert_array_equal(bias, [-1, 0, 0.5])
+
+
+@given(st.integers(1, 40), st.integers(1, 45), st.integers(0, 5))
+def test_batches_cover_every_instance_once_in_order(n, batch_size, sparse_columns):
+    rng = np.random.default_rng(n)
+    X = rng.integers(1, 9, (n, 5)) * (rng.random((n, 5)) < 0.4).astype(np.float32)
+    batches = prepare(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), batch_size)
+    assert [i for batch in batches for i in range(batch.rows.start, batch.rows.stop)] == list(range(n))
+    for batch in batches:
+        rebuilt = np.zeros((batch.rows.stop - batch.rows.start, 5), np.float32)
+        rebuilt[:, batch.columns] = batch.sparse.toarray()
+        rebuilt[:, sparse_columns:] = batch.dense
+        assert_array_equal(rebuilt, X[batch.rows])
+        assert_array_equal(batch.transposed.toarray(), batch.sparse.toarray().T)
+        assert len(rebuilt) <= batch_size
+
+
+def test_features_that_never_occur_have_no_weight():
+    X, _, S = problem(6)
+    wide = Features(as_features(np.hstack([X, np.zeros((len(X), 2))])), np.empty((len(X), 0), np.float32))
+    weights, _ = descend(
+        prepare(wide, 4), S, C, np.zeros(3, np.float32), 8, epochs=2, rng=np.random.default_rng(0), **OPTIONS
+    )
+    assert_array_equal(weights[6:], 0)
+    assert (weights[:6] != 0).all()

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mpu_cli.core.features import Features
+from tests.core.simulated import as_features
+
+values = st.just(0) | st.integers(-8, 8)
+matrices = st.tuples(st.integers(0, 8), st.integers(0, 6)).flatmap(
+    lambda shape: hnp.arrays(np.float32, shape, elements=values)
+)
+
+
+def to_array(features: Features) -> np.ndarray:
+    return np.hstack([features.sparse.toarray(), features.dense])
+
+
+def both_forms(X: np.ndarray) -> list[Features]:
+    """The same features as sparse columns, as dense ones, and as some of each."""
+    n, D = X.shape
+    dense = Features(as_features(np.empty((n, 0))), X)
+    sparse = Features(as_features(X), np.empty((n, 0), np.float32))
+    return [dense, sparse, Features(as_features(X[:, : D // 2]), X[:, D // 2 :])]
+
+
+@given(matrices)
+def test_holds_the_matrix(X):
+    features = Features.of(as_features(X))
+    assert_array_equal(to_array(features), X)
+    assert len(features) == X.shape[0]
+    assert features.width == X.shape[1]
+
+
+def test_full_matrices_become_dense_and_thin_ones_stay_sparse():
+    assert Features.of(as_features(np.ones((4, 4)))).sparse.shape == (4, 0)
+    assert Features.of(as_features(np.eye(40))).dense.shape == (40, 0)
+
+
+@given(matrices, st.integers(1, 4), st.integers(0, 100))
+def test_every_form_gives_the_same_product(X, q, seed):
+    W = np.random.default_rng(seed).integers(-4, 4, (X.shape[1], q)).astype(np.float32)
+    for features in [Features.of(as_features(X)), *both_forms(X)]:
+        product = features.dot(W)
+        assert product.dtype == np.float32
+        assert_array_equal(product, X @ W)
+
+
+@given(matrices, st.integers(0, 12))
+def test_width_cuts_or_pads(X, width):
+    expected = np.zeros((len(X), width), np.float32)
+    shared = min(width, X.shape[1])
+    expected[:, :shared] = X[:, :shared]
+    features = Features.of(as_features(X), width)
+    assert features.width == width
+    assert_array_equal(to_array(features), expected)
+
+
+@given(matrices, st.data())
+def test_selects_instances(X, data):
+    rows = data.draw(hnp.arrays(np.int64, st.integers(0, 10), elements=st.integers(0, len(X) - 1))) if len(X) else []
+    for features in both_forms(X):
+        assert_array_equal(to_array(features[np.array(rows, int)]), X[np.array(rows, int)])
+        assert_array_equal(to_array(features[1:4]), X[1:4])
+
+
+@given(matrices)
+def test_appends_on_the_right_and_leaves_the_original(X):
+    added = np.arange(2 * len(X), dtype=np.float32).reshape(-1, 2)
+    for features in both_forms(X):
+        assert_array_equal(to_array(features.append(added).append(added)), np.hstack([X, added, added]))
+        assert_array_equal(to_array(features), X)
+
+
+@given(matrices)
+def test_mean_squared_norm(X):
+    norms = np.square(X, dtype=np.float64).sum(axis=1)
+    expected = norms.mean() if norms.any() else 1.0
+    for features in both_forms(X):
+        assert features.mean_squared_norm() == pytest.approx(expected, rel=1e-12)
+
+
+def test_mean_squared_norm_is_summed_in_double_precision():
+    X = np.full((2, 3), 1e30, np.float32)
+    assert_allclose(Features.of(as_features(X)).mean_squared_norm(), 3e60, rtol=1e-6)
