@@ -5,11 +5,13 @@ is replaced last, by a rename. Nothing is unpickled, and everything is checked b
 from elsewhere can do no harm.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,29 +94,21 @@ def save(model: TrainedModel, path: Path) -> None:
     """
     check_target(path)
     made = not path.exists()
-    written: list[Path] = []
     try:
         path.mkdir(exist_ok=True)
-        bundles = []
-        for number, level in enumerate(model.stacked.levels):
-            arrays = {"weights": level.weights, "bias": level.bias}
-            if number == 0:
-                arrays["known"] = model.known
-            bundles.append(_write_bundle(path, number, arrays, written))
-        _write_manifest(path, _manifest(model, bundles), written)
+        with _only_writer(path):
+            try:
+                bundles = [_write_bundle(path, number, arrays) for number, arrays in enumerate(_arrays(model))]
+                _write_manifest(path, _manifest(model, bundles))
+            finally:
+                _remove_unused(path)
     except BaseException as error:
-        for file in written:
-            file.unlink(missing_ok=True)
         if made:
             with suppress(OSError):
                 path.rmdir()
         if isinstance(error, OSError):
             raise ModelError(f"{path}: cannot be written: {error.strerror}") from error
         raise
-    current = {bundle["file"] for bundle in bundles} | {_MANIFEST}
-    for entry in path.iterdir():
-        if entry.name not in current and _ours(entry.name):
-            entry.unlink(missing_ok=True)
 
 
 def load(path: Path) -> TrainedModel:
@@ -139,23 +133,49 @@ def _ours(name: str) -> bool:
     return name == _MANIFEST or name.startswith(_TEMPORARY) or bool(_BUNDLE_NAME.fullmatch(name))
 
 
-def _write_bundle(path: Path, number: int, arrays: dict[str, np.ndarray], written: list[Path]) -> dict:
+@contextmanager
+def _only_writer(path: Path) -> Iterator[None]:
+    """Hold a directory, so that two trainings do not take each other's bundles for unused ones."""
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove what the manifest does not name: bundles of an earlier model, and what a run that failed has left."""
+    try:
+        named = (path / _MANIFEST).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        named = ""
+    for entry in path.iterdir():
+        if _ours(entry.name) and entry.name != _MANIFEST and entry.name not in named:
+            entry.unlink(missing_ok=True)
+
+
+def _arrays(model: TrainedModel) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the arrays of each level's bundle."""
+    for number, level in enumerate(model.stacked.levels):
+        known = {"known": model.known} if number == 0 else {}
+        yield {"weights": level.weights, "bias": level.bias} | known
+
+
+def _write_bundle(path: Path, number: int, arrays: dict[str, np.ndarray]) -> dict:
     temporary = path / f"{_TEMPORARY}level{number}-{os.getpid()}"
-    written.append(temporary)
     with temporary.open("wb") as file:
         np.savez(file, **arrays)
         _to_disk(file)
     checksum = _checksum(temporary)
     target = path / f"level{number}-{checksum[:16]}.npz"
-    if not target.exists():
-        written.append(target)
     temporary.replace(target)
     return {"file": target.name, "sha256": checksum}
 
 
-def _write_manifest(path: Path, manifest: dict, written: list[Path]) -> None:
+def _write_manifest(path: Path, manifest: dict) -> None:
     temporary = path / f"{_TEMPORARY}manifest-{os.getpid()}"
-    written.append(temporary)
     with temporary.open("w", encoding="utf-8") as file:
         json.dump(manifest, file, indent=1)
         file.write("\n")
@@ -209,21 +229,24 @@ def _load(path: Path, text: str) -> TrainedModel:
             raise ValueError("of another format")
         if version > FORMAT_VERSION:
             raise ModelError(f"{path}: written by a newer mpu (model format {version}); install that version")
-        label_ids = np.array(manifest["labels"], np.int64)
+        label_ids = np.array(manifest["labels"])
+        _expect(label_ids.dtype == np.int64, "labels are not whole numbers")
         c = np.array(manifest["c"], np.float64)
-        thresholds = np.array(manifest["thresholds"], np.float32)
+        thresholds = np.array(manifest["thresholds"], np.float64)
         scale, D, q = float(manifest["scale"]), int(manifest["features"]), len(label_ids)
         _expect(q > 0 and label_ids.shape == c.shape == thresholds.shape == (q,), "lists of unequal length")
         _expect(bool(np.all(np.diff(label_ids) > 0) and label_ids[0] >= 0), "labels out of order")
         _expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
-        _expect(np.isfinite(scale) and bool(np.all(np.isfinite(thresholds))) and D >= 0, "numbers out of range")
+        _expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
+        _expect(0 <= scale <= np.finfo(np.float32).max and D >= 0, "numbers out of range")
         bundles = [(str(level["file"]), str(level["sha256"])) for level in manifest["levels"]]
         _expect(bool(bundles), "no levels")
         for name, _ in bundles:
             _expect(bool(_BUNDLE_NAME.fullmatch(name)), f"no bundle can be named {name[:80]!r}")
         options = dict(manifest["options"])
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ModelError(f"{path}: manifest.json is damaged ({error}); train the model again") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
 
     levels = []
     known = None
@@ -234,7 +257,7 @@ def _load(path: Path, text: str) -> TrainedModel:
         arrays = _read_bundle(path / name, checksum, shapes)
         known = arrays.get("known", known)
         levels.append(LinearModel(arrays["weights"], arrays["bias"]))
-    return TrainedModel(StackedModel(tuple(levels), scale, thresholds), label_ids, c, known, options)
+    return TrainedModel(StackedModel(tuple(levels), scale, thresholds.astype(np.float32)), label_ids, c, known, options)
 
 
 def _expect(condition: bool, otherwise: str) -> None:
@@ -254,7 +277,7 @@ def _read_bundle(path: Path, checksum: str, shapes: dict) -> dict[str, np.ndarra
             array = arrays[name]
             _expect(array.dtype == dtype and array.shape == shape, f"{name} is {array.dtype} {array.shape}")
             _expect(bool(np.isfinite(array).all()), f"{name} is not finite")
-    except FileNotFoundError:
+    except (FileNotFoundError, MemoryError):
         raise
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -33,16 +33,17 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
             if not fields:
                 continue
             try:
-                label, c = fields
-                if not label.isdigit() or not 0 < float(c) <= 1:
+                text, c = fields
+                label = int(text) if text.isdigit() else None
+                if label is None or not 0 < float(c) <= 1:
                     raise ValueError
-            except ValueError:
+            except ValueError:  # also from int, beyond 4,300 digits
                 raise InputError(
                     str(source), number, "expected a label and its frequency, a number above 0 up to 1, such as: 12 0.4"
                 ) from None
-            if int(label) in frequencies:
-                raise InputError(str(source), number, f"label {int(label)} is there twice; remove one of the lines")
-            frequencies[int(label)] = float(c)
+            if label in frequencies:
+                raise InputError(str(source), number, f"label {label} is there twice; remove one of the lines")
+            frequencies[label] = float(c)
     if absent := [label for label in label_ids.tolist() if label not in frequencies]:
         raise InputError(str(source), None, f"there is no line for label {absent[0]}; each label of the data needs one")
     return np.array([frequencies[label] for label in label_ids.tolist()])

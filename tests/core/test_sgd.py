@@ -66,7 +66,7 @@ def test_missing_labels_converge_to_the_minimum_of_the_pu_loss(c):
 def test_without_features_a_label_has_its_share_of_complete_labels():
     S = np.arange(200)[:, None] < [20, 100, 60]
     c = np.array([0.5, 1.0, 0.6])
-    model = train_linear(training_set(np.zeros((200, 3)), S), c)
+    model = train_linear(training_set(np.zeros((200, 3)), S), c, Settings())
     assert_allclose(expit(model.bias), [0.2, 0.5, 0.5], atol=0.03)
     assert_array_equal(model.weights, 0)
 
@@ -107,7 +107,7 @@ def test_blocks_are_learned_apart():
     X, Y = linear_problem(100, 6, BLOCK_SIZE + 9)
     data, c = training_set(X, Y), np.linspace(0.3, 1, Y.shape[1])
     model = train_linear(data, c, QUICK)
-    assert sum((list(range(Y.shape[1]))[block] for block in data.blocks()), []) == list(range(Y.shape[1]))
+    assert [k for block in data.blocks() for k in range(block.start, block.stop)] == list(range(Y.shape[1]))
     for block in data.blocks():
         assert_array_equal(train_block(data, block, c, QUICK).weights, model.weights[:, block])
 

@@ -1,0 +1,183 @@
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.metrics import f1_score
+
+from mpu_cli.core import sgd
+from mpu_cli.core.features import Features
+from mpu_cli.core.propensity import estimate
+from mpu_cli.core.sample import Sample
+from mpu_cli.core.sgd import BLOCK_SIZE, default_epochs
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.core.thresholds import estimated_f1
+from mpu_cli.core.training import Options, train
+from mpu_cli.core.validation import deal
+from mpu_cli.errors import TooLargeError
+from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
+
+
+@pytest.fixture
+def problem() -> tuple[csr_array, csr_array]:
+    X, Y = linear_problem(120, 6, 4)
+    return as_features(X), hide(Y, 0.3)
+
+
+def quick(**changes) -> Options:
+    return Options(**({"folds": 3, "epochs": 2, "jobs": 1} | changes))
+
+
+class Steps:
+    """An observer that notes the steps, and counts their ticks."""
+
+    def __init__(self) -> None:
+        self.announced: dict[str, int | None] = {}
+        self.ticks: dict[str, int] = {}
+
+    @contextmanager
+    def __call__(self, step, ticks):
+        self.announced[step], self.ticks[step] = ticks, 0
+
+        def tick():
+            self.ticks[step] += 1
+
+        yield tick
+
+
+def as_bytes(model: StackedModel) -> list[bytes]:
+    return [part.tobytes() for level in model.levels for part in (level.weights, level.bias)] + [
+        model.thresholds.tobytes(),
+        np.float64(model.scale).tobytes(),
+    ]
+
+
+def test_report(problem):
+    steps = Steps()
+    model, report = train(*problem, quick(levels=3), steps)
+    assert report.c.tolist() == [report.estimate.c] * 4
+    assert len(report.level_f1) == 3
+    assert report.expected_f1 == pytest.approx(report.level_f1[-1])
+    assert report.settings.epochs == 2
+    assert list(report.seconds) == [
+        "estimate c", "choose C",
+        "level 0",
+        "level 1", "level 1, out of fold",
+        "level 2", "level 2, out of fold",
+        "thresholds",
+    ]  # fmt: skip
+    assert all(seconds >= 0 for seconds in report.seconds.values())
+    assert [level.weights.shape for level in model.levels] == [(6, 4), (10, 4), (14, 4)]
+    assert steps.ticks.keys() == report.seconds.keys()
+    for step, announced in steps.announced.items():
+        if step == "choose C":
+            assert announced is None
+        else:
+            assert steps.ticks[step] == (announced or 0)
+
+
+def test_what_is_given_is_neither_estimated_nor_chosen(problem):
+    c = np.array([0.3, 0.5, 0.7, 1.0])
+    model, report = train(*problem, quick(levels=1, c=c, cost=7.0, threshold=0.25))
+    assert report.c.tolist() == c.tolist()
+    assert report.estimate is None
+    assert (report.settings.cost, report.settings.step) == (7.0, sgd.Settings().step)
+    assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
+    assert model.thresholds.tolist() == [0.25] * 4
+    assert train(*problem, quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
+
+
+def test_estimates_c_from_naive_predictions(problem):
+    _, report = train(*problem, quick(levels=1))
+    sample = Sample(Features.of(problem[0]), problem[1], 120, 3, 0)
+    assert report.c[0] == estimate(sample.naive_probabilities(1), problem[1]).c
+
+
+@pytest.mark.parametrize("threshold", ["pu-f1", "per-label", 0.3])
+def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
+    """By hand: level 0 alone, cross-validated over the same folds."""
+    matrix, labels = problem
+    model, report = train(matrix, labels, quick(levels=1, c=0.7, cost=3.0, threshold=threshold))
+    probabilities = np.empty(labels.shape, np.float32)
+    for rows in deal(120, 3, 0):
+        rest = np.setdiff1d(np.arange(120), rows)
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
+        probabilities[rows] = without.probabilities(matrix[rows])
+    assert report.expected_f1 == pytest.approx(
+        estimated_f1(probabilities, labels, np.full(4, 0.7), model.thresholds), rel=1e-6
+    )
+
+
+def test_model_is_the_same_bytes_whatever_jobs():
+    X, Y = linear_problem(90, 5, BLOCK_SIZE + 2)
+    X, S = as_features(X), hide(Y, 0.2)
+    one, two = (train(X, S, quick(jobs=jobs)) for jobs in (1, 2))
+    assert as_bytes(one[0]) == as_bytes(two[0])
+    assert (one[1].c[0], one[1].settings, one[1].level_f1, one[1].expected_f1) == (
+        two[1].c[0], two[1].settings, two[1].level_f1, two[1].expected_f1,
+    )  # fmt: skip
+
+
+def test_seed_decides(problem):
+    first, again, other = (as_bytes(train(*problem, quick(seed=seed))[0]) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
+@pytest.mark.parametrize("given", [{}, {"c": 0.7}, {"c": 0.7, "cost": 3.0}], ids=str)
+def test_trains_nothing_twice(problem, monkeypatch, given, sample):
+    calls, kept = set(), []
+    train_block = sgd.train_block
+
+    def counted(data, block, c, settings):
+        kept.append(data)  # alive, so that no other has its id
+        calls.add((id(data), c.tobytes(), settings))
+        return train_block(data, block, c, settings)
+
+    monkeypatch.setattr(sgd, "train_block", counted)
+    steps = Steps()
+    train(*problem, quick(levels=3, sample=sample, **given), steps)
+    folds = 3
+    for_c = 0 if "c" in given else folds
+    for_cost = 0 if "cost" in given else folds * steps.ticks["choose C"]
+    # The predictions by which C was chosen serve level 1, unless they are of a sample only.
+    out_of_fold_levels = 2 if for_cost and sample == 120 else 3
+    assert len(kept) == len(calls) == for_c + for_cost + 3 + folds * out_of_fold_levels
+
+
+def test_higher_levels_learn_from_out_of_fold_predictions(problem):
+    """Level 1 of a model by hand: level 0's predictions of each fold come from the others."""
+    matrix, labels = problem
+    options = quick(c=0.7, cost=3.0)
+    model, _ = train(matrix, labels, options)
+    probabilities = np.empty(labels.shape, np.float32)
+    for rows in deal(120, 3, 0):
+        rest = np.setdiff1d(np.arange(120), rows)
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
+        probabilities[rows] = without.probabilities(matrix[rows])
+    extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * probabilities]))
+    by_hand, _ = train(extended, labels, quick(levels=1, c=0.7, cost=3.0))
+    np.testing.assert_allclose(model.levels[1].weights, by_hand.levels[0].weights, rtol=1e-4, atol=1e-5)
+    root_mean_square_norm = np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean())
+    assert model.scale == pytest.approx(options.stack_scale * root_mean_square_norm)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.6])
+def test_expected_f1_on_digits_is_the_true_one(digits, missing):
+    """By an outer split; the test file is no measure, it is by other writers."""
+    X, Y, _, _ = read_digits(digits)
+    outer = deal(X.shape[0], 3, 0)[0]
+    inner = np.setdiff1d(np.arange(X.shape[0]), outer)
+    model, report = train(X[inner], hide(Y[inner], missing), Options())
+    f1 = f1_score(Y[outer].toarray(), model.probabilities(X[outer]) >= model.thresholds, average="micro")
+    assert report.expected_f1 == pytest.approx(f1, abs=0.05)
+    assert report.c[0] == pytest.approx(1 - missing, abs=0.05)
+    assert report.estimate.separable
+
+
+def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size():
+    wide = csr_array((np.ones(1, np.float32), ([0], [2**31 - 2])), shape=(2, 2**31 - 1))
+    labels = as_labels(np.ones((2, 1000)))
+    with pytest.raises(TooLargeError, match=r"2,147,483,647 features .* x 1,000 labels x 1 levels takes 8,589\.9 GB"):
+        train(wide, labels, quick(levels=1))
