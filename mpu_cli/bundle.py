@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -168,7 +169,8 @@ def _write_bundle(path: Path, number: int, arrays: dict[str, np.ndarray]) -> dic
     with temporary.open("wb") as file:
         np.savez(file, **arrays)
         _to_disk(file)
-    checksum = _checksum(temporary)
+    with temporary.open("rb") as file:
+        checksum = _checksum(file)
     target = path / f"level{number}-{checksum[:16]}.npz"
     temporary.replace(target)
     return {"file": target.name, "sha256": checksum}
@@ -188,9 +190,8 @@ def _to_disk(file) -> None:
     os.fsync(file.fileno())
 
 
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _checksum(file: BinaryIO) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _manifest(model: TrainedModel, bundles: list[dict]) -> dict:
@@ -238,7 +239,7 @@ def _load(path: Path, text: str) -> TrainedModel:
         _expect(bool(np.all(np.diff(label_ids) > 0) and label_ids[0] >= 0), "labels out of order")
         _expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
         _expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
-        _expect(0 <= scale <= np.finfo(np.float32).max and D >= 0, "numbers out of range")
+        _expect(0 <= scale <= float(np.finfo(np.float32).max) and D >= 0, "numbers out of range")
         bundles = [(str(level["file"]), str(level["sha256"])) for level in manifest["levels"]]
         _expect(bool(bundles), "no levels")
         for name, _ in bundles:
@@ -268,11 +269,12 @@ def _expect(condition: bool, otherwise: str) -> None:
 def _read_bundle(path: Path, checksum: str, shapes: dict) -> dict[str, np.ndarray]:
     """Read the arrays of one bundle, each of the dtype and shape that the manifest makes it have, and finite."""
     try:
-        if _checksum(path) != checksum:
-            raise ValueError("its checksum is not that of the manifest")
-        with np.load(path, allow_pickle=False) as bundle:
-            _expect(set(bundle.files) == set(shapes), "it holds other arrays")
-            arrays = dict(bundle)
+        with path.open("rb") as file:
+            _expect(_checksum(file) == checksum, "its checksum is not that of the manifest")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as bundle:
+                _expect(set(bundle.files) == set(shapes), "it holds other arrays")
+                arrays = dict(bundle)
         for name, (dtype, shape) in shapes.items():
             array = arrays[name]
             _expect(array.dtype == dtype and array.shape == shape, f"{name} is {array.dtype} {array.shape}")

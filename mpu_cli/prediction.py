@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.errors import InputError
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_lines, score_lines
@@ -84,7 +85,10 @@ def predict(
             counts.unknown += model.count_unknown(chunk.features)
             for start in range(0, len(chunk), rows_at_once):
                 features = chunk.features[start : start + rows_at_once]
-                probabilities = model.stacked.probabilities(features)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    probabilities = model.stacked.probabilities(features)
+                if np.isnan(probabilities).any():
+                    raise InputError(str(source), None, "feature values are too large; scale them as in training")
                 indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
                 counts.instances += len(probabilities)
                 counts.labels += len(columns)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ class CleanErrors(click.Group):
         except BrokenPipeError:
             raise  # click ends quietly when a reader such as `head` has gone
         except OSError as error:
-            fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         except MemoryError as error:
             fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
         except KeyboardInterrupt:
@@ -46,13 +47,13 @@ def fail(ctx: click.Context, message: str) -> None:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of floats; click's own lets NaN through."""
+    """A range of finite floats; click's own lets NaN through, and infinity where the range is open-ended."""
 
     def convert(self, value, param, ctx):
-        """Convert as click does, then refuse NaN."""
+        """Convert as click does, then refuse NaN and infinity."""
         number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail("nan is not a number.", param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
         return number
 
 
@@ -103,15 +104,15 @@ def jobs_option(function: Callable) -> Callable:
         "--jobs",
         type=click.IntRange(min=-1),
         default=-1,
-        callback=_refuse_zero,
+        callback=_threads,
         help="Threads; -1, the default, is one a core. The result does not depend on it.",
     )(function)
 
 
-def _refuse_zero(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
+def _threads(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
     if value == 0:
         raise click.BadParameter("0 threads can do nothing; -1 is one a core.")
-    return value
+    return min(value, os.cpu_count() or 1)  # more gain nothing, and the system may refuse them
 
 
 def validation_options(function: Callable) -> Callable:
@@ -184,7 +185,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     """
     if _verbosity() < _NORMAL:
         yield lambda: None
-    elif sys.stderr.isatty():
+    elif sys.stderr and sys.stderr.isatty():  # None where it is closed
         from tqdm import tqdm
 
         with tqdm(desc=step, total=ticks) as bar:

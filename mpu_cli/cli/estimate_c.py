@@ -69,6 +69,8 @@ def estimate_c(
     from mpu_cli.svmlight.reader import read
     from mpu_cli.svmlight.streams import open_output
 
+    if output == "-":
+        raise click.UsageError("Standard output takes the report: give -o a file.")
     with progress("read"):
         data = read(source, implicit_values)
         labels, ids = data.occurring_labels()

@@ -135,6 +135,8 @@ def train(
         if source == "-":
             raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")
         output = default_model(source)
+    elif str(output) == "-":
+        raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     bundle.check_target(output)
 
     start = time.perf_counter()
@@ -189,7 +191,7 @@ def default_model(source: str) -> Path:
     path = Path(source)
     if path.suffix in _COMPRESSED:
         path = path.with_suffix("")
-    return path.with_suffix(".mpu")
+    return path.parent / f"{path.stem}.mpu"
 
 
 def _findings(found) -> dict:
@@ -224,4 +226,4 @@ def _print_report(report: dict) -> None:
     click.echo(
         f"expected     micro-F1 {report['expected_micro_f1']:.3f} on complete labels (out of fold, corrected for c)"
     )
-    click.echo(f"model        {report['model']} ({sum(report['seconds'].values()):.1f} s)")
+    click.echo(f"model        {click.format_filename(report['model'])} ({sum(report['seconds'].values()):.1f} s)")

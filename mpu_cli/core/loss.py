@@ -31,7 +31,7 @@ def pu_loss(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     """
     with np.errstate(divide="ignore"):  # log(1 - c) = -inf at c = 1 is what logaddexp needs
         unlabelled = -np.logaddexp(np.log1p(-np.asarray(c)), np.log(c) + log_expit(-z))
-    return np.where(s, -log_expit(z), unlabelled)
+    return np.where(s, -log_expit(z), np.maximum(unlabelled, 0))  # rounding may leave it just below zero
 
 
 def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:

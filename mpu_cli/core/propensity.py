@@ -20,11 +20,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.errors import MpuError
+
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
 _Z = 6.0
-# Bins less than so many times richer in annotations than their labels are on the whole show little.
+# A bin with fewer annotated instances is luck.
+_FEWEST_FOUND = 10
+# Bins not surely so many times richer in annotations than their labels are on the whole show little.
 _SEPARABLE_LIFT = 2.0
-# Above this, c is near 1 whatever the lift.
+# Above this, c is near 1 however rich the labels are on the whole.
 _NEARLY_COMPLETE = 0.95
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
@@ -58,6 +62,7 @@ class _Statistic:
 
     labels: np.ndarray
     c: Callable[[np.ndarray], float]
+    lowest: float | None = None  # what c is at least, as far as chance goes; None: not known
 
 
 def estimate(
@@ -70,7 +75,7 @@ def estimate(
     probabilities : ndarray of float32, shape (n, q)
         Out-of-fold Pr(s=1 | x).
     labels : csr_array of bool, shape (n, q)
-        Annotated labels, at least one.
+        Annotated labels.
     method : {"bbe", "e1", "e2", "e3"}
     replicates : int
         Bootstrap replicates for the interval; none without. The classifier is not trained again for them.
@@ -80,8 +85,15 @@ def estimate(
     Returns
     -------
     FrequencyEstimate
+
+    Raises
+    ------
+    MpuError
+        No label is annotated.
     """
     annotated = labels.toarray()
+    if not annotated.any():
+        raise MpuError(f"none of the {len(annotated)} instances drawn has a label: raise --sample, or give --c")
     n = len(annotated)
     statistic = METHODS[method](probabilities, annotated)
     c = statistic.c(np.ones(n))
@@ -92,7 +104,8 @@ def estimate(
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
     base = annotated[:, statistic.labels].mean()
-    separable = c >= min(_SEPARABLE_LIFT * base, _NEARLY_COMPLETE)
+    lowest = c if statistic.lowest is None else statistic.lowest
+    separable = lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base)
     return FrequencyEstimate(_frequency(c), interval, statistic.labels, bool(separable))
 
 
@@ -119,11 +132,12 @@ def _best_bin(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
     columns = np.flatnonzero(annotated.any(axis=0))
     thresholds, found, size = np.transpose([_best_threshold(probabilities[:, k], annotated[:, k]) for k in columns])
     order = np.argsort(-_wilson_lower(found, size), kind="stable")
-    pooled = int(np.argmax(_wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))))
+    bounds = _wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))
+    pooled = int(np.argmax(bounds))
     best = order[: pooled + 1]
     inside = probabilities[:, columns[best]] >= thresholds[best]
     positive = (inside & annotated[:, columns[best]]).sum(axis=1)
-    return _share(positive, inside.sum(axis=1), np.sort(columns[best]))
+    return _share(positive, inside.sum(axis=1), np.sort(columns[best]), bounds[pooled])
 
 
 def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[float, int, int]:
@@ -132,6 +146,8 @@ def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[f
     ranked = probabilities[order]
     ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # no threshold parts equal probabilities
     found, size = np.cumsum(annotated[order])[ends], ends + 1
+    enough = found >= min(_FEWEST_FOUND, found[-1])
+    ends, found, size = ends[enough], found[enough], size[enough]
     best = int(np.argmax(_wilson_lower(found, size)))
     return ranked[ends[best]], found[best], size[best]
 
@@ -160,9 +176,9 @@ def _e3(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
     return _Statistic(_all_labels(annotated), lambda weights: greatest[weights > 0].max())
 
 
-def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray) -> _Statistic:
+def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
     """Estimate c as the sum of one number an instance by that of another."""
-    return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny))
+    return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
 def _over_annotated(probabilities: np.ndarray, annotated: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ from mpu_cli.core.kernels import numpy_kernel as kernel
 BATCH_SIZE = 32
 # Labels learned together. Fixed, so that a label's weights never depend on the number of threads.
 BLOCK_SIZE = 128
-# The bias, which is not regularised, moves by this share of the weights' step: it starts near its place.
+# eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
+# are not regularised.
 BIAS_STEP = 0.02
 
 
@@ -114,7 +115,7 @@ def train_block(data: TrainingSet, block: slice, c: np.ndarray, settings: Settin
         _log_odds(annotated.mean(axis=0) / c, data.n),
         data.width,
         step=step,
-        bias_step=BIAS_STEP * step,
+        bias_step=BIAS_STEP * settings.step,
         decay=1 / (settings.cost * data.n),
         epochs=epochs,
         rng=np.random.default_rng(data.seed),

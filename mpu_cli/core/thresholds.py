@@ -88,7 +88,8 @@ def label_thresholds(
             f1 = 2 * (others_found + hits) / (others_predicted + count + true)
             f1[:-1][p[order[1:]] == p[order[:-1]]] = -1  # a threshold cannot part equal probabilities
             best = int(np.argmax(f1))
-            thresholds[k], predicted[k], found[k] = p[order[best]], count[best], hits[best]
+            if f1[best] > 2 * found.sum() / max(predicted.sum() + true, 1):
+                thresholds[k], predicted[k], found[k] = p[order[best]], count[best], hits[best]
     return thresholds, float(2 * found.sum() / max(predicted.sum() + true, 1))
 
 

@@ -119,6 +119,14 @@ def test_seed_decides():
     assert as_bytes(first) != as_bytes(other)
 
 
+def test_seed_decides_which_instances_share_a_batch():
+    X, Y = linear_problem(200, 8, 3)
+    first, again, other = (training_set(X, Y, seed).labels.toarray() for seed in (7, 7, 8))
+    assert_array_equal(first, again)
+    assert (first != other).any()
+    assert first.sum(axis=0).tolist() == Y.sum(axis=0).tolist()
+
+
 @pytest.mark.parametrize(
     ("n", "epochs"),
     [

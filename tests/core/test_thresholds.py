@@ -49,6 +49,12 @@ def test_pooled_threshold_is_within_its_candidates_of_the_best():
     assert max(micro_f1(Y, t <= P) for t in np.unique(P)) - f1 < 0.003
 
 
+@given(st.floats(1e-6, 0.99))
+def test_candidates_part_probabilities_a_thousandth_apart(p):
+    P, Y = np.array([[p], [p * 1.001]], np.float32), as_labels([[False], [True]])
+    assert pooled_threshold(P, Y, np.ones(1))[1] == 1
+
+
 @pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
 def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
     P, Y, S = simulated(n=20_000, c=c)

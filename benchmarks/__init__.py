@@ -1,0 +1,1 @@
+"""Benchmarks: data in the shape of RCV1, `mpu` against other tools, and what the machine could do."""

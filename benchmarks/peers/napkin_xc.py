@@ -1,0 +1,27 @@
+"""napkinXC: binary relevance (one classifier a label) and probabilistic label trees."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from interface import main
+from napkinxc.models import BR, PLT
+
+ADAGRAD = {"optimizer": "adagrad", "epochs": 3}  # as often as in the authors' experiments; otherwise the defaults
+METHODS = {"br": (BR, {}), "br-adagrad": (BR, ADAGRAD), "plt": (PLT, {}), "plt-adagrad": (PLT, ADAGRAD)}
+THRESHOLD = 0.5
+
+
+def train(method: str, data: Path, model: Path) -> None:
+    """Train on a file."""
+    kind, options = METHODS[method]
+    kind(str(model), seed=0, **options).fit_on_file(str(data))
+
+
+def predict(method: str, model: Path, data: Path) -> Iterable[Iterable[int]]:
+    """Predict a file."""
+    kind, _ = METHODS[method]
+    return kind(str(model)).predict_for_file(str(data), threshold=THRESHOLD)
+
+
+if __name__ == "__main__":
+    main(METHODS, train, predict)

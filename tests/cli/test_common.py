@@ -1,0 +1,178 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from mpu_cli import __version__
+from mpu_cli.cli import common, mpu
+from mpu_cli.errors import InputError, MpuError
+
+COMMANDS = sorted(mpu.commands)
+HEAVY = {"numpy", "scipy", "sklearn", "joblib", "tqdm", "numba"}
+
+
+@pytest.fixture
+def group():
+    """Give a group with one command, which runs the given function."""
+
+    def make(function):
+        @click.group(cls=common.CleanErrors)
+        def cli():
+            """Group."""
+
+        @cli.command()
+        @common.verbosity_options
+        def go():
+            function()
+
+        return lambda *options: CliRunner().invoke(cli, ["go", *options])
+
+    return make
+
+
+def raises(error):
+    def function():
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MpuError("what, and what to do"), "error: what, and what to do"),
+        (InputError("a.svm", 3, "wrong"), "error: a.svm:3: wrong"),
+        (InputError("-", None, "wrong"), "error: standard input: wrong"),
+        (PermissionError(13, "Permission denied", "a.svm"), "error: a.svm: Permission denied"),
+        (OSError(28, "No space left on device"), "error: No space left on device"),
+        (OSError("no number"), "error: no number"),
+        (MemoryError(), "error: out of memory"),
+        (MemoryError("7 GiB"), "error: out of memory: 7 GiB"),
+    ],
+)
+def test_a_failure_is_one_line_and_status_1(group, error, line):
+    result = group(raises(error))()
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{line}\n")
+
+
+def test_an_interrupt_is_status_130(group):
+    result = group(raises(KeyboardInterrupt))()
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+
+
+def test_a_bug_is_not_hidden(group):
+    assert isinstance(group(raises(ZeroDivisionError()))().exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [((), "warning: w\ni\n"), (("-q",), "warning: w\n"), (("-v",), "warning: w\ni\nd\n")],
+)
+def test_verbosity(group, options, shown):
+    def speak():
+        common.warn("w")
+        common.info("i")
+        common.detail("d")
+
+    result = group(speak)(*options)
+    assert (result.stdout, result.stderr) == ("", shown)
+
+
+def test_progress_is_a_line_a_step_where_there_is_no_terminal(group):
+    def work():
+        with common.progress("walk", 2) as tick:
+            tick()
+            tick()
+
+    assert group(work)().stderr == "walk: 0.0 s\n"
+    assert group(work)("-q").stderr == ""
+
+
+@pytest.mark.parametrize(("given", "used"), [("1", 1), ("2", 2), ("3", 2), ("9999999", 2), ("-1", -1)])
+def test_jobs_are_at_most_the_cores(monkeypatch, given, used):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    seen = []
+
+    @click.command()
+    @common.jobs_option
+    def go(jobs):
+        seen.append(jobs)
+
+    assert CliRunner().invoke(go, ["-j", given]).exit_code == 0
+    assert seen == [used]
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_finite_range_takes_finite_numbers_only(text):
+    with pytest.raises(click.BadParameter):
+        common.FiniteRange().convert(text, None, None)
+
+
+def test_json_has_null_for_nan(capsys):
+    common.print_json({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, None, {"c": 0.5}]}
+
+
+def test_a_table_is_aligned(capsys):
+    common.print_table([["label", "f1", ""], [3, 0.5, "few"], [1000000, 0.25, ""]])
+    assert capsys.readouterr().out == "label        f1\n3        0.5000  few\n1000000  0.2500\n"
+
+
+# The whole command line
+
+
+@pytest.mark.parametrize("command", [[], *[[name] for name in COMMANDS]], ids=lambda words: " ".join(words) or "mpu")
+def test_help_shows_an_example_with_a_command_a_line(run, command):
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert "\\b" not in result.stdout
+    assert "\b" not in result.stdout
+    lines = result.stdout.splitlines()
+    example = lines[lines.index("  Example:") + 1 :]
+    example = example[: example.index("")]
+    assert example
+    name = command[0] if command else ""
+    assert any(f"mpu {name}" in line for line in example)
+    assert all("mpu " in line or line.startswith(" " * 6) for line in example)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *[[name, "--help"] for name in COMMANDS], ["--version"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        "import sys; from mpu_cli.cli import mpu; mpu(sys.argv[1:], standalone_mode=False); "
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_version(run):
+    assert run("--version").stdout == f"mpu, version {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("trian",), ("train",), ("predict", "a.mpu"), ("train", "a", "--fast")])
+def test_wrong_usage_is_status_2(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage:" in result.output
+
+
+def test_ctrl_c_while_training_leaves_the_old_model(run, digits, tmp_path):
+    data, model = tmp_path / "digits.svm", tmp_path / "digits.mpu"
+    data.write_bytes(digits[0].read_bytes())
+    run("train", data, "--c", 1, "--cost", 1, "--epochs", 1, "--levels", 1)
+    before = {entry.name: entry.read_bytes() for entry in model.iterdir()}
+    command = [sys.executable, "-m", "mpu_cli", "train", str(data), "--epochs", "100000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline().startswith("read:")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate()
+    assert (process.returncode, stdout, stderr) == (130, "", "interrupted\n")
+    assert {entry.name: entry.read_bytes() for entry in model.iterdir()} == before

@@ -1,0 +1,179 @@
+import json
+
+import numpy as np
+import pytest
+
+from mpu_cli import bundle
+
+
+@pytest.fixture
+def corrupted(run, digits, tmp_path):
+    """Remove a share of the labels of the training digits; give the path."""
+
+    def make(rate):
+        path = tmp_path / "corrupted.svm"
+        run("corrupt", digits[0], path, "--missing-rate", rate, "--seed", 1)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def noise(tmp_path):
+    """Labels that have nothing to do with the features."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "noise.svm"
+    path.write_text(
+        "".join(
+            f"{rng.integers(3)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n" for _ in range(300)
+        )
+    )
+    return path
+
+
+def estimate(run, *arguments) -> dict:
+    result = run("estimate-c", *arguments, "--json", "-q")
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("rate", [0, 0.3, 0.6])
+def test_c_is_the_share_that_is_left(run, corrupted, rate):
+    report = estimate(run, corrupted(rate))
+    assert report["c"] == pytest.approx(1 - rate, abs=0.03)
+    assert report["missing_rate"] == pytest.approx(1 - report["c"])
+    low, high = report["interval"]
+    assert 0 < low <= report["c"] <= high <= 1
+    assert high - low < 0.1
+    assert report["separable"] is True
+
+
+def test_the_report(run, digits):
+    report = estimate(run, digits[0])
+    assert report.keys() == {
+        "c",
+        "missing_rate",
+        "interval",
+        "method",
+        "labels_used",
+        "labels",
+        "instances",
+        "separable",
+    }
+    assert (report["method"], report["labels"], report["instances"]) == ("bbe", 18, 1157)
+    assert 1 <= report["labels_used"] <= 18
+
+
+def test_the_readable_report(run, digits):
+    result = run("estimate-c", digits[0])
+    first, missing, rests = result.stdout.splitlines()
+    assert first.startswith("label frequency c  ")
+    assert "90 % interval" in first
+    assert missing.startswith("missing labels  ")
+    assert rests.endswith("of 18 labels, method bbe")
+    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
+        "read",
+        "out-of-fold predictions",
+        "estimate c",
+    ]
+
+
+@pytest.mark.parametrize("method", ["e1", "e2", "e3"])
+def test_elkan_and_noto(run, corrupted, method):
+    report = estimate(run, corrupted(0.3), "--method", method)
+    assert report["method"] == method
+    assert report["labels_used"] == 18
+    assert 0.3 < report["c"] <= 1
+    assert report["interval"][0] <= report["c"] <= report["interval"][1]
+
+
+def test_a_table_a_label(run, corrupted):
+    report = estimate(run, corrupted(0.6), "--per-label")
+    rows = report["per_label"]
+    assert [row["label"] for row in rows] == list(range(1, 19))
+    assert {row["pooled"] for row in rows} == {True, False}
+    for row in rows:
+        assert row["pooled"] == (row["annotations"] < 50)
+        assert row["interval"][0] <= row["c"] <= row["interval"][1]
+        if row["pooled"]:
+            assert (row["c"], row["interval"]) == (report["c"], report["interval"])
+
+
+def test_the_table_says_which_labels_take_the_pooled_estimate(run, corrupted):
+    path = corrupted(0.6)
+    rows = estimate(run, path, "--per-label")["per_label"]
+    lines = run("estimate-c", path, "--per-label", "-q").stdout.splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
+    for row, line in zip(rows, lines[header + 1 :], strict=True):
+        assert line.split()[:3] == [str(row["label"]), str(row["annotations"]), f"{row['c']:.4f}"]
+        assert line.endswith("pooled: few annotations") == row["pooled"]
+
+
+@pytest.mark.parametrize("per_label", [(), ("--per-label",)])
+def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
+    data, file = corrupted(0.6), tmp_path / "c.txt"
+    report = estimate(run, data, "-o", file, *per_label)
+    assert run("train", data, "--c", file, "--cost", 30, "--epochs", 2, "--levels", 1).exit_code == 0
+    expected = [row["c"] for row in report["per_label"]] if per_label else [report["c"]] * 18
+    np.testing.assert_allclose(bundle.load(data.with_suffix(".mpu")).c, expected, rtol=1e-5)
+
+
+def test_noise_is_warned_of_also_when_quiet(run, noise):
+    result = run("estimate-c", noise, "-q", "--json")
+    assert result.stderr.startswith("warning: no label is told apart well by the features")
+    assert json.loads(result.stdout)["separable"] is False
+
+
+def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise):
+    one, two, other = (
+        run("estimate-c", noise, "-j", jobs, "--seed", seed, "--per-label", "-q").stdout
+        for jobs, seed in ((1, 0), (2, 0), (2, 1))
+    )
+    assert one == two != other
+
+
+def test_standard_input(run, digits):
+    result = run("estimate-c", "-", "--json", "-q", stdin=digits[0].read_bytes())
+    assert json.loads(result.stdout) == estimate(run, digits[0])
+
+
+def test_a_sample(run, digits):
+    report = estimate(run, digits[0], "--sample", 500)
+    assert report["instances"] == 1157
+    assert report["c"] == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 1:1\n", "1\n", "1 1:0\n2 1:0\n", "1 1:1\n2\n\n", "0,2147483646 1:1\n 1:1\n", "1,2 1:1\n" * 60],
+)
+@pytest.mark.parametrize("method", ["bbe", "e1", "e2", "e3"])
+def test_edge_cases(run, tmp_path, text, method):
+    path = tmp_path / "edge.svm"
+    path.write_text(text)
+    report = estimate(run, path, "--per-label", "--method", method)
+    for row in (report, *report["per_label"]):
+        assert 0 < row["interval"][0] <= row["interval"][1] <= 1
+        assert 0 < row["c"] <= 1
+
+
+def test_data_without_a_label(run, tmp_path):
+    path = tmp_path / "unlabelled.svm"
+    path.write_text(" 1:1\n\n")
+    result = run("estimate-c", path, "-q", "-o", tmp_path / "c.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: {path}: no instance has a label, so there is nothing to estimate from\n"
+    assert not (tmp_path / "c.txt").exists()
+
+
+def test_the_report_and_the_file_do_not_mix(run, noise):
+    result = run("estimate-c", noise, "-o", "-")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "give -o a file" in result.stderr
+
+
+@pytest.mark.parametrize(("option", "value"), [("--method", "e4"), ("--folds", "1"), ("--jobs", "0")])
+def test_values_that_an_option_does_not_take(run, noise, option, value):
+    result = run("estimate-c", noise, option, value)
+    assert result.exit_code == 2
+    assert "Invalid value for" in result.stderr

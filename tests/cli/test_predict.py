@@ -1,0 +1,178 @@
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from mpu_cli.cli import mpu
+
+DATA = " 1:1\n 2:1\n 1:1 2:1\n"
+
+
+@pytest.fixture(scope="module")
+def shared_model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n5 3:1\n" * 20)
+    arguments = ["train", str(folder / "data.svm"), "--c", "1", "--cost", "30", "--levels", "2", "-q"]
+    assert CliRunner().invoke(mpu, arguments).exit_code == 0
+    return folder / "data.mpu"
+
+
+@pytest.fixture
+def model(shared_model, tmp_path):
+    return shutil.copytree(shared_model, tmp_path / "data.mpu")
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "new.svm"
+    path.write_text(DATA)
+    return path
+
+
+def scores(text: str) -> list[list[tuple[int, float]]]:
+    return [
+        [(int(label), float(p)) for label, _, p in (pair.partition(":") for pair in line.split())]
+        for line in text.splitlines()
+    ]
+
+
+def error(result) -> str:
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_labels(run, model, source):
+    result = run("predict", model, source)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "1\n2\n1,2\n"
+
+
+def test_scores(run, model, source):
+    lines = scores(run("predict", model, source, "--format", "scores").stdout)
+    assert [{label for label, _ in line} for line in lines] == [{1, 2, 5}] * 3
+    assert [line[0][0] for line in lines[:2]] == [1, 2]
+    for line in lines:
+        assert [p for _, p in line] == sorted((p for _, p in line), reverse=True)
+
+
+def test_top_k(run, model, source):
+    assert [len(line) for line in scores(run("predict", model, source, "--format", "scores", "--top-k", 2).stdout)] == [
+        2
+    ] * 3
+    assert run("predict", model, source, "--top-k", 1).stdout.count(",") == 0
+    assert run("predict", model, source, "--top-k", 99).stdout == "1\n2\n1,2\n"
+
+
+def test_threshold(run, model, source):
+    assert run("predict", model, source, "--threshold", 0).stdout == "1,2,5\n" * 3
+    assert run("predict", model, source, "--threshold", 1).stdout == "\n" * 3
+    over = scores(run("predict", model, source, "--format", "scores", "--threshold", 0.5).stdout)
+    assert all(p >= 0.5 for line in over for _, p in line)
+
+
+def test_a_file_and_standard_output_are_the_same(run, model, source, tmp_path):
+    result = run("predict", model, source, "-o", tmp_path / "out.txt", "-v")
+    assert result.stdout == ""
+    assert result.stderr == "3 instances, 4 labels written\n"
+    assert (tmp_path / "out.txt").read_text() == run("predict", model, "-", stdin=DATA.encode()).stdout
+
+
+def test_labels_of_the_data_do_not_matter(run, model, tmp_path):
+    path = tmp_path / "labelled.svm"
+    path.write_text("".join(f"{i + 90}{line}\n" for i, line in enumerate(DATA.splitlines())))
+    assert run("predict", model, path).stdout == "1\n2\n1,2\n"
+
+
+def test_comments_and_empty_lines(run, model):
+    stdin = b"# comment\n 1:1 # one\n\n# comment\n 2:1\n"
+    with_comments = run("predict", model, "-", "--format", "scores", stdin=stdin).stdout
+    assert with_comments.count("\n") == 3
+    assert with_comments == run("predict", model, "-", "--format", "scores", stdin=b" 1:1\n \n 2:1\n").stdout
+
+
+def test_unknown_features_are_warned_of_also_when_quiet(run, model):
+    stdin = b" 1:1 9:1\n 0:4 2:1\n 2147483646:1\n"
+    result = run("predict", model, "-", "-q", stdin=stdin)
+    assert result.exit_code == 0
+    assert result.stderr == ("warning: 3 of 5 feature values were ignored: their features never occurred in training\n")
+    assert result.stdout.splitlines()[:2] == ["1", "2"]
+
+
+def test_implicit_values(run, model):
+    assert run("predict", model, "-", "--implicit-values", stdin=b" 1\n 2\n 1 2\n").stdout == "1\n2\n1,2\n"
+    assert "standard input:1:" in error(run("predict", model, "-", stdin=b" 1\n"))
+
+
+def test_the_output_may_be_the_input(run, model, source):
+    assert run("predict", model, source, "-o", source).exit_code == 0
+    assert source.read_text() == "1\n2\n1,2\n"
+
+
+def test_bad_data_leave_the_output_as_it_was(run, model, tmp_path):
+    bad, out = tmp_path / "bad.svm", tmp_path / "out.txt"
+    bad.write_text(DATA + "1 1:\n")
+    out.write_text("old")
+    assert f"error: {bad}:4: " in error(run("predict", model, bad, "-o", out))
+    assert out.read_text() == "old"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["bad.svm", "data.mpu", "out.txt"]
+
+
+def test_empty_data(run, model):
+    assert "there are no instances" in error(run("predict", model, "-", stdin=b""))
+
+
+def test_missing_data(run, model, tmp_path):
+    assert "No such file" in error(run("predict", model, tmp_path / "none.svm"))
+
+
+def test_no_directory_for_the_output(run, model, source, tmp_path):
+    assert "cannot be written" in error(run("predict", model, source, "-o", tmp_path / "none" / "out.txt"))
+
+
+def test_a_missing_model(run, source, tmp_path):
+    assert "there is no such model" in error(run("predict", tmp_path / "none.mpu", source))
+
+
+def test_another_directory(run, source, tmp_path):
+    assert "is not a model" in error(run("predict", tmp_path, source))
+
+
+def test_a_file_in_place_of_the_model(run, source):
+    assert "is not a model" in error(run("predict", source, source))
+
+
+def test_a_damaged_model_is_refused_before_the_output_is_touched(run, model, source, tmp_path):
+    out = tmp_path / "out.txt"
+    file = next(model.glob("level1-*"))
+    file.write_bytes(file.read_bytes()[:-1])
+    assert f"{file.name}: is damaged" in error(run("predict", model, source, "-o", out))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[("--threshold", value) for value in ("-0.1", "1.1", "nan", "x")],
+        *[("--top-k", value) for value in ("0", "-1", "1.5")],
+        ("--format", "json"),
+    ],
+)
+def test_values_that_an_option_does_not_take(run, model, source, option, value):
+    result = run("predict", model, source, option, value)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.stderr
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(model, tmp_path):
+    (tmp_path / "long.svm").write_text(DATA * 50_000)
+    command = [sys.executable, "-m", "mpu_cli", "predict", str(model), str(tmp_path / "long.svm"), "--format", "scores"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline().startswith(b"1:")
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() != 0

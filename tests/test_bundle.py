@@ -1,0 +1,576 @@
+import copy
+import errno
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.errors import ModelError
+
+D, Q = 4, 3
+same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+
+
+def make_model(seed=0, levels=2) -> bundle.TrainedModel:
+    rng = np.random.default_rng(seed)
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    stacked = StackedModel(
+        tuple(LinearModel(normal(D + level * Q, Q), normal(Q)) for level in range(levels)),
+        0.3,
+        np.array([0.25, 0.5, 1], np.float32),
+    )
+    known = np.array([False, True, True, False])
+    return bundle.TrainedModel(stacked, np.array([0, 7, 2**31 - 2]), np.array([0.4, 1, 0.1]), known, {"seed": seed})
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in path.iterdir()}
+
+
+def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
+    for name in ("label_ids", "c", "known"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name), strict=True)
+    assert left.options == right.options
+    assert left.stacked.scale == right.stacked.scale
+    np.testing.assert_array_equal(left.stacked.thresholds, right.stacked.thresholds, strict=True)
+    for one, other in zip(left.stacked.levels, right.stacked.levels, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights, strict=True)
+        np.testing.assert_array_equal(one.bias, other.bias, strict=True)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "news.mpu"
+
+
+@pytest.fixture
+def saved(path):
+    bundle.save(make_model(), path)
+    return path
+
+
+def edit(path: Path, **changes):
+    """Change keys of the manifest; the value `...` removes one."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    for key, value in changes.items():
+        if value is ...:
+            del manifest[key]
+        else:
+            manifest[key] = value
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+def put_bundle(path: Path, number: int, data: bytes):
+    """Put other bytes in place of a level's bundle, under a name and a checksum that suit them."""
+    checksum = hashlib.sha256(data).hexdigest()
+    name = f"level{number}-{checksum[:16]}.npz"
+    (path / name).write_bytes(data)
+    levels = json.loads((path / "manifest.json").read_text())["levels"]
+    levels[number] = {"file": name, "sha256": checksum}
+    edit(path, levels=levels)
+
+
+def npz(**arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def npy(array) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def level_arrays(number: int) -> dict:
+    level = make_model().stacked.levels[number]
+    arrays = {"weights": level.weights, "bias": level.bias}
+    return arrays | ({"known": make_model().known} if number == 0 else {})
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_a_saved_model_loads_equal(path, levels):
+    bundle.save(make_model(levels=levels), path)
+    assert_same(bundle.load(path), make_model(levels=levels))
+    assert len(contents(path)) == levels + 1
+
+
+def test_a_model_without_features_loads_equal(path):
+    level = LinearModel(np.zeros((0, 1), np.float32), np.ones(1, np.float32))
+    stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
+    model = bundle.TrainedModel(stacked, np.array([3]), np.ones(1), np.zeros(0, bool), {})
+    bundle.save(model, path)
+    assert_same(bundle.load(path), model)
+
+
+def test_the_same_model_is_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        bundle.save(make_model(), tmp_path / name)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_saving_again_changes_nothing(saved):
+    before = contents(saved)
+    bundle.save(make_model(), saved)
+    assert contents(saved) == before
+
+
+def test_another_model_takes_the_place_of_all_of_the_first(saved):
+    bundle.save(make_model(1, levels=1), saved)
+    assert_same(bundle.load(saved), make_model(1, levels=1))
+    assert len(contents(saved)) == 2
+
+
+def test_bundles_are_named_after_their_content(saved):
+    for name, data in contents(saved).items():
+        if name != "manifest.json":
+            assert hashlib.sha256(data).hexdigest()[:16] in name
+
+
+def test_entries_of_unknown_features_are_counted():
+    matrix = csr_array(np.array([[1, 1, 0, 0, 5, 6], [0, 1, 1, 2, 0, 0]], np.float32))
+    assert make_model().count_unknown(matrix) == 4  # features 0, 3, 4 and 5
+    assert make_model().count_unknown(matrix[:, :2]) == 1
+
+
+# Failures while saving
+
+
+def fail_in(monkeypatch, where: str, on_call: int, error: BaseException):
+    """Let the given call of a function that `save` uses raise."""
+    owner, name = {"savez": (np, "savez"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[where]
+    original = getattr(owner, name)
+    calls = []
+
+    def failing(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == on_call:
+            raise error
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+FAILURES = [
+    *[("savez", call) for call in (1, 2)],
+    *[("fsync", call) for call in (1, 2, 3)],
+    *[("replace", call) for call in (1, 2, 3)],
+]
+
+
+@pytest.mark.parametrize(("where", "on_call"), FAILURES)
+def test_a_full_device_leaves_no_trace(path, monkeypatch, where, on_call):
+    fail_in(monkeypatch, where, on_call, OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+        bundle.save(make_model(), path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(("where", "on_call"), FAILURES)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_leaves_the_old_model(saved, monkeypatch, where, on_call, error):
+    before = contents(saved)
+    fail_in(monkeypatch, where, on_call, error)
+    with pytest.raises((ModelError, KeyboardInterrupt)):
+        bundle.save(make_model(1), saved)
+    assert contents(saved) == before
+
+
+def test_an_interrupt_after_the_last_step_leaves_the_new_model(saved, monkeypatch):
+    replace = Path.replace
+
+    def interrupted_after(self, target):
+        replace(self, target)
+        if target.name == "manifest.json":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted_after)
+    with pytest.raises(KeyboardInterrupt):
+        bundle.save(make_model(1), saved)
+    assert_same(bundle.load(saved), make_model(1))
+    assert len(contents(saved)) == 3
+
+
+def test_a_directory_that_was_there_and_empty_stays(path, monkeypatch):
+    path.mkdir()
+    fail_in(monkeypatch, "savez", 2, OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(ModelError):
+        bundle.save(make_model(), path)
+    # An empty directory was the user's; it must not be taken away, nor filled.
+    assert contents(path) == {}
+
+
+def test_what_a_killed_run_left_is_replaced(path):
+    path.mkdir()
+    for name in (".writing-level0-123", ".writing-manifest-123", "level0-0123456789abcdef.npz"):
+        (path / name).write_bytes(b"half")
+    bundle.check_target(path)
+    bundle.save(make_model(), path)
+    assert_same(bundle.load(path), make_model())
+    assert len(contents(path)) == 3
+
+
+def test_a_damaged_model_is_replaced(saved):
+    (saved / "manifest.json").write_bytes(b"\xff\x00")
+    bundle.save(make_model(1), saved)
+    assert_same(bundle.load(saved), make_model(1))
+
+
+def save_often(path, seeds):
+    for seed in seeds:
+        bundle.save(make_model(seed), path)
+
+
+def test_writers_and_readers_at_the_same_time_see_whole_models(saved):
+    processes = multiprocessing.get_context("spawn")
+    writers = [processes.Process(target=save_often, args=(saved, range(k, k + 40))) for k in (100, 200)]
+    for writer in writers:
+        writer.start()
+    loaded = 0
+    while any(writer.is_alive() for writer in writers):
+        model = bundle.load(saved)
+        assert_same(model, make_model(model.options["seed"]))
+        loaded += 1
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert loaded
+    assert len(contents(saved)) == 3
+
+
+def test_a_model_replaced_while_it_is_read_is_read_again(saved, monkeypatch):
+    read_manifest = bundle._read_manifest
+    texts = []
+
+    def replaced_after_first(path):
+        texts.append(read_manifest(path))
+        if len(texts) == 1:
+            bundle.save(make_model(1), path)
+        return texts[-1]
+
+    monkeypatch.setattr(bundle, "_read_manifest", replaced_after_first)
+    assert_same(bundle.load(saved), make_model(1))
+
+
+# Places where no model can be written
+
+
+def test_a_file_is_refused(path):
+    path.write_text("mine")
+    with pytest.raises(ModelError, match=r"news\.mpu: is not a directory"):
+        bundle.check_target(path)
+
+
+def test_a_dangling_link_is_refused(path):
+    path.symlink_to("nowhere")
+    with pytest.raises(ModelError, match="is not a directory"):
+        bundle.check_target(path)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "level0-0123456789abcdef.npz.bak", "manifest.json~", "LEVEL0.npz"])
+def test_a_directory_with_other_files_is_refused_and_left_alone(saved, name):
+    (saved / name).write_text("mine")
+    before = contents(saved)
+    with pytest.raises(ModelError, match=r"news\.mpu: holds other files"):
+        bundle.save(make_model(1), saved)
+    assert contents(saved) == before
+
+
+def test_a_missing_parent_is_refused(path):
+    with pytest.raises(ModelError, match=r"there is no directory .*; make it first"):
+        bundle.check_target(path / "in" / "here")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_permission_is_refused(path, exists):
+    locked = path if exists else path.parent
+    if exists:
+        path.mkdir()
+    locked.chmod(0o500)
+    try:
+        with pytest.raises(ModelError, match="permission denied"):
+            bundle.check_target(path)
+    finally:
+        locked.chmod(0o700)
+
+
+def test_checking_makes_nothing(path):
+    bundle.check_target(path)
+    assert not path.exists()
+
+
+# Damaged models
+
+WHOLE = {
+    "labels": [0, 7, 9],
+    "c": [0.4, 1, 0.1],
+    "thresholds": [0.5, 0.5, 0.5],
+}
+DAMAGE = {
+    "features missing": {"features": ...},
+    "labels missing": {"labels": ...},
+    "levels missing": {"levels": ...},
+    "options missing": {"options": ...},
+    "version missing": {"format_version": ...},
+    "other format": {"format": "another model"},
+    "version is text": {"format_version": "1"},
+    "fewer labels": {"labels": [0, 7]},
+    "fewer c": {"c": [0.4, 1]},
+    "fewer thresholds": {"thresholds": [0.5]},
+    "no labels": {"labels": [], "c": [], "thresholds": []},
+    "labels out of order": {"labels": [7, 0, 9]},
+    "label twice": {"labels": [0, 7, 7]},
+    "negative label": {"labels": [-1, 7, 9]},
+    "label a float": {"labels": [0, 7.5, 9]},
+    "label a text": {"labels": ["0", "7", "9"]},
+    "label huge": {"labels": [0, 7, 10**30]},
+    "label a huge float": {"labels": [0, 7, 1e300]},
+    "labels a number": {"labels": 3},
+    "labels nested": {"labels": [[0], [7], [9]]},
+    "labels ragged": {"labels": [0, [7], 9]},
+    "labels null": {"labels": None},
+    "c zero": {"c": [0, 1, 1]},
+    "c above one": {"c": [1.5, 1, 1]},
+    "c negative": {"c": [-1, 1, 1]},
+    "c not a number": {"c": [float("nan"), 1, 1]},
+    "c null": {"c": [None, 1, 1]},
+    "threshold not a number": {"thresholds": [float("nan"), 0.5, 0.5]},
+    "threshold infinite": {"thresholds": [float("inf"), 0.5, 0.5]},
+    "threshold beyond float32": {"thresholds": [1e300, 0.5, 0.5]},
+    "threshold above one": {"thresholds": [1.5, 0.5, 0.5]},
+    "scale infinite": {"scale": float("inf")},
+    "scale not a number": {"scale": float("nan")},
+    "scale negative": {"scale": -0.3},
+    "scale beyond float32": {"scale": 1e300},
+    "scale beyond float64": {"scale": 10**400},
+    "scale null": {"scale": None},
+    "features negative": {"features": -4},
+    "features infinite": {"features": float("inf")},
+    "features a list": {"features": [4]},
+    "no levels": {"levels": []},
+    "levels a number": {"levels": 2},
+    "levels texts": {"levels": ["level0"]},
+    "options a list": {"options": [1]},
+    "bundle above": {"levels": [{"file": "../level0-0123456789abcdef.npz", "sha256": "0"}]},
+    "bundle elsewhere": {"levels": [{"file": "/etc/passwd", "sha256": "0"}]},
+    "bundle of another name": {"levels": [{"file": "manifest.json", "sha256": "0"}]},
+    "bundle with a newline": {"levels": [{"file": "level0-0123456789abcdef.npz\n", "sha256": "0"}]},
+    "bundle a number": {"levels": [{"file": 3, "sha256": "0"}]},
+    "bundle without checksum": {"levels": [{"file": "level0-0123456789abcdef.npz"}]},
+    "bundle name of half a character": {"levels": [{"file": "\ud800", "sha256": "0"}]},
+}
+
+
+@pytest.mark.parametrize("changes", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_manifest_is_an_error_that_names_it(saved, changes):
+    edit(saved, **changes)
+    with pytest.raises(ModelError, match=r"news\.mpu: manifest\.json is damaged .*; train the model again"):
+        bundle.load(saved)
+
+
+def test_an_undamaged_edit_still_loads(saved):
+    # Holds the cases above to their reason: the values that they leave alone are in order.
+    edit(saved, **WHOLE)
+    assert bundle.load(saved).label_ids.tolist() == WHOLE["labels"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"not json",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf{}",
+        b"[]",
+        b"3",
+        b'"text"',
+        b"null",
+        b"{}",
+        b"[" * 100_000,
+        b'{"format": "mpu model", "format_version": ' + b"9" * 5000 + b"}",
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_a_manifest_of_other_bytes_is_an_error_that_names_it(saved, text):
+    (saved / "manifest.json").write_bytes(text)
+    with pytest.raises(ModelError, match=r"news\.mpu: manifest\.json is damaged"):
+        bundle.load(saved)
+
+
+def test_a_missing_key_is_named(saved):
+    edit(saved, thresholds=...)
+    with pytest.raises(ModelError, match="'thresholds' is missing"):
+        bundle.load(saved)
+
+
+def test_a_newer_format_is_an_error_that_says_so(saved):
+    edit(saved, format_version=2, labels=...)
+    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 2\)"):
+        bundle.load(saved)
+
+
+def test_no_model(path):
+    with pytest.raises(ModelError, match="there is no such model"):
+        bundle.load(path)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_something_else_than_a_model(path, is_file):
+    if is_file:
+        path.write_text("1 1:1\n")
+    else:
+        path.mkdir()
+    with pytest.raises(ModelError, match="is not a model"):
+        bundle.load(path)
+
+
+def test_a_manifest_that_cannot_be_read(path):
+    (path / "manifest.json").mkdir(parents=True)
+    with pytest.raises(ModelError, match=r"manifest\.json cannot be read: Is a directory"):
+        bundle.load(path)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_missing_bundle_is_named(saved, number):
+    file = next(saved.glob(f"level{number}-*"))
+    file.unlink()
+    with pytest.raises(ModelError, match=f"{file.name} is missing"):
+        bundle.load(saved)
+
+
+def damaged_bundles():
+    whole = level_arrays(0)
+    nan, infinite = whole["weights"].copy(), whole["bias"].copy()
+    nan[1, 1], infinite[0] = np.nan, np.inf
+    yield "extra array", npz(**whole, more=np.zeros(1))
+    yield "array missing", npz(weights=whole["weights"], bias=whole["bias"])
+    yield "wrong dtype", npz(**whole | {"weights": whole["weights"].astype(float)})
+    yield "other byte order", npz(**whole | {"weights": whole["weights"].astype(">f4")})
+    yield "wrong shape", npz(**whole | {"weights": whole["weights"].T})
+    yield "known not bool", npz(**whole | {"known": np.zeros(D, np.int8)})
+    yield "nan", npz(**whole | {"weights": nan})
+    yield "infinite", npz(**whole | {"bias": infinite})
+    yield "objects", npz(**whole | {"bias": np.array([1, "two", None], object)})
+    yield "pickle", pickle.dumps(whole)
+    yield "one array", npy(whole["weights"])
+    yield "empty", b""
+    yield "truncated", npz(**whole)[:-30]
+    yield "text", b"1 1:1" * 50
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in damaged_bundles()])
+def test_a_bundle_of_other_content_is_an_error_that_names_it(saved, data):
+    put_bundle(saved, 0, data)
+    with pytest.raises(ModelError, match=r"level0-[0-9a-f]{16}\.npz: is damaged"):
+        bundle.load(saved)
+
+
+def test_a_bundle_put_in_unchanged_loads(saved):
+    put_bundle(saved, 0, npz(**level_arrays(0)))
+    assert_same(bundle.load(saved), make_model())
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_flipped_bit_is_an_error_that_names_the_bundle(saved, number):
+    file = next(saved.glob(f"level{number}-*"))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(ModelError, match=rf"{file.name}: is damaged \(its checksum is not that of the manifest\)"):
+        bundle.load(saved)
+
+
+def test_levels_in_the_wrong_order(saved):
+    levels = json.loads((saved / "manifest.json").read_text())["levels"]
+    edit(saved, levels=levels[::-1])
+    with pytest.raises(ModelError, match="is damaged"):
+        bundle.load(saved)
+
+
+def test_a_model_too_large_for_memory_is_not_called_damaged(saved, monkeypatch):
+    def no_memory(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(np, "load", no_memory)
+    with pytest.raises(MemoryError):
+        bundle.load(saved)
+
+
+def load_or_refuse(path):
+    """Load a model that may be damaged: an error a user can read, or one that is sound."""
+    try:
+        model = bundle.load(path)
+    except ModelError as error:
+        assert "news.mpu" in str(error)
+        return
+    assert np.isfinite(model.stacked.probabilities(csr_array(np.ones((1, D), np.float32)))).all()
+    assert ((model.c > 0) & (model.c <= 1)).all()
+
+
+@given(st.data())
+@same_directory
+def test_any_damage_to_the_text_of_the_manifest_is_refused_or_harmless(saved, data):
+    text = saved.joinpath("manifest.json").read_bytes()
+    start = data.draw(st.integers(0, len(text)))
+    stop = data.draw(st.integers(start, min(len(text), start + 8)))
+    try:
+        (saved / "manifest.json").write_bytes(text[:start] + data.draw(st.binary(max_size=6)) + text[stop:])
+        load_or_refuse(saved)
+    finally:
+        (saved / "manifest.json").write_bytes(text)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.data(), JSON_VALUES)
+@same_directory
+def test_any_value_in_the_manifest_is_refused_or_harmless(saved, data, value):
+    text = (saved / "manifest.json").read_text()
+    manifest = json.loads(text)
+    changed = copy.deepcopy(manifest)
+    key = data.draw(st.sampled_from(sorted(manifest)))
+    place = data.draw(st.sampled_from(range(-1, len(manifest[key]) if isinstance(manifest[key], list) else 0)))
+    if place < 0:
+        changed[key] = value
+    else:
+        changed[key][place] = value
+    try:
+        (saved / "manifest.json").write_text(json.dumps(changed))
+        load_or_refuse(saved)
+    finally:
+        (saved / "manifest.json").write_text(text)
+
+
+@given(st.data())
+@same_directory
+def test_any_damage_to_a_bundle_is_refused_or_harmless_even_with_the_right_checksum(saved, data):
+    text = (saved / "manifest.json").read_text()
+    whole = npz(**level_arrays(0))
+    start = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(start, min(len(whole), start + 8)))
+    try:
+        put_bundle(saved, 0, whole[:start] + data.draw(st.binary(max_size=8)) + whole[stop:])
+        load_or_refuse(saved)
+    finally:
+        (saved / "manifest.json").write_text(text)
