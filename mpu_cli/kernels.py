@@ -1,13 +1,14 @@
 """Which inner loops run: NumPy's, which are the reference, or compiled ones (extra ``fast``, numba)."""
 
 import importlib.util
-import os
 import sys
+from pathlib import Path
 
 from mpu_cli.errors import MpuError
 
 NAMES = ("numpy", "numba")
 _chosen: str | None = None
+_announced = False
 
 
 def choose(name: str | None) -> None:
@@ -35,13 +36,23 @@ def compiled() -> bool:
 
 
 def announce_compilation(*functions) -> None:
-    """Say on standard error that functions are about to be compiled, unless their machine code is in the cache."""
-    for function in functions:
-        folder = function.stats.cache_path
-        prefix = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-"
-        if not (os.path.isdir(folder) and any(name.startswith(prefix) for name in os.listdir(folder))):
-            print("compiling the fast kernels, once (numba)...", file=sys.stderr)
-            return
+    """Say on standard error, once, that functions are about to be compiled, unless their machine code is in the cache.
+
+    Parameters
+    ----------
+    functions : numba dispatchers
+        Plain functions, which they are where numba's ``NUMBA_DISABLE_JIT`` is set, are not compiled.
+    """
+    global _announced
+    if not _announced and any(hasattr(function, "stats") and not _cached(function) for function in functions):
+        _announced = True
+        print("compiling the fast kernels, once (numba)...", file=sys.stderr)
+
+
+def _cached(function) -> bool:
+    folder = Path(function.stats.cache_path)
+    prefix = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-"
+    return folder.is_dir() and any(path.name.startswith(prefix) for path in folder.iterdir())
 
 
 def _numba_installed() -> bool:

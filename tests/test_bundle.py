@@ -481,6 +481,24 @@ def test_a_bundle_of_other_content_is_an_error_that_names_it(saved, data):
         bundle.load(saved)
 
 
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_nothing_is_unpickled(saved, tmp_path):
+    evil = np.array([Touch(tmp_path / "made")], object)
+    put_bundle(saved, 0, npz(**level_arrays(0) | {"bias": evil}))
+    with pytest.raises(ModelError, match="is damaged"):
+        bundle.load(saved)
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_bundle_put_in_unchanged_loads(saved):
     put_bundle(saved, 0, npz(**level_arrays(0)))
     assert_same(bundle.load(saved), make_model())

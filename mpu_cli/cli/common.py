@@ -115,10 +115,34 @@ def _threads(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
     return min(value, os.cpu_count() or 1)  # more gain nothing, and the system may refuse them
 
 
+def kernel_option(function: Callable) -> Callable:
+    """``--kernel``: which inner loops run. Not passed on to the command."""
+
+    def choose(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
+        from mpu_cli import kernels
+
+        kernels.choose(None if value == "auto" else value)
+
+    return click.option(
+        "--kernel",
+        type=click.Choice(["auto", "numpy", "numba"]),
+        default="auto",
+        show_default=True,
+        callback=choose,
+        expose_value=False,
+        help="Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed.",
+    )(function)
+
+
 def validation_options(function: Callable) -> Callable:
     """``--folds M`` and ``--sample N``: how c and the settings are cross-validated."""
     folds = click.option(
-        "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Cross-validation folds."
+        "--folds",
+        type=AutoOr(click.IntRange(min=2), "auto"),
+        default="auto",
+        show_default=True,
+        callback=lambda _ctx, _param, value: None if value == "auto" else value,
+        help="Cross-validation folds; auto: 5, and 3 or 2 where there are more than 50,000 or 200,000 instances.",
     )
     sample = click.option(
         "--sample",

@@ -2,7 +2,7 @@
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, implicit_values_option, info, seed_option, verbosity_options
+from mpu_cli.cli.common import FiniteRange, implicit_values_option, info, kernel_option, seed_option, verbosity_options
 
 
 @click.command("corrupt")
@@ -28,6 +28,7 @@ from mpu_cli.cli.common import FiniteRange, implicit_values_option, info, seed_o
 )
 @seed_option
 @implicit_values_option
+@kernel_option
 @verbosity_options
 def corrupt(
     source: str,

@@ -6,6 +6,7 @@ from mpu_cli.cli.common import (
     implicit_values_option,
     jobs_option,
     json_option,
+    kernel_option,
     print_json,
     print_table,
     progress,
@@ -33,6 +34,7 @@ _REPLICATES = 200
 @seed_option
 @jobs_option
 @implicit_values_option
+@kernel_option
 @json_option
 @verbosity_options
 def estimate_c(
@@ -40,7 +42,7 @@ def estimate_c(
     method: str,
     per_label: bool,
     output: str | None,
-    folds: int,
+    folds: int | None,
     sample: int,
     seed: int,
     jobs: int,
@@ -64,6 +66,7 @@ def estimate_c(
     from mpu_cli.core import propensity
     from mpu_cli.core.features import Features
     from mpu_cli.core.sample import Sample
+    from mpu_cli.core.training import refuse_too_large
     from mpu_cli.errors import InputError
     from mpu_cli.frequencies import frequency_lines
     from mpu_cli.svmlight.reader import read
@@ -76,6 +79,7 @@ def estimate_c(
         labels, ids = data.occurring_labels()
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to estimate from")
+    refuse_too_large(data.features.shape[1], len(ids), levels=1)
     drawn = Sample(Features.of(data.features), labels, sample, folds, seed)
     with progress("out-of-fold predictions", drawn.m) as tick:
         probabilities = drawn.naive_probabilities(jobs, tick)

@@ -2,7 +2,15 @@
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, implicit_values_option, json_option, print_json, print_table, warn
+from mpu_cli.cli.common import (
+    FiniteRange,
+    implicit_values_option,
+    json_option,
+    kernel_option,
+    print_json,
+    print_table,
+    warn,
+)
 
 
 def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
@@ -50,6 +58,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
     "thresholds are already at work.)",
 )
 @implicit_values_option
+@kernel_option
 @json_option
 def evaluate(
     truth: str,

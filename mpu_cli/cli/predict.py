@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, detail, implicit_values_option, verbosity_options, warn
+from mpu_cli.cli.common import FiniteRange, detail, implicit_values_option, kernel_option, verbosity_options, warn
 
 
 @click.command("predict")
@@ -26,6 +26,7 @@ from mpu_cli.cli.common import FiniteRange, detail, implicit_values_option, verb
     help="Labels of at least this probability. Default: the model's own thresholds; for scores, all labels.",
 )
 @implicit_values_option
+@kernel_option
 @verbosity_options
 def predict(
     model: Path,

@@ -12,6 +12,7 @@ from mpu_cli.cli.common import (
     implicit_values_option,
     jobs_option,
     json_option,
+    kernel_option,
     print_json,
     progress,
     seed_option,
@@ -93,6 +94,7 @@ class LabelFrequency(click.ParamType):
 @seed_option
 @jobs_option
 @implicit_values_option
+@kernel_option
 @json_option
 @verbosity_options
 def train(
@@ -104,7 +106,7 @@ def train(
     epochs: str | int,
     threshold: str | float,
     stack_scale: float,
-    folds: int,
+    folds: int | None,
     sample: int,
     seed: int,
     jobs: int,

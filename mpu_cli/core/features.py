@@ -1,6 +1,7 @@
 """The features a level learns from: sparse columns, then dense columns, side by side."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -55,15 +56,17 @@ class Features:
         """Return these features with dense columns (n x k, float32) added on the right."""
         return Features(self.sparse, np.hstack([self.dense, columns]))
 
-    def dot(self, weights: np.ndarray) -> np.ndarray:
-        """Product with weights (D + d) x q: float32, n x q."""
-        D = self.sparse.shape[1]
-        return self.sparse @ weights[:D] + self.dense @ weights[D:]
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """Squared Euclidean norm of each instance: float64, shape (n,)."""
+        sums = np.concatenate([[0.0], np.cumsum(np.square(self.sparse.data, dtype=np.float64))])
+        sparse = np.diff(sums[self.sparse.indptr])
+        return sparse + np.einsum("ij,ij->i", self.dense, self.dense, dtype=np.float64)
 
-    def mean_squared_norm(self) -> float:
-        """Mean over instances of the squared Euclidean norm; 1 where there is nothing to measure."""
-        total = np.square(self.sparse.data, dtype=np.float64).sum() + np.square(self.dense, dtype=np.float64).sum()
-        return float(total / len(self)) if total > 0 else 1.0
+    def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
+        """Mean squared norm of the instances, or of some of them; 1 where all of them are zero."""
+        norms = self.squared_norms[rows]
+        return float(norms.sum() / max(len(norms), 1)) or 1.0
 
 
 def _with_width(matrix: csr_array, width: int) -> csr_array:

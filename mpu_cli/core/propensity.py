@@ -93,7 +93,7 @@ def estimate(
     """
     annotated = labels.toarray()
     if not annotated.any():
-        raise MpuError(f"none of the {len(annotated)} instances drawn has a label: raise --sample, or give --c")
+        raise MpuError(f"none of the {len(annotated)} instances drawn has a label: draw more of them, or give c")
     n = len(annotated)
     statistic = METHODS[method](probabilities, annotated)
     c = statistic.c(np.ones(n))

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
-from mpu_cli.core.validation import Fold, deal, out_of_fold, split
+from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 
 # More instances than this change the choice of c, C and eta0 little.
 SAMPLE_SIZE = 20_000
@@ -26,8 +26,8 @@ class Sample:
         Annotated labels.
     size : int
         Instances to draw at most; all are taken, in their order, where there are no more.
-    m : int
-        Number of folds.
+    m : int or None
+        Number of folds; None: by their number.
     seed : int
 
     Attributes
@@ -36,13 +36,13 @@ class Sample:
         Whether all instances are in it.
     """
 
-    def __init__(self, features: Features, labels: csr_array, size: int, m: int, seed: int) -> None:
+    def __init__(self, features: Features, labels: csr_array, size: int, m: int | None, seed: int) -> None:
         self.whole = len(features) <= size
         if not self.whole:
             rows = np.sort(np.random.default_rng(seed).choice(len(features), size, replace=False))
             features, labels = features[rows], labels[rows]
         self.features, self.labels = features, labels
-        self._fold_rows = deal(len(features), m, seed)
+        self._fold_rows = deal(len(features), m or default_folds(len(features)), seed)
         self._seed = seed
 
     @property

@@ -27,14 +27,11 @@ class Choice:
         Estimated micro-F1 of the out-of-fold predictions at their best threshold.
     probabilities : ndarray of float32, shape (n, q)
         Out-of-fold predictions under the chosen settings.
-    tried : int
-        How many settings were trained.
     """
 
     settings: sgd.Settings
     f1: float
     probabilities: np.ndarray
-    tried: int
 
 
 def choose_settings(
@@ -68,14 +65,11 @@ def choose_settings(
     -------
     Choice
     """
-    tried: dict[sgd.Settings, Choice] = {}
 
     def evaluate(settings: sgd.Settings) -> Choice:
-        if settings not in tried:
-            probabilities = out_of_fold(folds, labels.shape, c, settings, jobs)
-            tried[settings] = Choice(settings, pooled_threshold(probabilities, labels, c)[1], probabilities, 0)
-            tick()
-        return tried[settings]
+        probabilities = out_of_fold(folds, labels.shape, c, settings, jobs)
+        tick()
+        return Choice(settings, pooled_threshold(probabilities, labels, c)[1], probabilities)
 
     best = evaluate(start)
     for name, grid in (("cost", COSTS), ("step", STEPS)):
@@ -88,4 +82,4 @@ def choose_settings(
                 best = candidate
             if best is not origin:
                 break
-    return replace(best, tried=len(tried))
+    return best

@@ -8,11 +8,10 @@ from scipy.special import expit, logit
 
 from mpu_cli.core import parallel
 from mpu_cli.core.features import Features
-from mpu_cli.core.kernels import numpy_kernel as kernel
+from mpu_cli.core.kernels import kernel
+from mpu_cli.errors import MpuError
 
 BATCH_SIZE = 32
-# Labels learned together. Fixed, so that a label's weights never depend on the number of threads.
-BLOCK_SIZE = 128
 # eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
 # are not regularised.
 BIAS_STEP = 0.02
@@ -52,33 +51,38 @@ class LinearModel:
 
     def probabilities(self, features: Features) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q."""
-        return expit(features.dot(self.weights) + self.bias)
+        return expit(kernel().scores(features, self.weights) + self.bias)
 
 
 class TrainingSet:
-    """Instances shuffled and cut into mini-batches once, for any number of settings and label blocks.
+    """Instances to learn from, cut into mini-batches once for any number of settings and label blocks.
 
     Parameters
     ----------
-    features : Features, n instances
-    labels : csr_array of bool, shape (n, q)
+    features : Features, N instances
+    labels : csr_array of bool, shape (N, q)
         Annotated labels.
+    rows : ndarray of int, shape (n,)
+        The instances to learn from.
     seed : int
         Seed of the order of the instances, the same for every label block.
     """
 
-    def __init__(self, features: Features, labels: csr_array, seed: int) -> None:
-        order = np.random.default_rng(seed).permutation(len(features))
+    def __init__(self, features: Features, labels: csr_array, rows: np.ndarray, seed: int) -> None:
+        self.rows = np.random.default_rng(seed).permutation(rows)
         self.seed = seed
-        self.n, self.q = labels.shape
-        self.width = features.width
-        self.mean_squared_norm = features.mean_squared_norm()
-        self.batches = kernel.prepare(features[order], BATCH_SIZE)
-        self.labels = labels[order].tocsc()
+        self.labels = labels
+        self.mean_squared_norm = features.mean_squared_norm(rows)
+        self.batches = kernel().prepare(features, self.rows, BATCH_SIZE)
 
     def blocks(self) -> list[slice]:
-        """Return the label blocks."""
-        return [slice(k, min(k + BLOCK_SIZE, self.q)) for k in range(0, self.q, BLOCK_SIZE)]
+        """Cut the labels into blocks of nearly equal size.
+
+        The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
+        """
+        q = self.labels.shape[1]
+        n_blocks = -(-q // kernel().BLOCK_SIZE)
+        return [slice(b * q // n_blocks, (b + 1) * q // n_blocks) for b in range(n_blocks)]
 
 
 def train_linear(data: TrainingSet, c: np.ndarray, settings: Settings, jobs: int = 1) -> LinearModel:
@@ -106,26 +110,31 @@ def train_block(data: TrainingSet, block: slice, c: np.ndarray, settings: Settin
     """Learn one block of labels: the unit of work, a plain function of arrays."""
     annotated = data.labels[:, block].toarray()
     c = np.asarray(c[block], np.float32)
-    epochs = settings.epochs or default_epochs(data.n)
+    n = len(data.rows)
     step = settings.step / data.mean_squared_norm
-    weights, bias = kernel.descend(
-        data.batches,
-        annotated,
-        c,
-        _log_odds(annotated.mean(axis=0) / c, data.n),
-        data.width,
-        step=step,
-        bias_step=BIAS_STEP * settings.step,
-        decay=1 / (settings.cost * data.n),
-        epochs=epochs,
-        rng=np.random.default_rng(data.seed),
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights, bias = kernel().descend(
+            data.batches,
+            annotated,
+            c,
+            _log_odds(annotated[data.rows].mean(axis=0) / c, n),
+            step=step,
+            bias_step=BIAS_STEP * settings.step,
+            decay=1 / (settings.cost * n),
+            epochs=settings.epochs or default_epochs(n),
+            rng=np.random.default_rng(data.seed),
+        )
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+        raise MpuError(
+            "the weights left the range of 32-bit numbers: bring the feature values to the order of 1, or give less "
+            "extreme options"
+        )
     return LinearModel(weights, bias)
 
 
 def default_epochs(n: int) -> int:
-    """Ten passes over the data; up to fifty below 5,000 instances, fewer, but two, above 50,000."""
-    return int(np.clip(500_000 // n, 2, 10) if n > 5_000 else np.clip(50_000 // n, 10, 50))
+    """Ten passes over the data; up to fifty below 5,000 instances, fewer, but two, above 30,000."""
+    return int(np.clip(300_000 // n, 2, 10) if n > 5_000 else np.clip(50_000 // n, 10, 50))
 
 
 def _log_odds(share: np.ndarray, n: int) -> np.ndarray:

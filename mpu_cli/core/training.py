@@ -19,7 +19,7 @@ from mpu_cli.core.sample import SAMPLE_SIZE, Sample
 from mpu_cli.core.selection import choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, train_linear
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
-from mpu_cli.core.validation import deal, out_of_fold, split
+from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.errors import TooLargeError
 
 
@@ -33,8 +33,8 @@ class Options:
         Number of levels, level 0 included.
     c : ndarray of shape (q,), float or None
         Label frequency; None: estimated.
-    folds : int
-        Number of cross-validation folds.
+    folds : int or None
+        Number of cross-validation folds; None: by the number of instances.
     cost : float or None
         C; None: chosen, and eta0 with it.
     epochs : int or None
@@ -52,7 +52,7 @@ class Options:
 
     levels: int = 2
     c: np.ndarray | float | None = None
-    folds: int = 5
+    folds: int | None = None
     cost: float | None = None
     epochs: int | None = None
     threshold: str | float = "pu-f1"
@@ -125,7 +125,7 @@ def train(
         The weights would not fit in memory.
     """
     n, q = labels.shape
-    _refuse_too_large(matrix.shape[1], q, options.levels)
+    refuse_too_large(matrix.shape[1], q, options.levels)
     seconds: dict[str, float] = {}
 
     @contextmanager
@@ -163,11 +163,11 @@ def train(
             features = stack(features, probabilities, scale)
             probabilities = None
         with step(f"level {level}"):
-            data = TrainingSet(features, labels, options.seed)
+            data = TrainingSet(features, labels, np.arange(n), options.seed)
             levels.append(train_linear(data, c, settings, options.jobs))
             del data
         if probabilities is None:
-            fold_rows = deal(n, options.folds, options.seed)
+            fold_rows = deal(n, options.folds or default_folds(n), options.seed)
             with step(f"level {level}, out of fold", len(fold_rows)) as tick:
                 folds = (split(features, labels, rows, options.seed) for rows in fold_rows)
                 probabilities = out_of_fold(folds, labels.shape, c, settings, options.jobs, tick)
@@ -184,9 +184,15 @@ def train(
     return StackedModel(tuple(levels), float(scale), chosen), Report(c, estimated, settings, level_f1, f1, seconds)
 
 
-def _refuse_too_large(D: int, q: int, levels: int) -> None:
-    """Refuse a model whose weights, with those in training (a copy and a mean), exceed the machine's memory."""
-    model = sum(4 * q * (D + level * q) for level in range(levels))
+def refuse_too_large(D: int, q: int, levels: int) -> None:
+    """Raise TooLargeError where the weights, with those in training (a copy and a mean), exceed the machine's memory.
+
+    Parameters
+    ----------
+    D, q, levels : int
+        Features, labels and levels. Level l has D + l q weights a label.
+    """
+    model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
     needed = model + 2 * 4 * q * (D + (levels - 1) * q)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:

@@ -16,15 +16,21 @@ class Fold:
 
     Attributes
     ----------
+    features : Features, n instances
+        All of them; no fold has a copy.
     rows : ndarray of int, shape (n_f,)
         The held-out instances.
-    held_out : Features, n_f instances
     training : TrainingSet, n - n_f instances
     """
 
+    features: Features
     rows: np.ndarray
-    held_out: Features
     training: sgd.TrainingSet
+
+
+def default_folds(n: int) -> int:
+    """Five; three above 50,000 instances and two above 200,000, where a model of half of them is nearly as good."""
+    return 5 if n <= 50_000 else 3 if n <= 200_000 else 2
 
 
 def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
@@ -45,7 +51,7 @@ def split(features: Features, labels: csr_array, rows: np.ndarray, seed: int) ->
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
-    return Fold(rows, features[rows], sgd.TrainingSet(features[rest], labels[rest], seed))
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, seed))
 
 
 def out_of_fold(
@@ -87,4 +93,4 @@ def out_of_fold(
 
 def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings):
     model = sgd.train_block(fold.training, block, c, settings)
-    return fold.rows, block, model.probabilities(fold.held_out)
+    return fold.rows, block, model.probabilities(fold.features[fold.rows])

@@ -168,7 +168,7 @@ def test_ctrl_c_while_training_leaves_the_old_model(run, digits, tmp_path):
     data.write_bytes(digits[0].read_bytes())
     run("train", data, "--c", 1, "--cost", 1, "--epochs", 1, "--levels", 1)
     before = {entry.name: entry.read_bytes() for entry in model.iterdir()}
-    command = [sys.executable, "-m", "mpu_cli", "train", str(data), "--epochs", "100000"]
+    command = [sys.executable, "-m", "mpu_cli", "train", str(data), "--c", "0.5", "--epochs", "100000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr.readline().startswith("read:")
     time.sleep(0.3)

@@ -60,7 +60,7 @@ def test_implicit_values(run):
         ((), "Missing option '--missing-rate'"),
         (("--missing-rate", "1.5"), "1.5 is not in the range 0<=x<=1"),
         (("--missing-rate", "-0.1"), "-0.1 is not in the range"),
-        (("--missing-rate", "nan"), "nan is not a number"),
+        (("--missing-rate", "nan"), "nan is not a finite number"),
         (("--missing-rate", "half"), "'half' is not a valid float"),
         (("--missing-rate", "0.5", "--scheme", "other"), "'other' is not one of 'uniform', 'per-instance'"),
         (("--missing-rate", "0.5", "--seed", "-1"), "-1 is not in the range"),

@@ -3,6 +3,7 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from mpu_cli.core import parallel
 
@@ -41,3 +42,11 @@ def test_results_do_not_depend_on_jobs():
         [product.tobytes() for product in parallel.run(np.matmul, zip(A, A, strict=True), jobs)] for jobs in (1, 2)
     )
     assert one == two
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_blas_has_one_thread(jobs):
+    def blas_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    assert {number for numbers in parallel.run(blas_threads, [(), ()], jobs) for number in numbers} == {1}

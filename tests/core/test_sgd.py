@@ -8,15 +8,17 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import kernel
 from mpu_cli.core.loss import pu_gradient, pu_loss
-from mpu_cli.core.sgd import BLOCK_SIZE, LinearModel, Settings, TrainingSet, default_epochs, train_block, train_linear
+from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, train_block, train_linear
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 QUICK = Settings(cost=3.0, epochs=2)
+BLOCK_SIZE = kernel().BLOCK_SIZE
 
 
 def training_set(X, Y, seed=0) -> TrainingSet:
-    return TrainingSet(Features.of(as_features(X)), as_labels(Y), seed)
+    return TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(len(X)), seed)
 
 
 def as_bytes(model: LinearModel) -> tuple[bytes, bytes]:
@@ -119,28 +121,25 @@ def test_seed_decides():
     assert as_bytes(first) != as_bytes(other)
 
 
+def test_instances_that_are_not_among_the_rows_are_not_learned():
+    X, Y = linear_problem(200, 8, 3)
+    rows = np.random.default_rng(0).permutation(200)[:120]
+    features, c = Features.of(as_features(X)), np.full(3, 0.5)
+    model = train_linear(TrainingSet(features, as_labels(Y), rows, 0), c, QUICK)
+    changed = Y.copy()
+    changed[np.setdiff1d(np.arange(200), rows)] ^= True
+    assert as_bytes(train_linear(TrainingSet(features, as_labels(changed), rows, 0), c, QUICK)) == as_bytes(model)
+
+
 def test_seed_decides_which_instances_share_a_batch():
     X, Y = linear_problem(200, 8, 3)
-    first, again, other = (training_set(X, Y, seed).labels.toarray() for seed in (7, 7, 8))
+    first, again, other = (training_set(X, Y, seed).rows for seed in (7, 7, 8))
     assert_array_equal(first, again)
     assert (first != other).any()
-    assert first.sum(axis=0).tolist() == Y.sum(axis=0).tolist()
+    assert_array_equal(np.sort(first), np.arange(200))
 
 
-@pytest.mark.parametrize(
-    ("n", "epochs"),
-    [
-        (1, 50),
-        (1_000, 50),
-        (2_500, 20),
-        (5_000, 10),
-        (20_000, 10),
-        (50_000, 10),
-        (100_000, 5),
-        (250_000, 2),
-        (10**7, 2),
-    ],
-)
+@pytest.mark.parametrize(("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (20_000, 10), (10**7, 2)])
 def test_default_epochs(n, epochs):
     assert default_epochs(n) == epochs
 

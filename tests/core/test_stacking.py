@@ -47,7 +47,7 @@ def test_features_unknown_to_the_model_are_ignored_and_missing_ones_are_zero():
 def test_stack_appends_scaled_predictions():
     X, P = np.eye(3, dtype=np.float32), np.array([[0.5], [0.25], [1]], np.float32)
     stacked = stack(Features.of(as_features(X)), P, 0.5)
-    assert_array_equal(stacked.dot(np.eye(4, dtype=np.float32)), np.hstack([X, P / 2]))
+    assert_array_equal(np.hstack([stacked.sparse.toarray(), stacked.dense]), np.hstack([X, P / 2]))
 
 
 def quadrants(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

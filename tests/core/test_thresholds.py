@@ -138,10 +138,12 @@ def test_rare_labels_keep_the_pooled_threshold():
 
 
 def test_label_thresholds_settle_on_coordinatewise_optima():
-    P, _, S = simulated(n=300, q=3, c=0.5)
-    S, c = as_labels(S), np.full(3, 0.5)
-    thresholds, f1 = label_thresholds(P, S, c, 0.5)
-    for k in range(3):
+    """Labels that were moved first move again when the others have found their places."""
+    P, _, S = simulated(n=300, q=6, c=0.5)
+    P[:, 0] **= np.float32(0.2)
+    S, c = as_labels(S), np.full(6, 0.5)
+    thresholds, f1 = label_thresholds(P, S, c, 0.99)
+    for k in range(6):
         for t in np.unique(P[:, k]):
             changed = thresholds.copy()
             changed[k] = t

@@ -7,9 +7,10 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import kernel
 from mpu_cli.core.propensity import estimate
 from mpu_cli.core.sample import Sample
-from mpu_cli.core.sgd import BLOCK_SIZE, default_epochs
+from mpu_cli.core.sgd import default_epochs
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.training import Options, train
@@ -109,7 +110,7 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
 
 
 def test_model_is_the_same_bytes_whatever_jobs():
-    X, Y = linear_problem(90, 5, BLOCK_SIZE + 2)
+    X, Y = linear_problem(90, 5, kernel().BLOCK_SIZE + 2)
     X, S = as_features(X), hide(Y, 0.2)
     one, two = (train(X, S, quick(jobs=jobs)) for jobs in (1, 2))
     assert as_bytes(one[0]) == as_bytes(two[0])

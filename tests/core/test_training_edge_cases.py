@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.core.training import Options, train
+from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 X, Y = linear_problem(40, 3, 4)
@@ -48,7 +49,8 @@ OPTIONS = {
     "three levels": {"levels": 3, "cost": 1.0, "c": 0.5},
     "one level": {"levels": 1, "threshold": 0.5, "c": 0.5},
     "two folds": {"folds": 2, "cost": 1e5, "threshold": "per-label"},
-    "sampled": {"sample": 10, "cost": 1e-3},
+    "sampled": {"sample": 10, "cost": 1e-3, "c": 0.5},
+    "chosen by a sample": {"sample": 10, "c": 0.5},
 }
 
 
@@ -73,6 +75,18 @@ def test_everything_is_finite(data, options):
     assert ((report.c > 0) & (report.c <= 1)).all()
     assert np.isfinite([*report.level_f1, report.expected_f1]).all()
     assert report.expected_f1 >= 0
+
+
+@pytest.mark.parametrize("data", [name for name in DATA if name != "a label on one instance"])
+def test_c_is_estimated_from_a_sample(data):
+    values, annotated = (np.asarray(part) for part in DATA[data])
+    _, report = train(as_features(values), as_labels(annotated), Options(sample=10, cost=1.0, epochs=2, jobs=1))
+    assert ((report.c > 0) & (report.c <= 1)).all()
+
+
+def test_a_sample_without_any_label_is_an_error():
+    with pytest.raises(MpuError, match="none of the 10 instances drawn has a label"):
+        train(as_features(X), as_labels(np.arange(40)[:, None] == 3), Options(sample=10, jobs=1))
 
 
 def test_a_label_on_every_instance_is_predicted_everywhere():

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.sgd import BLOCK_SIZE, Settings, TrainingSet, train_linear
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, out_of_fold, split
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -36,7 +37,7 @@ def problem(q: int = 3):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_predicts_each_instance_by_a_model_of_the_others(jobs):
-    q = BLOCK_SIZE + 3
+    q = kernel().BLOCK_SIZE + 3  # two blocks
     features, labels, c = problem(q)
     rows = deal(61, 4, 0)
     ticks = []
@@ -47,7 +48,7 @@ def test_predicts_each_instance_by_a_model_of_the_others(jobs):
     assert predicted.dtype == np.float32
     for held_out in rows:
         rest = np.array([i for i in range(61) if i not in held_out])
-        model = train_linear(TrainingSet(features[rest], labels[rest], 5), c, QUICK)
+        model = train_linear(TrainingSet(features[rest], labels[rest], np.arange(len(rest)), 5), c, QUICK)
         assert_array_equal(predicted[held_out], model.probabilities(features[held_out]))
     assert len(ticks) == 4
 
@@ -79,5 +80,5 @@ def test_folds_serve_several_times():
 def test_a_single_instance_is_learned_from_itself():
     features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
     fold = split(features, labels, np.array([0]), 0)
-    assert (len(fold.held_out), fold.training.n) == (1, 1)
+    assert (fold.rows, fold.training.rows) == ([0], [0])
     assert np.isfinite(out_of_fold([fold], (1, 1), np.ones(1), QUICK, 1)).all()

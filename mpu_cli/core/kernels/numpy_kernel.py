@@ -8,6 +8,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.loss import pu_gradient
 
+# Labels learned together: many, since every block pays for the gathering of weights again.
+BLOCK_SIZE = 128
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -15,44 +18,58 @@ class Batch:
 
     Attributes
     ----------
-    rows : slice
-        Which instances, in the order of the `Features` the batches were cut from.
-    columns : ndarray, shape (u,)
+    rows : ndarray of int, shape (B,)
+        Which instances of the features.
+    columns : ndarray of int, shape (u,)
         The sparse features that occur in the batch.
     sparse : csr_array, shape (B, u)
         Their values.
     transposed : csr_array, shape (u, B)
-        The same, transposed once for all epochs and label blocks.
-    dense : ndarray, shape (B, d)
+        The same, transposed once for all epochs, settings and label blocks.
+    dense : ndarray of float32, shape (B, d)
     """
 
-    rows: slice
+    rows: np.ndarray
     columns: np.ndarray
     sparse: csr_array
     transposed: csr_array
     dense: np.ndarray
 
 
-def prepare(features: Features, batch_size: int) -> list[Batch]:
-    """Cut instances into mini-batches, in their order; shared by all label blocks and settings."""
+@dataclass(frozen=True)
+class Batches:
+    """Mini-batches of instances with `width` features."""
+
+    batches: list[Batch]
+    width: int
+
+
+def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
+    """Cut instances into mini-batches, to be used for any number of settings and label blocks.
+
+    Parameters
+    ----------
+    features : Features
+    rows : ndarray of int, shape (n,)
+        The instances to learn from, in the order in which they fall into batches.
+    batch_size : int
+    """
     batches = []
-    for start in range(0, len(features), batch_size):
-        rows = slice(start, min(start + batch_size, len(features)))
-        part = features[rows]
+    for start in range(0, len(rows), batch_size):
+        of_batch = rows[start : start + batch_size]
+        part = features[of_batch]
         columns, local = np.unique(part.sparse.indices, return_inverse=True)
-        sparse = csr_array(
-            (part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=(len(part), len(columns))
-        )
-        batches.append(Batch(rows, columns, sparse, sparse.T.tocsr(), part.dense))
-    return batches
+        shape = (len(of_batch), len(columns))
+        sparse = csr_array((part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=shape)
+        batches.append(Batch(of_batch, columns, sparse, sparse.T.tocsr(), part.dense))
+    return Batches(batches, features.width)
 
 
 def descend(
-    batches: list[Batch],
+    batches: Batches,
     annotated: np.ndarray,
     c: np.ndarray,
     bias: np.ndarray,
-    width: int,
     *,
     step: float,
     bias_step: float,
@@ -71,16 +88,14 @@ def descend(
 
     Parameters
     ----------
-    batches : list of Batch
+    batches : Batches
         From `prepare`; visited in a new random order every epoch.
-    annotated : ndarray of bool, shape (n, q)
-        The labels, instances in the order of the batches.
+    annotated : ndarray of bool, shape (N, q)
+        The labels of all instances of the features.
     c : ndarray of float32, shape (q,)
         Label frequency of each label.
     bias : ndarray of float32, shape (q,)
         Where the biases start.
-    width : int
-        Number of features, sparse and dense.
     step, bias_step : float
         eta0 of the weights and of the biases.
     decay : float
@@ -94,16 +109,15 @@ def descend(
     weights : ndarray of float32, shape (width, q)
     bias : ndarray of float32, shape (q,)
     """
-    v = np.zeros((width, annotated.shape[1]), np.float32)
-    first_dense = width - batches[0].dense.shape[1]
-    v_dense = v[first_dense:]
+    v = np.zeros((batches.width, annotated.shape[1]), np.float32)
     bias = bias.copy()
     mean_v, mean_bias = np.zeros_like(v), np.zeros_like(bias)
     averaged = range(epochs // 2, epochs)
     t = 0
     for epoch in range(epochs):
-        for b in rng.permutation(len(batches)):
-            batch = batches[b]
+        for b in rng.permutation(len(batches.batches)):
+            batch = batches.batches[b]
+            v_dense = v[len(v) - batch.dense.shape[1] :]
             shrink = np.float32(1 / (1 + decay * step * t))
             v_sparse = v[batch.columns]
             z = shrink * (batch.sparse @ v_sparse + batch.dense @ v_dense) + bias
@@ -113,6 +127,13 @@ def descend(
             bias -= np.float32(bias_step) * shrink * gradient.sum(axis=0)
             t += len(z)
         if epoch in averaged:
-            mean_v += np.float32(1 / (1 + decay * step * t) / len(averaged)) * v
-            mean_bias += bias / np.float32(len(averaged))
+            share = 1 / len(averaged)
+            mean_v += np.float32(share / (1 + decay * step * t)) * v
+            mean_bias += np.float32(share) * bias
     return mean_v, mean_bias
+
+
+def scores(features: Features, weights: np.ndarray) -> np.ndarray:
+    """Product of features (n x D) and weights (D x q): float32, n x q."""
+    D = features.sparse.shape[1]
+    return features.sparse @ weights[:D] + features.dense @ weights[D:]

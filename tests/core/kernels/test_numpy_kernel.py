@@ -6,16 +6,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.kernels.numpy_kernel import descend, prepare
+from mpu_cli.core.kernels.numpy_kernel import descend, prepare, scores
 from tests.core.simulated import as_features, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
 C = np.array([0.3, 0.7, 1.0], np.float32)
+# Which instances to learn from, in which order: all but a few of 30.
+ROWS = np.random.default_rng(2).permutation(30)[:23]
 
 
 def problem(sparse_columns: int) -> tuple[np.ndarray, Features, np.ndarray]:
     """Half-empty features, the first ones as sparse columns, and three labels."""
-    X, S = linear_problem(23, 6, 3)
+    X, S = linear_problem(30, 6, 3)
     X *= np.random.default_rng(1).random(X.shape) < 0.5
     return X, Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), S
 
@@ -50,11 +52,12 @@ def plain_sgd(X, S, c, bias, *, batch_size, step, bias_step, decay, epochs, rng)
 def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, epochs):
     X, features, S = problem(sparse_columns)
     bias = np.array([-1, 0, 0.5], np.float32)
+    options = OPTIONS | {"epochs": epochs}
     weights, final_bias = descend(
-        prepare(features, batch_size), S, C, bias, 6, epochs=epochs, rng=np.random.default_rng(3), **OPTIONS
+        prepare(features, ROWS, batch_size), S, C, bias, rng=np.random.default_rng(3), **options
     )
     expected_weights, expected_bias = plain_sgd(
-        X.astype(float), S, C, bias, batch_size=batch_size, epochs=epochs, rng=np.random.default_rng(3), **OPTIONS
+        X[ROWS].astype(float), S[ROWS], C, bias, batch_size=batch_size, rng=np.random.default_rng(3), **options
     )
     assert weights.dtype == final_bias.dtype == np.float32
     assert_allclose(weights, expected_weights, rtol=1e-4, atol=1e-5)
@@ -63,13 +66,15 @@ def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, ep
 
 
 @given(st.integers(1, 40), st.integers(1, 45), st.integers(0, 5))
-def test_batches_cover_every_instance_once_in_order(n, batch_size, sparse_columns):
+def test_batches_cover_the_instances_once_in_order(n, batch_size, sparse_columns):
     rng = np.random.default_rng(n)
+    rows = rng.permutation(n)[: max(n // 2, 1)]
     X = rng.integers(1, 9, (n, 5)) * (rng.random((n, 5)) < 0.4).astype(np.float32)
-    batches = prepare(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), batch_size)
-    assert [i for batch in batches for i in range(batch.rows.start, batch.rows.stop)] == list(range(n))
-    for batch in batches:
-        rebuilt = np.zeros((batch.rows.stop - batch.rows.start, 5), np.float32)
+    prepared = prepare(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), rows, batch_size)
+    assert prepared.width == 5
+    assert_array_equal(np.concatenate([batch.rows for batch in prepared.batches]), rows)
+    for batch in prepared.batches:
+        rebuilt = np.zeros((len(batch.rows), 5), np.float32)
         rebuilt[:, batch.columns] = batch.sparse.toarray()
         rebuilt[:, sparse_columns:] = batch.dense
         assert_array_equal(rebuilt, X[batch.rows])
@@ -81,7 +86,17 @@ def test_features_that_never_occur_have_no_weight():
     X, _, S = problem(6)
     wide = Features(as_features(np.hstack([X, np.zeros((len(X), 2))])), np.empty((len(X), 0), np.float32))
     weights, _ = descend(
-        prepare(wide, 4), S, C, np.zeros(3, np.float32), 8, epochs=2, rng=np.random.default_rng(0), **OPTIONS
+        prepare(wide, ROWS, 4), S, C, np.zeros(3, np.float32), epochs=2, rng=np.random.default_rng(0), **OPTIONS
     )
     assert_array_equal(weights[6:], 0)
     assert (weights[:6] != 0).all()
+
+
+@pytest.mark.parametrize("n", [0, 30])
+@pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
+def test_scores_are_the_product(sparse_columns, n):
+    X, features, _ = problem(sparse_columns)
+    W = np.random.default_rng(4).normal(size=(6, 3)).astype(np.float32)
+    product = scores(features[:n], W)
+    assert product.dtype == np.float32
+    assert_allclose(product, X[:n] @ W, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,172 @@
+"""PU-SGD compiled by numba: the same steps as `numpy_kernel`, which is the reference, in the same order.
+
+Weights are stored label-contiguous, so that the innermost loops run over the labels of a block and become SIMD code.
+Nothing of the data is copied: instances are read from the one CSR array in the order given.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from mpu_cli import kernels
+from mpu_cli.core.features import Features
+
+# Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
+BLOCK_SIZE = 64
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Instances `rows` of `features` in mini-batches of `size`, in that order."""
+
+    features: Features
+    rows: np.ndarray
+    size: int
+
+
+def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
+    """Cut instances into mini-batches; arguments as in `numpy_kernel.prepare`."""
+    return Batches(features, rows, batch_size)
+
+
+def descend(
+    batches: Batches,
+    annotated: np.ndarray,
+    c: np.ndarray,
+    bias: np.ndarray,
+    *,
+    step: float,
+    bias_step: float,
+    decay: float,
+    epochs: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
+    n, q = len(batches.rows), annotated.shape[1]
+    sparse, dense = batches.features.sparse, batches.features.dense
+    n_batches = -(-n // batches.size)
+    v = np.zeros((batches.features.width, q), np.float32)
+    mean_v = np.zeros_like(v)
+    bias = bias.copy()
+    mean_bias = np.zeros_like(bias)
+    first_averaged = epochs // 2
+    kernels.announce_compilation(_epoch)
+    for epoch in range(epochs):
+        _epoch(
+            sparse.indptr,
+            sparse.indices,
+            sparse.data,
+            dense,
+            batches.rows,
+            batches.size,
+            rng.permutation(n_batches),
+            annotated,
+            c,
+            v,
+            bias,
+            epoch * n,
+            step,
+            bias_step,
+            decay,
+        )
+        if epoch >= first_averaged:
+            share = 1 / (epochs - first_averaged)
+            mean_v += np.float32(share / (1 + decay * step * (epoch + 1) * n)) * v
+            mean_bias += np.float32(share) * bias
+    return mean_v, mean_bias
+
+
+def scores(features: Features, weights: np.ndarray) -> np.ndarray:
+    """Product of features and weights; arguments and result as in `numpy_kernel.scores`."""
+    D = features.sparse.shape[1]
+    z = features.dense @ weights[D:]
+    kernels.announce_compilation(_add_sparse_product)
+    _add_sparse_product(features.sparse.indptr, features.sparse.indices, features.sparse.data, weights, z)
+    return z
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _add_sparse_product(indptr, indices, values, weights, z):
+    for i in range(z.shape[0]):
+        row = z[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            x, w = values[p], weights[indices[p]]
+            for k in range(len(row)):
+                row[k] += x * w[k]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _epoch(
+    indptr, indices, values, dense, rows, size, batch_order, annotated, c, v, bias, t, step, bias_step, decay
+):  # fmt: skip
+    """One pass over the batches; changes v and bias. t counts the instances seen before."""
+    n, q, d = len(rows), v.shape[1], dense.shape[1]
+    v_dense = v[v.shape[0] - d :]
+    z = np.empty((size, q), np.float32)
+    x_dense = np.empty((size, d), np.float32)
+    gradient_sum = np.empty(q, np.float32)
+    powers = np.empty(q, np.int32)
+    for b in batch_order:
+        first = b * size
+        B = min(size, n - first)
+        shrink = np.float32(1 / (1 + decay * step * t))
+
+        if d:
+            for i in range(B):
+                x_dense[i] = dense[rows[first + i]]
+            np.dot(x_dense[:B], v_dense, z[:B])
+        else:
+            z[:B] = 0
+        for i in range(B):
+            r = rows[first + i]
+            row = z[i]
+            for p in range(indptr[r], indptr[r + 1]):
+                x, w = values[p], v[indices[p]]
+                for k in range(q):
+                    row[k] += x * w[k]
+
+        gradient_sum[:] = 0
+        for i in range(B):
+            _gradient(z[i], annotated[rows[first + i]], c, shrink, bias, powers)
+            gradient_sum += z[i]
+
+        for i in range(B):
+            r = rows[first + i]
+            gradient = z[i]
+            for p in range(indptr[r], indptr[r + 1]):
+                x, w = np.float32(step) * values[p], v[indices[p]]
+                for k in range(q):
+                    w[k] -= x * gradient[k]
+        if d:
+            v_dense -= np.float32(step) * np.dot(x_dense[:B].T, z[:B])
+        bias -= np.float32(bias_step) * shrink * gradient_sum
+        t += B
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _gradient(z, annotated, c, shrink, bias, powers):
+    """Replace the products z = w.x of one instance by the gradient; see `mpu_cli.core.loss.pu_gradient`.
+
+    e^z is 2^n e^r with whole n and |r| <= log(2) / 2: e^r by a polynomial (the one of the Cephes library), 2^n by its
+    bits. Two loops without a branch or a call, which become SIMD code; a library's exp would not.
+    """
+    one = np.float32(1)
+    two_to_n = powers.view(np.float32)
+    for k in range(len(z)):
+        x = min(max(shrink * z[k] + bias[k], np.float32(-80)), np.float32(80))
+        n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+        r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
+        e = np.float32(1.9875691500e-4)
+        e = e * r + np.float32(1.3981999507e-3)
+        e = e * r + np.float32(8.3334519073e-3)
+        e = e * r + np.float32(4.1665795894e-2)
+        e = e * r + np.float32(1.6666665459e-1)
+        e = e * r + np.float32(5.0000001201e-1)
+        z[k] = e * r * r + r + one
+        powers[k] = (np.int32(n) + 127) << 23
+    for k in range(len(z)):
+        odds = z[k] * two_to_n[k]
+        negative = one / (one + odds)
+        unlabelled = c[k] * odds * negative / (one + (one - c[k]) * odds)
+        z[k] = -negative if annotated[k] else unlabelled

@@ -1,0 +1,97 @@
+"""The compiled kernel does what the NumPy kernel does, to rounding."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array, random_array
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import numpy_kernel
+from mpu_cli.core.loss import pu_gradient
+
+pytest.importorskip("numba")
+from mpu_cli.core.kernels import numba_kernel
+
+
+def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[Features, np.ndarray]:
+    sparse = random_array((n, D), density=0.3, rng=rng, dtype=np.float32, format="csr")
+    return Features(csr_array(sparse), rng.normal(size=(n, d)).astype(np.float32)), rng.random((n, q)) < 0.3
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    D=st.integers(0, 12),
+    d=st.integers(0, 5),
+    q=st.integers(1, 9),
+    size=st.sampled_from([1, 3, 32]),
+    epochs=st.integers(1, 3),
+)
+def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs):
+    rng = np.random.default_rng(seed)
+    features, annotated = problem(rng, n, D, d, q)
+    rows = rng.permutation(n)[: max(1, n * 3 // 4)]
+    c = rng.uniform(0.2, 1, q).astype(np.float32)
+    bias = rng.normal(size=q).astype(np.float32)
+    results = [
+        kernel.descend(
+            kernel.prepare(features, rows, size),
+            annotated,
+            c,
+            bias,
+            step=0.05,
+            bias_step=0.02,
+            decay=0.1,
+            epochs=epochs,
+            rng=np.random.default_rng(seed),
+        )
+        for kernel in (numpy_kernel, numba_kernel)
+    ]
+    for of_numpy, of_numba in zip(*results, strict=True):
+        assert of_numba.dtype == np.float32
+        assert_allclose(of_numba, of_numpy, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("c", [1e-6, 0.4, 1.0])
+def test_gradient_is_that_of_the_loss_module(c):
+    z = np.concatenate([np.linspace(-1e4, 1e4, 2001), np.linspace(-100, 100, 20001), [0.0]]).astype(np.float32)
+    annotated = np.arange(len(z)) % 2 == 0
+    frequency = np.full(len(z), c, np.float32)
+    gradient = z.copy()
+    numba_kernel._gradient(gradient, annotated, frequency, np.float32(1), np.zeros_like(z), np.empty(len(z), np.int32))
+    expected = pu_gradient(z.astype(np.float64), annotated, frequency.astype(np.float64))
+    assert np.isfinite(gradient).all()
+    assert_allclose(gradient, expected, rtol=2e-6, atol=1e-30)
+
+
+def test_scores_agree_with_numpy():
+    rng = np.random.default_rng(0)
+    features, _ = problem(rng, 50, 20, 4, 1)
+    weights = rng.normal(size=(24, 7)).astype(np.float32)
+    assert_allclose(
+        numba_kernel.scores(features, weights), numpy_kernel.scores(features, weights), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_the_caller_s_arrays_are_left_alone():
+    rng = np.random.default_rng(0)
+    features, annotated = problem(rng, 20, 6, 2, 3)
+    bias = np.zeros(3, np.float32)
+    before = features.sparse.data.copy(), features.dense.copy()
+    numba_kernel.descend(
+        numba_kernel.prepare(features, np.arange(20), 8),
+        annotated,
+        np.ones(3, np.float32),
+        bias,
+        step=0.1,
+        bias_step=0.1,
+        decay=0.1,
+        epochs=2,
+        rng=np.random.default_rng(0),
+    )
+    assert not bias.any()
+    assert (features.sparse.data == before[0]).all()
+    assert (features.dense == before[1]).all()
