@@ -1,6 +1,8 @@
 # PYTHON makes the virtual environment (3.11 or later); VENV is where it goes.
 PYTHON ?= python3
 VENV ?= .venv
+# Extras that are installed with mpu; "test" alone leaves out the compiled kernels.
+EXTRAS ?= test,fast
 # Tools that mpu is compared with get an environment of their own.
 PEERS ?= .venv-peers
 
@@ -11,7 +13,7 @@ PEERS ?= .venv-peers
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-venv: $(VENV)/installed-test  ## Make the virtual environment .venv and install mpu into it
+venv: $(VENV)/installed-$(EXTRAS)  ## Make the virtual environment .venv and install mpu into it
 
 demo: venv  ## Run the main job on the digits that come with the project, results in demo/
 	MPU=$(VENV)/bin/mpu data/demo.sh

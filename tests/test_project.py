@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-TARGETS = {"help", "venv", "demo", "test", "lint", "rcv1", "rcv1-small", "clean"}
+TARGETS = {"help", "venv", "demo", "test", "lint", "rcv1", "rcv1-small", "bench", "bench-full", "clean"}
 
 
 def make(*args: str) -> str:
