@@ -174,6 +174,11 @@ def _verbosity() -> int:
     return click.get_current_context().meta.get(_VERBOSITY, _NORMAL)
 
 
+def is_quiet() -> bool:
+    """Whether ``--quiet`` was given."""
+    return _verbosity() < _NORMAL
+
+
 def warn(message: str) -> None:
     """Print a warning on standard error, also with ``--quiet``."""
     click.echo(f"warning: {message}", err=True)
@@ -207,7 +212,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     callable
         To be called once a tick.
     """
-    if _verbosity() < _NORMAL:
+    if is_quiet():
         yield lambda: None
     elif sys.stderr and sys.stderr.isatty():  # None where it is closed
         from tqdm import tqdm

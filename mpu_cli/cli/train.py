@@ -10,6 +10,7 @@ from mpu_cli.cli.common import (
     FiniteRange,
     detail,
     implicit_values_option,
+    is_quiet,
     jobs_option,
     json_option,
     kernel_option,
@@ -184,7 +185,7 @@ def train(
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in report["seconds"].items()))
     if as_json:
         print_json(report)
-    else:
+    elif not is_quiet():
         _print_report(report)
 
 
