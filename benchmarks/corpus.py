@@ -24,7 +24,8 @@ _LENGTH = 76, 0.55  # words a document: median, and deviation of the logarithm
 _SHORTEST, _LONGEST = 10, 1000
 _TOPICAL = 6.0, 3.0  # Beta distribution of the share of a document's words that come from its labels
 _ASTRAY = 0.1  # share of the other words that come from any topic
-_OWN_WORDS = 60  # the vocabulary is so many times larger than what a topic's own words are drawn from
+_OWN_WORDS = 1 / 60  # share of the vocabulary that a topic's words are drawn from
+_FEWEST_OWN_WORDS = 50
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Corpus:
     @cached_property
     def topical(self) -> Zipf:
         """The law of a topic's own words."""
-        return Zipf(max(self.features // _OWN_WORDS, 1), 1.2, 3.0)
+        return Zipf(max(round(self.features * _OWN_WORDS), _FEWEST_OWN_WORDS), 1.2, 3.0)
 
     @cached_property
     def words(self) -> np.ndarray:

@@ -81,7 +81,7 @@ def write(corpus: Corpus, part: int, instances: int, path: Path) -> None:
 @click.argument("prefix", type=click.Path(path_type=Path))
 @click.option("--instances", type=click.IntRange(min=1), default=804_414, help="Training instances.")
 @click.option("--test-instances", type=click.IntRange(min=1), default=20_000, help="Test instances.")
-@click.option("--features", type=click.IntRange(min=1), default=47_236, help="Words in the vocabulary.")
+@click.option("--features", type=click.IntRange(min=200), default=47_236, help="Words in the vocabulary.")
 @click.option("--labels", type=click.IntRange(min=1), default=101, help="Labels in the tree.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="The same seed gives the same files.")
 def main(prefix: Path, instances: int, test_instances: int, features: int, labels: int, seed: int) -> None:

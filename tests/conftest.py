@@ -2,13 +2,29 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from mpu_cli import kernels
 from mpu_cli.cli import mpu
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled():
+    """Compile the fast kernels, where numba is installed, before any test looks at standard error."""
+    if kernels.compiled():
+        from mpu_cli.core.features import Features
+        from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+        from mpu_cli.svmlight.parser import parse_block
+
+        data = parse_block(b"0 1:1\n", 1, "")
+        features = Features.of(data.features)
+        model = train_linear(TrainingSet(features, data.labels, np.arange(1), 0), np.ones(1), Settings(epochs=1))
+        model.probabilities(features)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
 
 METHODS = {
-    # The default alpha of 1e-4 regularises far too much for this many instances (micro-F1 0.76 at 20,000).
-    "sgd": SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
+    # The best alpha of 1e-4 (the default: micro-F1 0.77), 1e-5, ... 1e-8 (0.95) on the first 9,000 instances.
+    "sgd": SGDClassifier(loss="log_loss", alpha=1e-8, random_state=0),
     "svc": LinearSVC(random_state=0),
 }
 

@@ -75,7 +75,7 @@ def estimate_c(
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     with progress("read"):
-        data = read(source, implicit_values)
+        data = read(source, implicit_values, jobs)
         labels, ids = data.occurring_labels()
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to estimate from")

@@ -144,7 +144,7 @@ def train(
 
     start = time.perf_counter()
     with progress("read"):
-        data = read(source, implicit_values)
+        data = read(source, implicit_values, jobs)
         labels, ids = data.occurring_labels()
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to learn")

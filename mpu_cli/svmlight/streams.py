@@ -37,6 +37,8 @@ def open_input(source: str | Path) -> Iterator[BinaryIO]:
         that are damaged, cut short, or not compressed at all.
     """
     if str(source) == "-":
+        if sys.stdin is None:
+            raise InputError("-", None, "cannot be read: it is closed")
         yield sys.stdin.buffer
         return
     with ExitStack() as stack:
@@ -96,12 +98,16 @@ def open_output(target: str | Path) -> Iterator[BinaryIO]:
             try:
                 raw = stack.enter_context(_destination(target))
             except OSError as error:
-                raise MpuError(f"{target}: cannot be written: {error.strerror}") from error
+                raise MpuError(f"{_shown(target)}: cannot be written: {error.strerror}") from error
             yield stack.enter_context(_compressed(raw, Path(target).suffix))
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise MpuError(f"{target}: cannot be written: {error.strerror}") from error
+            raise MpuError(f"{_shown(target)}: cannot be written: {error.strerror}") from error
         raise
+
+
+def _shown(target: str | Path) -> str:
+    return "standard output" if str(target) in STANDARD_OUTPUT else str(target)
 
 
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
@@ -115,6 +121,8 @@ def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
 
 @contextmanager
 def _standard_output() -> Iterator[BinaryIO]:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
 
@@ -171,7 +179,7 @@ def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[i
         if cut == 0:
             rest.append(data)
             continue
-        block = b"".join([*rest, data[:cut]])
+        block = b"".join([*rest, memoryview(data)[:cut]])
         rest = [data[cut:]]
         yield first_line, block
         first_line += block.count(b"\n")

@@ -1,4 +1,4 @@
-"""The parser of blocks is held to the reference grammar and to scikit-learn."""
+"""The parsers of blocks, NumPy's and the compiled one, are held to the reference grammar and to scikit-learn."""
 
 from io import BytesIO
 
@@ -14,12 +14,15 @@ from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
 from mpu_cli.svmlight.parser import parse_block
 from tests.svmlight.same import assert_same
 
+pytestmark = pytest.mark.usefixtures("kernel")
+
 numbers = st.one_of(
     st.integers(0, 99).map(str),
     st.floats(-1e3, 1e3).map(repr),
     st.floats(-10, 10, width=32).map(repr),
     st.floats(0, 1).map("{:.3e}".format),
     st.from_regex(r"[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,2})?", fullmatch=True),
+    st.from_regex(r"-?[1-9][0-9]{0,21}e-?[0-9]{1,6}", fullmatch=True),
 )
 ids = st.one_of(st.integers(0, 9), st.integers(0, 2**31), st.integers(10**18, 10**30))
 separators = st.sampled_from([" "] * 8 + ["  ", "\t", " \t "])
@@ -87,6 +90,22 @@ def parsed(block: bytes, implicit_values: bool) -> list | str:
 @example(b"\r", False)
 @example(b"1 1:9999999999999999999 2:99999999999999999999\n", False)
 @example(b"1 0000000000000000000000001:1\n", False)
+@example(b"0000000000000000000000001 1:1\n", False)
+@example(b"1,18446744073709551617 1:1\n", False)
+@example(b"1,,2 1:1\n", False)
+@example(b"1,\n", False)
+@example(b"1,2:3\n", False)
+@example(b"1 2: 3:1\n", False)
+@example(b"1 2:\n", False)
+@example(b"1 1:1e\n", False)
+@example(b"1 1:1e+\n", False)
+@example(b"1 1:1e22 2:1e23 3:1e-23 4:123e-22 5:1e00001 6:1E+5 7:0e99999\n", False)
+@example(b"1 1:3.4028235677973366e38\n", False)
+@example(b"1 1:3.4028235677973362e38 2:34028235677973362e22\n", False)
+@example(b"1 1:34028235677973366e22\n", False)
+@example(b"1 1:1 2 3 # 4\n2\n 5", True)
+@example(b"1 2,3\n", True)
+@example(b"5#1:2\r\n6\t\t7:1\t#\n#\r\n8 9:1\r\n\r", False)
 @settings(max_examples=400, deadline=None)
 def test_parser_equals_the_reference(block, implicit_values):
     assert parsed(block, implicit_values) == reference(block, implicit_values)
@@ -103,6 +122,7 @@ def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, implicit_
     [
         b"1,2 1:0.5 7:-3e-4\r\n# comment\r\n\t4:.5 # more\r\n3",
         b"1,2 1:1 7:1e5\n2:2 1:3\n\n \n",
+        b"1 1:0.1234567890123456789012 2:1e-40 3:1.000000059604644775\n",
     ],
 )
 def test_common_forms_need_no_reference(block, monkeypatch):
@@ -118,7 +138,8 @@ def decimal_strings() -> list[str]:
     middle = (low.astype(float) + np.nextafter(low, np.float32(np.inf)).astype(float)) / 2
     values = np.concatenate((rng.uniform(-1, 1, 3000), middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9)))
     texts = [f"{value:.{digits}g}" for value in values for digits in (6, 9, 15, 16, 17, 18, 19)]
-    return texts + [repr(value) for value in values.tolist()]
+    exponents = [f"{value:.{digits}e}" for value in values[::7] for digits in (2, 8, 14, 15, 16, 17, 18)]
+    return texts + exponents + [repr(value) for value in values.tolist()]
 
 
 def test_values_are_bit_for_bit_those_of_scikit_learn():

@@ -1,6 +1,7 @@
 import gzip
 import io
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from scipy.sparse import vstack
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight.reader import iter_chunks, read
+from mpu_cli.svmlight.reader import iter_chunks, iter_stream, read
 from tests.svmlight.same import assert_same
+
+pytestmark = pytest.mark.usefixtures("kernel")
 
 
 def assert_read_as_scikit_learn_does(path) -> None:
@@ -68,13 +71,54 @@ def test_many_blocks_are_put_together(tmp_path):
     assert len(list(iter_chunks(tmp_path / "big"))) > 1
 
 
-def test_errors_give_the_line_whatever_the_block(tmp_path):
+@pytest.mark.parametrize("jobs", [1, 2, 5, -1])
+@pytest.mark.parametrize("block_bytes", [1, 50, 1 << 20])
+def test_the_number_of_threads_does_not_matter(digits, block_bytes, jobs):
+    with digits[0].open("rb") as file:
+        text = b"".join(file.readlines()[:200])
+    alone = list(iter_stream(io.BytesIO(text), "x", block_bytes=block_bytes, jobs=1))
+    together = list(iter_stream(io.BytesIO(text), "x", block_bytes=block_bytes, jobs=jobs))
+    for one, other in zip(alone, together, strict=True):
+        assert_same(one, other)
+    assert_same(read(digits[0], jobs=jobs), read(digits[0], jobs=1))
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+@pytest.mark.parametrize("block_bytes", [1, 8, 100, 1 << 20])
+@pytest.mark.parametrize("header", [b"", b"800 3 3\n"])
+def test_errors_give_the_line_whatever_the_block(tmp_path, header, block_bytes, jobs):
+    good = b"# c\n1 1:1\n\n"
     path = tmp_path / "x"
-    path.write_bytes(b"3 3 3\n" + b"# c\n1 1:1\n" * 2 + b"1 1:x\n")
-    for block_bytes in (1, 8, 1 << 20):
-        with pytest.raises(InputError) as caught:
-            list(iter_chunks(path, block_bytes=block_bytes))
-        assert (caught.value.source, caught.value.line) == (str(path), 6)
+    path.write_bytes(header + good * 100 + b"1 1:x\n" + good * 100 + b"y 1:1\n" + good * 100)
+    with pytest.raises(InputError, match="value 'x'") as caught:
+        list(iter_chunks(path, block_bytes=block_bytes, jobs=jobs))
+    assert (caught.value.source, caught.value.line) == (str(path), 301 + bool(header))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_first_of_several_errors_is_raised(tmp_path, jobs):
+    compressed = gzip.compress(b"1 1:1\n" * 50 + b"1 1:x\n" + b"1 1:1\n" * 50, mtime=0)
+    (tmp_path / "x.gz").write_bytes(compressed[:-5])
+    with pytest.raises(InputError, match=r"x\.gz:51: "):
+        list(iter_chunks(tmp_path / "x.gz", block_bytes=10, jobs=jobs))
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"1 1:1\n" * 101, mtime=0)[:-5])
+    chunks = iter_chunks(tmp_path / "x.gz", block_bytes=60, jobs=jobs)
+    assert len(next(chunks)) == 10
+    with pytest.raises(InputError, match="cut short"):
+        list(chunks)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_reading_ahead_is_bounded_and_ends_with_the_consumer(jobs):
+    before = threading.active_count()
+    stream = io.BytesIO(b"1 1:1\n" * 1000)
+    chunks = iter_stream(stream, "x", block_bytes=6, jobs=jobs)
+    for n in range(1, 11):
+        assert len(next(chunks)) == 1
+        assert stream.tell() <= 6 * (2 * jobs + n)
+    assert threading.active_count() > before
+    chunks.close()
+    assert threading.active_count() == before
 
 
 def test_standard_input(monkeypatch, tmp_path):

@@ -1,0 +1,144 @@
+"""The block parser in NumPy: all tokens of a block together.
+
+A run is the digits, perhaps none, between two neighbouring delimiters, and a delimiter is any byte but a digit. What
+a run is (a label, an index, a piece of a value, an error) follows from the delimiter before it, the one after it,
+and whether it has digits at all: the table `_RULES` says it for every combination that is allowed; it is the grammar of
+`mpu_cli.svmlight.grammar` once more.
+"""
+
+import re
+
+import numpy as np
+
+from mpu_cli.svmlight.decimals import EXACT_DIGITS, PADDING, decimal_fractions, digit_runs, near_float32_tie
+from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.svmlight.rows import Rows, UnusualError
+
+# Kinds of delimiters. The first two end a token.
+SPACE, NEWLINE, COMMA, COLON, POINT, SIGN, EXPONENT, OTHER = range(8)
+_KIND = np.full(256, OTHER, np.uint8)
+for _bytes, _kind in {b" ": SPACE, b"\n": NEWLINE, b",": COMMA, b":": COLON, b".": POINT, b"+-": SIGN}.items():
+    _KIND[list(_bytes)] = _kind
+_KIND[list(b"eE")] = EXPONENT
+
+# What a run means. A piece is part of a value, or nothing between two separators.
+PIECE, LABEL, INDEX, BAD = range(4)
+
+_END = (SPACE, NEWLINE)
+_NO_DIGITS, _DIGITS, _ANY = (0,), (1,), (0, 1)
+_RULES = (
+    # after what, before what, digits, meaning
+    (_END, _END, _NO_DIGITS, PIECE),
+    ((NEWLINE, COMMA), (*_END, COMMA), _DIGITS, LABEL),
+    (_END, (COLON,), _DIGITS, INDEX),
+    ((COLON,), (*_END, EXPONENT), _DIGITS, PIECE),
+    ((COLON,), (POINT,), _ANY, PIECE),
+    ((COLON, EXPONENT), (SIGN,), _NO_DIGITS, PIECE),
+    ((SIGN,), (*_END, EXPONENT), _DIGITS, PIECE),
+    ((SIGN,), (POINT,), _ANY, PIECE),
+    ((POINT,), (*_END, EXPONENT), _ANY, PIECE),
+    ((EXPONENT,), _END, _DIGITS, PIECE),
+)
+_IMPLICIT_VALUE = ((SPACE,), _END, _DIGITS, INDEX)
+
+
+def _meanings(rules: tuple) -> np.ndarray:
+    """Return the meaning of a run at ``16 * delimiter before + 2 * delimiter after + (whether it has digits)``."""
+    table = np.full((8, 8, 2), BAD, np.uint8)
+    for before, after, digits, meaning in rules:
+        table[np.ix_(before, after, digits)] = meaning
+    return table.ravel()
+
+
+_MEANINGS = {False: _meanings(_RULES), True: _meanings((*_RULES, _IMPLICIT_VALUE))}
+
+
+def parse(block: bytes, implicit_values: bool) -> Rows:
+    """Parse whole lines.
+
+    Parameters
+    ----------
+    block : bytes
+        Lines of a file without its header; the last one may lack its end.
+    implicit_values : bool
+        Whether an index without a colon means the value 1.
+
+    Raises
+    ------
+    UnusualError
+        A line breaks the grammar, or follows it in a rare form.
+    """
+    text = PADDING + _plain(block)
+    characters = np.frombuffer(text, np.uint8)
+    delimiters = np.flatnonzero(characters - np.uint8(ord("0")) > 9)  # below "0" the difference wraps round
+    starts, ends = delimiters[:-1] + 1, delimiters[1:]
+    length = ends - starts
+    kind = _KIND[characters[delimiters]]
+    after = kind[1:]
+    meaning = _MEANINGS[implicit_values].take(kind[:-1] * 16 + after * 2 + (length > 0))
+    if np.any(meaning == BAD):
+        raise UnusualError
+
+    numbers = digit_runs(text, ends, length)
+    label = np.flatnonzero(meaning == LABEL)
+    index = np.flatnonzero(meaning == INDEX)
+    for run in (label, index):
+        if run.size and (length[run].max() > EXACT_DIGITS or numbers[run].max() > MAX_ID):
+            raise UnusualError
+    newline = np.flatnonzero(after == NEWLINE)
+    values = np.ones(len(index), np.float32)
+    explicit = after[index] == COLON
+    values[explicit] = _values(text, starts, ends, after, numbers, index[explicit] + 1)
+    return Rows(
+        numbers[label].astype(np.int32),
+        np.searchsorted(label, newline, side="right"),
+        numbers[index].astype(np.int32),
+        np.searchsorted(index, newline, side="right"),
+        values,
+    )
+
+
+def _plain(block: bytes) -> bytes:
+    """Return a newline and the lines of instances, with LF ends and without tabs and comments."""
+    text = b"\n" + block
+    if not text.endswith(b"\n"):
+        text += b"\n"
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n")
+    if b"#" in text:
+        text = re.sub(rb"\n#.*", b"", text)
+        text = re.sub(rb"#.*", b"", text)
+    return text.replace(b"\t", b" ")
+
+
+def _values(
+    text: bytes, starts: np.ndarray, ends: np.ndarray, after: np.ndarray, numbers: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """Return the values whose first runs are `first`: [sign] digits [point digits] [exponent], as float32."""
+    signed = after[first] == SIGN
+    negative = np.frombuffer(text, np.uint8)[ends[first]] == ord("-")
+    whole = first + signed
+    pointed = after[whole] == POINT
+    last = whole + pointed
+    decimals = np.where(pointed, ends[last] - starts[last], 0)
+    digits = ends[whole] - starts[whole] + decimals
+    values = decimal_fractions(numbers[whole], np.where(pointed, numbers[last], 0), decimals)
+    np.negative(values, out=values, where=negative)
+
+    odd = (after[last] == EXPONENT) | (digits == 0) | (digits > EXACT_DIGITS) | near_float32_tie(values, digits)
+    if odd.any():
+        token_ends = np.flatnonzero(after <= NEWLINE)
+        stops = ends[token_ends[np.searchsorted(token_ends, first[odd])]]
+        values[odd] = _floats(text, starts[first[odd]], stops)
+    with np.errstate(over="ignore"):
+        values = values.astype(np.float32)
+    if np.isinf(values).any():
+        raise UnusualError
+    return values
+
+
+def _floats(text: bytes, starts: np.ndarray, stops: np.ndarray) -> list[float]:
+    try:
+        return [float(text[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    except ValueError:
+        raise UnusualError from None

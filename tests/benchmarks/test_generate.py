@@ -1,0 +1,47 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.corpus import Corpus
+from benchmarks.generate import DECIMALS, feature_text, main
+from mpu_cli.svmlight.reader import read
+
+
+def generate(prefix, *options):
+    result = CliRunner().invoke(main, [str(prefix), "--features", "3000", "--labels", "20", *options])
+    assert result.exit_code == 0, result.output
+    return prefix.with_name(f"{prefix.name}-train.svm"), prefix.with_name(f"{prefix.name}-test.svm")
+
+
+@pytest.mark.parametrize("columns", [[], [0], [8, 9, 10, 98, 99, 47_235], [0, 123_455]])
+def test_entries_are_written_as_python_would(columns):
+    values = np.linspace(1, 0.00123456789, len(columns))
+    text, ends = feature_text(np.array(columns, int), values)
+    expected = [f" {c + 1}:{v:.{DECIMALS}f}".encode() for c, v in zip(columns, values, strict=True)]
+    assert [text[a:b] for a, b in pairwise(ends)] == expected
+
+
+def test_files_hold_the_documents(tmp_path):
+    train, test = generate(tmp_path / "x", "--instances", "30", "--test-instances", "20", "--seed", "3")
+    corpus = Corpus(3000, 20, seed=3)
+    for part, (path, instances) in enumerate([(train, 30), (test, 20)]):
+        (documents,) = corpus.chunks(instances, part)
+        data = read(path)
+        assert len(data) == instances
+        np.testing.assert_array_equal(data.features.indices, documents.features.indices + 1)
+        np.testing.assert_allclose(data.features.data, documents.features.data, atol=0.6 * 10**-DECIMALS)
+        for row, drawn in enumerate(documents.drawn):
+            assert sorted(data.labels[[row]].indices) == sorted(set(corpus.tree.paths[drawn].ravel().tolist()))
+
+
+def test_the_same_seed_gives_the_same_bytes_and_fewer_instances_the_beginning(tmp_path):
+    sizes = ("--test-instances", "5")
+    one, _ = generate(tmp_path / "one", "--instances", "40", *sizes)
+    again, _ = generate(tmp_path / "again", "--instances", "40", *sizes)
+    fewer, _ = generate(tmp_path / "fewer", "--instances", "10", *sizes)
+    other, _ = generate(tmp_path / "other", "--instances", "40", "--seed", "1", *sizes)
+    assert one.read_bytes() == again.read_bytes() != other.read_bytes()
+    assert one.read_bytes().startswith(fewer.read_bytes())
+    assert fewer.read_bytes().count(b"\n") == 10

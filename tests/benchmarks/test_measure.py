@@ -1,0 +1,74 @@
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks import measure
+from benchmarks.measure import FailedError
+
+HAS_PROC = Path("/proc/self/status").exists()
+
+
+def python(code: str, timeout: float = 20) -> measure.Usage:
+    return measure.run([sys.executable, "-c", code], timeout)
+
+
+def test_time_and_memory_of_a_process():
+    usage = python("x = bytearray(b'1') * 60_000_000; import time; time.sleep(0.2)")
+    assert 0.2 < usage.seconds < 20
+    assert usage.max_rss > 60_000_000
+    if HAS_PROC:
+        assert 60_000_000 < usage.anonymous < 2 * 60_000_000
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="needs /proc")
+def test_memory_of_descendants_is_summed():
+    child = "x = bytearray(b'1') * 40_000_000; import time; time.sleep(0.3)"
+    code = f"import subprocess, sys; both = [subprocess.Popen([sys.executable, '-c', {child!r}]) for _ in range(2)]"
+    usage = python(f"{code}; [process.wait() for process in both]")
+    assert usage.anonymous > 80_000_000
+
+
+@pytest.mark.parametrize(
+    "code, message",
+    [
+        ("import sys; print('one', file=sys.stderr); sys.exit('two')", "two"),
+        ("import os; os._exit(7)", "status 7"),
+        ("import os; os.kill(os.getpid(), 9)", "status -9"),
+    ],
+)
+def test_a_failure_is_told_in_a_line(code, message):
+    with pytest.raises(FailedError, match=f"^{message}$"):
+        python(code)
+
+
+def test_a_program_that_is_not_there():
+    with pytest.raises(FailedError, match="No such file"):
+        measure.run(["/no/such/program"], 1)
+
+
+def test_a_process_that_takes_too_long_is_killed():
+    start = time.perf_counter()
+    with pytest.raises(FailedError, match=r"more than 0\.3 s"):
+        python("import time; time.sleep(60)", timeout=0.3)
+    assert time.perf_counter() - start < 30
+
+
+def test_micro_f1_counts_labels_over_all_instances(tmp_path):
+    truth, predictions = tmp_path / "truth.svm", tmp_path / "predictions.txt"
+    truth.write_text("1,2 1:0.5\n 3:1\n2:0.5 7:1\n12 1:1\n")
+    predictions.write_text("2,1\n5\n\n2\n")
+    assert measure.micro_f1(truth, predictions) == pytest.approx(2 * 2 / (3 + 4))
+
+
+def test_micro_f1_of_nothing(tmp_path):
+    (tmp_path / "x").write_text("\n")
+    assert measure.micro_f1(tmp_path / "x", tmp_path / "x") == 0
+
+
+def test_predictions_that_are_cut_short(tmp_path):
+    (tmp_path / "truth").write_text("1\n2\n")
+    (tmp_path / "predictions").write_text("1\n")
+    with pytest.raises(FailedError, match="as many"):
+        measure.micro_f1(tmp_path / "truth", tmp_path / "predictions")

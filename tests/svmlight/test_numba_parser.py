@@ -1,0 +1,32 @@
+"""What is special to the compiled parser; that it parses as the others do is tested with them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("numba")
+
+READ = "from mpu_cli.svmlight.reader import read; print(len(read({path!r}, jobs=2)))"
+
+
+def test_compilation_is_announced_once(tmp_path):
+    (tmp_path / "x").write_bytes(b"1 1:1\n" * 200_000)
+
+    def read_in_a_new_process() -> tuple[str, str]:
+        code = READ.format(path=str(tmp_path / "x"))
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    assert read_in_a_new_process() == ("200000\n", "compiling the fast kernels, once (numba)...\n")
+    assert read_in_a_new_process() == ("200000\n", "")
+    assert len(list(tmp_path.rglob("*.nbc"))) == 1  # one signature
+
+
+def test_numpy_users_need_no_numba(tmp_path):
+    (tmp_path / "x").write_bytes(b"1 1:1\n")
+    code = "import sys; from mpu_cli import kernels; kernels.choose('numpy'); " + READ.format(path=str(tmp_path / "x"))
+    code += "; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
