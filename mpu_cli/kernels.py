@@ -3,12 +3,14 @@
 import importlib.util
 import sys
 from pathlib import Path
+from threading import Lock
 
 from mpu_cli.errors import MpuError
 
 NAMES = ("numpy", "numba")
 _chosen: str | None = None
 _announced = False
+_announcing = Lock()  # the kernels run in threads
 
 
 def choose(name: str | None) -> None:
@@ -44,7 +46,9 @@ def announce_compilation(*functions) -> None:
         Plain functions, which they are where numba's ``NUMBA_DISABLE_JIT`` is set, are not compiled.
     """
     global _announced
-    if not _announced and any(hasattr(function, "stats") and not _cached(function) for function in functions):
+    with _announcing:
+        if _announced or not any(hasattr(function, "stats") and not _cached(function) for function in functions):
+            return
         _announced = True
         print("compiling the fast kernels, once (numba)...", file=sys.stderr)
 

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 # From this share of non-zeros on, dense matrix products beat sparse ones.
 _DENSE_FROM = 0.25
+_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,14 @@ class Features:
     @cached_property
     def squared_norms(self) -> np.ndarray:
         """Squared Euclidean norm of each instance: float64, shape (n,)."""
-        sums = np.concatenate([[0.0], np.cumsum(np.square(self.sparse.data, dtype=np.float64))])
-        sparse = np.diff(sums[self.sparse.indptr])
-        return sparse + np.einsum("ij,ij->i", self.dense, self.dense, dtype=np.float64)
+        norms = np.einsum("ij,ij->i", self.dense, self.dense, dtype=np.float64)
+        indptr = self.sparse.indptr
+        for start in range(0, len(self), _ROWS):  # squares and sums of all entries would take twice their memory
+            ends = indptr[start : start + _ROWS + 1]
+            squares = np.square(self.sparse.data[ends[0] : ends[-1]], dtype=np.float64)
+            sums = np.concatenate([[0.0], np.cumsum(squares)])
+            norms[start : start + _ROWS] += np.diff(sums[ends - ends[0]])
+        return norms
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
         """Mean squared norm of the instances, or of some of them; 1 where all of them are zero."""

@@ -18,6 +18,7 @@ _BINS = (int(np.float32(1).view(np.int32)) >> _BITS_DROPPED) + 1
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
 _PASSES = 3
+_ROWS = 1 << 16
 
 
 def pooled_threshold(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> tuple[float, float]:
@@ -41,7 +42,9 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, c: np.ndarray
     """
     rows, columns = labels.nonzero()
     weight = 1 / c[columns]
-    predicted = np.bincount(_bin(probabilities).ravel(), minlength=_BINS)
+    predicted = np.zeros(_BINS, np.int64)
+    for start in range(0, len(probabilities), _ROWS):  # the bins of all would take three times their memory
+        predicted += np.bincount(_bin(probabilities[start : start + _ROWS]).ravel(), minlength=_BINS)
     found = np.bincount(_bin(probabilities[rows, columns]), weights=weight, minlength=_BINS)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
     predicted, found = (np.cumsum(count[::-1])[::-1] for count in (predicted, found))
