@@ -9,6 +9,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core import parallel, sgd
 from mpu_cli.core.features import Features
 
+_ROWS = 1 << 14
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -93,4 +95,8 @@ def out_of_fold(
 
 def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings):
     model = sgd.train_block(fold.training, block, c, settings)
-    return fold.rows, block, model.probabilities(fold.features[fold.rows])
+    predicted = np.empty((len(fold.rows), len(model.bias)), np.float32)
+    for start in range(0, len(predicted), _ROWS):  # a fold of its own would be a copy of a good part of the data
+        rows = slice(start, start + _ROWS)
+        predicted[rows] = model.probabilities(fold.features[fold.rows[rows]])
+    return fold.rows, block, predicted
