@@ -85,7 +85,7 @@ def write(corpus: Corpus, part: int, instances: int, path: Path) -> None:
 @click.option("--labels", type=click.IntRange(min=1), default=101, help="Labels in the tree.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="The same seed gives the same files.")
 def main(prefix: Path, instances: int, test_instances: int, features: int, labels: int, seed: int) -> None:
-    r"""Write PREFIX-train.svm and PREFIX-test.svm, in the shape of RCV1-v2.
+    """Write PREFIX-train.svm and PREFIX-test.svm, in the shape of RCV1-v2.
 
     A file with fewer instances is the beginning of one with more.
 

@@ -146,7 +146,7 @@ def kernel_table(timings: Sequence[Timing], machines: Mapping[int, Machine]) -> 
 @click.option("--threads", type=click.IntRange(min=1), default=os.cpu_count, show_default="all")
 @click.option("--kernel", type=click.Choice(kernels.NAMES), help="Default: numba where it is installed.")
 def main(data: Path, threads: int, kernel: str | None) -> None:
-    r"""Measure the machine with one thread and with THREADS, run the kernels on DATA, and print two Markdown tables.
+    """Measure the machine with one thread and with THREADS, run the kernels on DATA, and print two Markdown tables.
 
     \b
     Example:

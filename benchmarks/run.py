@@ -25,7 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def main(
     train: Path, test: Path, output: Path, repetitions: int, timeout: float, peers: str | None, only: tuple[str, ...]
 ) -> None:
-    r"""Train on TRAIN with each tool, predict TEST, and write results.md, results.csv and results.png.
+    """Train on TRAIN with each tool, predict TEST, and write results.md, results.csv and results.png.
 
     \b
     Example:
