@@ -81,7 +81,7 @@ def iter_stream(
             "(three integers alone on the first line are a header)",
         )
     if not instances:
-        raise InputError(source, None, "there are no instances in it")
+        raise InputError(source, 1, "the file has no instances")
 
 
 def _parsed(

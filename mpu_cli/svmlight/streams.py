@@ -48,14 +48,16 @@ def open_input(source: str | Path) -> Iterator[BinaryIO]:
             raise InputError(str(source), None, f"cannot be read: {error.strerror}") from error
         try:
             yield _decompressed(raw, Path(source).suffix)
-        except EOFError as error:
-            raise InputError(str(source), None, "the compressed data end too early; is the file cut short?") from error
-        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-            raise _damaged(source, error) from error
+        except _DamagedError as error:
+            raise InputError(
+                str(source), error.line, f"at or after this line, {_fault(source, error.fault)}"
+            ) from error
         except OSError as error:
-            if error.errno is None:  # how bz2 reports bad data; an error of the system has a number
-                raise _damaged(source, error) from error
-            raise
+            if not _is_damage(error):
+                raise
+            raise InputError(str(source), None, _fault(source, error)) from error
+        except _DAMAGE as error:
+            raise InputError(str(source), None, _fault(source, error)) from error
 
 
 def _decompressed(raw: BinaryIO, suffix: str) -> BinaryIO:
@@ -69,9 +71,26 @@ def _decompressed(raw: BinaryIO, suffix: str) -> BinaryIO:
     return raw
 
 
-def _damaged(source: str | Path, error: Exception) -> InputError:
-    suffix = Path(source).suffix
-    return InputError(str(source), None, f"damaged, or not {suffix} data in spite of its name ({error})")
+# How the libraries report bad compressed data. bz2 raises an OSError, which has a number if it is one of the system.
+_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
+def _is_damage(error: Exception) -> bool:
+    return not isinstance(error, OSError) or error.errno is None
+
+
+class _DamagedError(Exception):
+    """Compressed data are damaged; what could be read before ends in front of `line`, or within it."""
+
+    def __init__(self, line: int, fault: Exception) -> None:
+        self.line = line
+        self.fault = fault
+
+
+def _fault(source: str | Path, error: Exception) -> str:
+    if isinstance(error, EOFError):
+        return "the compressed data end too early; is the file cut short?"
+    return f"the data are damaged, or not {Path(source).suffix} data in spite of their name ({error})"
 
 
 @contextmanager
@@ -154,6 +173,15 @@ def _compressed(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(raw)
 
 
+def _read(stream: BinaryIO, n_bytes: int, line: int) -> bytes:
+    try:
+        return stream.read(n_bytes)
+    except _DAMAGE as error:
+        if _is_damage(error):
+            raise _DamagedError(line, error) from error
+        raise
+
+
 def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """Cut a stream into blocks of whole lines.
 
@@ -174,7 +202,7 @@ def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[i
     """
     first_line = 1
     rest = []
-    while data := stream.read(block_bytes):
+    while data := _read(stream, block_bytes, first_line):
         cut = data.rfind(b"\n") + 1
         if cut == 0:
             rest.append(data)

@@ -95,7 +95,7 @@ def test_wrong_usage(run, args, message):
         (b"1 1:1\n\x89PNG\r\n\x1a\n\x00\x00", 2, "byte 0x89 at column 1 is not text"),
         (gzip.compress(LINES), 1, "this looks like compressed data"),
         (b"\xef\xbb\xbf1 1:1\n", 1, "a byte order mark"),
-        (b"", None, "there are no instances"),
+        (b"", 1, "the file has no instances"),
         (b"\n".join([b"1 1:1"] * 200_000 + [b"1 1:--1"]), 200_001, "value '--1' of feature 1"),
     ],
 )
@@ -120,7 +120,10 @@ def test_truncated_gzip(run, tmp_path):
     path.write_bytes(gzip.compress(LINES)[:-4])
     result = run("corrupt", path, tmp_path / "out", "--missing-rate", 0.5)
     assert result.exit_code == 1
-    assert result.stderr == f"error: {path}: the compressed data end too early; is the file cut short?\n"
+    assert (
+        result.stderr
+        == f"error: {path}:1: at or after this line, the compressed data end too early; is the file cut short?\n"
+    )
 
 
 def test_files_that_cannot_be_opened(run, source, tmp_path):

@@ -155,7 +155,7 @@ def test_data_given_as_predictions(run, files):
 
 
 @pytest.mark.parametrize(
-    ("text", "place"), [("1\nx\n", ":2: "), ("1\n1:nan\n", ":2: "), ("", ": there are no instances")]
+    ("text", "place"), [("1\nx\n", ":2: "), ("1\n1:nan\n", ":2: "), ("", ":1: the file has no instances")]
 )
 def test_malformed_predictions(run, files, text, place):
     truth, labels, _ = files

@@ -122,7 +122,7 @@ def test_bad_data_leave_the_output_as_it_was(run, model, tmp_path):
 
 
 def test_empty_data(run, model):
-    assert "there are no instances" in error(run("predict", model, "-", stdin=b""))
+    assert ":1: the file has no instances" in error(run("predict", model, "-", stdin=b""))
 
 
 def test_missing_data(run, model, tmp_path):

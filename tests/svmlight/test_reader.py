@@ -139,7 +139,7 @@ def test_compressed(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"# nothing\n", b"0 5 5\n"])
 def test_no_instances(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(InputError, match="x: there are no instances"):
+    with pytest.raises(InputError, match="x:1: the file has no instances"):
         read(tmp_path / "x")
 
 

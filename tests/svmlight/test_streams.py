@@ -49,7 +49,7 @@ def test_compressed_input_cut_short(tmp_path, suffix):
 def test_input_that_is_not_compressed(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(TEXT)
-    with pytest.raises(InputError, match=f"not {suffix} data in spite of its name"):
+    with pytest.raises(InputError, match=f"not {suffix} data in spite of their name"):
         read(path)
 
 
