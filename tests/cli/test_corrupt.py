@@ -110,7 +110,7 @@ def test_malformed_input(run, tmp_path, content, line, problem, piped):
     place = "standard input" if piped else str(tmp_path / "in")
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert result.stderr.startswith(f"error: {place}:{'' if line is None else f'{line}:'} {problem}")
+    assert result.stderr.startswith(f"error: {place}:{line}: {problem}")
     assert result.stderr.count("\n") == 1
     assert not out.exists()
 
