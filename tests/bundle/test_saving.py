@@ -1,0 +1,227 @@
+import errno
+import hashlib
+import multiprocessing
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.errors import ModelError
+from tests.bundle.models import assert_same, contents, make_model
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_a_saved_model_loads_equal(path, levels):
+    bundle.save(make_model(levels=levels), path)
+    assert_same(bundle.load(path), make_model(levels=levels))
+    assert len(contents(path)) == levels + 1
+
+
+def test_a_model_without_features_loads_equal(path):
+    level = LinearModel(np.zeros((0, 1), np.float32), np.ones(1, np.float32))
+    stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
+    model = bundle.TrainedModel(stacked, np.array([3]), np.ones(1), np.zeros(0, bool), {})
+    bundle.save(model, path)
+    assert_same(bundle.load(path), model)
+
+
+def test_the_same_model_is_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        bundle.save(make_model(), tmp_path / name)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_saving_again_changes_nothing(saved):
+    before = contents(saved)
+    bundle.save(make_model(), saved)
+    assert contents(saved) == before
+
+
+def test_another_model_takes_the_place_of_all_of_the_first(saved):
+    bundle.save(make_model(1, levels=1), saved)
+    assert_same(bundle.load(saved), make_model(1, levels=1))
+    assert len(contents(saved)) == 2
+
+
+def test_bundles_are_named_after_their_content(saved):
+    for name, data in contents(saved).items():
+        if name != "manifest.json":
+            assert hashlib.sha256(data).hexdigest()[:16] in name
+
+
+def test_entries_of_unknown_features_are_counted():
+    matrix = csr_array(np.array([[1, 1, 0, 0, 5, 6], [0, 1, 1, 2, 0, 0]], np.float32))
+    assert make_model().count_unknown(matrix) == 4  # features 0, 3, 4 and 5
+    assert make_model().count_unknown(matrix[:, :2]) == 1
+
+
+# Failures while saving
+
+
+def fail_in(monkeypatch, where: str, on_call: int, error: BaseException):
+    """Let the given call of a function that `save` uses raise."""
+    owner, name = {"savez": (np, "savez"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[where]
+    original = getattr(owner, name)
+    calls = []
+
+    def failing(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == on_call:
+            raise error
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+FAILURES = [
+    *[("savez", call) for call in (1, 2)],
+    *[("fsync", call) for call in (1, 2, 3)],
+    *[("replace", call) for call in (1, 2, 3)],
+]
+
+
+@pytest.mark.parametrize(("where", "on_call"), FAILURES)
+def test_a_full_device_leaves_no_trace(path, monkeypatch, where, on_call):
+    fail_in(monkeypatch, where, on_call, OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+        bundle.save(make_model(), path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(("where", "on_call"), FAILURES)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_leaves_the_old_model(saved, monkeypatch, where, on_call, error):
+    before = contents(saved)
+    fail_in(monkeypatch, where, on_call, error)
+    with pytest.raises((ModelError, KeyboardInterrupt)):
+        bundle.save(make_model(1), saved)
+    assert contents(saved) == before
+
+
+def test_an_interrupt_after_the_last_step_leaves_the_new_model(saved, monkeypatch):
+    replace = Path.replace
+
+    def interrupted_after(self, target):
+        replace(self, target)
+        if target.name == "manifest.json":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted_after)
+    with pytest.raises(KeyboardInterrupt):
+        bundle.save(make_model(1), saved)
+    assert_same(bundle.load(saved), make_model(1))
+    assert len(contents(saved)) == 3
+
+
+def test_a_directory_that_was_there_and_empty_stays(path, monkeypatch):
+    path.mkdir()
+    fail_in(monkeypatch, "savez", 2, OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(ModelError):
+        bundle.save(make_model(), path)
+    # An empty directory was the user's; it must not be taken away, nor filled.
+    assert contents(path) == {}
+
+
+def test_what_a_killed_run_left_is_replaced(path):
+    path.mkdir()
+    for name in (".writing-level0-123", ".writing-manifest-123", "level0-0123456789abcdef.npz"):
+        (path / name).write_bytes(b"half")
+    bundle.check_target(path)
+    bundle.save(make_model(), path)
+    assert_same(bundle.load(path), make_model())
+    assert len(contents(path)) == 3
+
+
+def test_a_damaged_model_is_replaced(saved):
+    (saved / "manifest.json").write_bytes(b"\xff\x00")
+    bundle.save(make_model(1), saved)
+    assert_same(bundle.load(saved), make_model(1))
+
+
+def save_often(path, seeds):
+    for seed in seeds:
+        bundle.save(make_model(seed), path)
+
+
+def test_writers_and_readers_at_the_same_time_see_whole_models(saved):
+    processes = multiprocessing.get_context("spawn")
+    writers = [processes.Process(target=save_often, args=(saved, range(k, k + 40))) for k in (100, 200)]
+    for writer in writers:
+        writer.start()
+    loaded = 0
+    while any(writer.is_alive() for writer in writers):
+        model = bundle.load(saved)
+        assert_same(model, make_model(model.options["seed"]))
+        loaded += 1
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert loaded
+    assert len(contents(saved)) == 3
+
+
+def test_a_model_replaced_while_it_is_read_is_read_again(saved, monkeypatch):
+    read_manifest = bundle._read_manifest
+    texts = []
+
+    def replaced_after_first(path):
+        texts.append(read_manifest(path))
+        if len(texts) == 1:
+            bundle.save(make_model(1), path)
+        return texts[-1]
+
+    monkeypatch.setattr(bundle, "_read_manifest", replaced_after_first)
+    assert_same(bundle.load(saved), make_model(1))
+
+
+# Places where no model can be written
+
+
+def test_a_file_is_refused(path):
+    path.write_text("mine")
+    with pytest.raises(ModelError, match=r"news\.mpu: is not a directory"):
+        bundle.check_target(path)
+
+
+def test_a_dangling_link_is_refused(path):
+    path.symlink_to("nowhere")
+    with pytest.raises(ModelError, match="is not a directory"):
+        bundle.check_target(path)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "level0-0123456789abcdef.npz.bak", "manifest.json~", "LEVEL0.npz"])
+def test_a_directory_with_other_files_is_refused_and_left_alone(saved, name):
+    (saved / name).write_text("mine")
+    before = contents(saved)
+    with pytest.raises(ModelError, match=r"news\.mpu: holds other files"):
+        bundle.save(make_model(1), saved)
+    assert contents(saved) == before
+
+
+def test_a_missing_parent_is_refused(path):
+    with pytest.raises(ModelError, match=r"there is no directory .*; make it first"):
+        bundle.check_target(path / "in" / "here")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_permission_is_refused(path, exists):
+    locked = path if exists else path.parent
+    if exists:
+        path.mkdir()
+    locked.chmod(0o500)
+    try:
+        with pytest.raises(ModelError, match="permission denied"):
+            bundle.check_target(path)
+    finally:
+        locked.chmod(0o700)
+
+
+def test_checking_makes_nothing(path):
+    bundle.check_target(path)
+    assert not path.exists()

@@ -1,0 +1,163 @@
+import errno
+import json
+import os
+import pty
+import subprocess
+import sys
+import termios
+
+import numpy as np
+import pytest
+
+from mpu_cli.core import training
+from tests.cli.training import QUICK, message
+
+EDGE_CASES = {
+    "one instance": "1 1:1\n",
+    "one instance without features": "1\n",
+    "one label": "1 1:1\n 2:1\n1 1:2\n 2:2\n",
+    "a label on every instance": "".join(f"1{',2' * (i % 2)} {i % 3}:1\n" for i in range(12)),
+    "every label on every instance": "1,2 1:1\n" * 12,
+    "instances without features": "1 1:1\n2\n\n1,2 2:1\n",
+    "no features at all": "1\n2\n1,2\n\n",
+    "all features zero": "1 1:0\n2 1:0 2:0\n1 2:0\n",
+    "fewer instances than folds": "1 1:1\n2 2:1\n",
+    "labels far apart": "0,2147483646 1:1\n77 2:1\n 1:1\n",
+    "header": "2 3 3\n1 1:1\n2 2:1\n",
+    "comments only at the end": "1 1:1\n2 2:1\n# end",
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--levels", 3, "--threshold", "per-label", "--folds", 2)])
+@pytest.mark.parametrize("text", EDGE_CASES.values(), ids=EDGE_CASES.keys())
+def test_edge_cases_train_and_predict(run, tmp_path, text, options):
+    source = tmp_path / "edge.svm"
+    source.write_text(text)
+    result = run("train", source, "--json", "-q", *options)
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert 0 <= report["expected_micro_f1"] <= 1
+    assert 0 < report["c"] <= 1
+    lines = run("predict", tmp_path / "edge.mpu", source, "--format", "scores").stdout.splitlines()
+    assert len(lines) == report["instances"]
+    for line in lines:
+        values = [float(pair.partition(":")[2]) for pair in line.split()]
+        assert len(values) == report["labels"]
+        assert np.all((np.array(values) >= 0) & (np.array(values) <= 1))
+
+
+@pytest.mark.parametrize("text", [" 1:1\n 2:1\n", "\n\n", "1:1\n"])
+def test_data_without_a_label(run, tmp_path, text):
+    source = tmp_path / "unlabelled.svm"
+    source.write_text(text)
+    assert message(run("train", source)) == f"error: {source}: no instance has a label, so there is nothing to learn"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["unlabelled.svm"]
+
+
+def test_an_index_that_makes_the_model_too_large(run, tmp_path):
+    source = tmp_path / "wide.svm"
+    # 100 labels, so that no machine's memory will do.
+    source.write_text(",".join(map(str, range(100))) + " 2147483646:1\n1 1:1\n")
+    line = message(run("train", source))
+    assert "2,147,483,647 features" in line
+    assert "1,718.0 GB" in line  # 4 bytes x 100 labels x 2^31 features x 2 levels
+    assert "renumber the features" in line
+    assert [entry.name for entry in tmp_path.iterdir()] == ["wide.svm"]
+
+
+def test_implicit_values(run, tmp_path):
+    source = tmp_path / "implicit.svm"
+    source.write_text("1 3 5 6\n2 4\n")
+    assert f"error: {source}:1:" in message(run("train", source, *QUICK))
+    assert run("train", source, *QUICK, "--implicit-values").exit_code == 0
+
+
+def test_bad_data_name_file_and_line_and_leave_no_model(run, tmp_path):
+    source = tmp_path / "bad.svm"
+    source.write_text("1 1:1\n2 1:x\n")
+    assert message(run("train", source)).startswith(f"error: {source}:2: ")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.svm"]
+
+
+def test_noise_is_warned_of_and_c_given_is_not(run, tmp_path):
+    rng = np.random.default_rng(0)
+    source = tmp_path / "noise.svm"
+    source.write_text(
+        "".join(f"{rng.integers(3)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n" for _ in range(90))
+    )
+    options = ("--cost", 1, "--epochs", 2, "-q")
+    assert run("train", source, *options).stderr.startswith("warning: c = ")
+    assert run("train", source, *options, "--c", 0.5).stderr == ""
+
+
+# Targets, refused before anything is trained
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    def train(*_):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr(training, "train", train)
+
+
+@pytest.mark.usefixtures("no_training")
+def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine.txt").write_text("mine")
+    assert "holds other files (mine.txt)" in message(run("train", tiny, "-o", tmp_path / "folder"))
+    assert "is not a directory" in message(run("train", tiny, "-o", tiny))
+    assert "make it first" in message(run("train", tiny, "-o", tmp_path / "none" / "model"))
+    assert (tmp_path / "folder" / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MemoryError(), "error: out of memory"),
+        (MemoryError("7 GiB"), "error: out of memory: 7 GiB"),
+        (OSError(errno.EIO, "Input/output error", "disk"), "error: disk: Input/output error"),
+        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device"),
+    ],
+)
+def test_failures_of_the_machine_are_one_line(run, tiny, monkeypatch, error, line):
+    def train(*_):
+        raise error
+
+    monkeypatch.setattr(training, "train", train)
+    assert message(run("train", tiny, "-q")) == line
+    assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]
+
+
+def test_interrupted(run, tiny, monkeypatch):
+    def train(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "train", train)
+    result = run("train", tiny, "-q")
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+    assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_bar_on_a_terminal(tiny, quiet):
+    controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (25, 80))
+    command = [sys.executable, "-m", "mpu_cli", "train", str(tiny), "--c", "0.5", "--epochs", "2", "--json"]
+    command += ["-q"] * quiet
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while data := os.read(controller, 4096):
+            shown += data
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(controller)
+    stdout, _ = process.communicate()
+    assert process.returncode == 0
+    assert json.loads(stdout)["instances"] == 5
+    if quiet:
+        assert shown == b""
+    else:
+        assert b"level 1, out of fold: 100%" in shown
