@@ -1,5 +1,6 @@
 """The features a level learns from: sparse columns, then dense columns, side by side."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,7 @@ class Features:
     dense: np.ndarray
 
     @classmethod
-    def of(cls, matrix: csr_array, width: int | None = None) -> "Features":
+    def of(cls, matrix: csr_array, width: int | None = None, empty: Callable[..., np.ndarray] = np.empty) -> "Features":
         """Take a feature matrix (n x D) in the form that is faster to multiply.
 
         Parameters
@@ -33,12 +34,14 @@ class Features:
         matrix : csr_array, shape (n, D'), float32
         width : int, optional
             Number of features D to give it: columns beyond are dropped, missing ones are zero. Default D'.
+        empty : callable
+            Makes large arrays: `numpy.empty`, or another with its first two parameters.
         """
         if width is not None and width != matrix.shape[1]:
             matrix = _with_width(matrix, width)
         n, d = matrix.shape
         if d and matrix.nnz >= _DENSE_FROM * n * d:
-            return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray())
+            return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray(out=empty((n, d), np.float32)))
         return cls(matrix, np.empty((n, 0), np.float32))
 
     def __len__(self) -> int:
@@ -53,9 +56,23 @@ class Features:
         """Number of features, D + d."""
         return self.sparse.shape[1] + self.dense.shape[1]
 
-    def append(self, columns: np.ndarray) -> "Features":
-        """Return these features with dense columns (n x k, float32) added on the right."""
-        return Features(self.sparse, np.hstack([self.dense, columns]))
+    def append(
+        self, columns: np.ndarray, scale: float = 1.0, empty: Callable[..., np.ndarray] = np.empty
+    ) -> "Features":
+        """Return these features with dense columns, multiplied by a scale, added on the right.
+
+        Parameters
+        ----------
+        columns : ndarray of float32, shape (n, k)
+        scale : float
+        empty : callable
+            As for `of`.
+        """
+        n, d = self.dense.shape
+        dense = empty((n, d + columns.shape[1]), np.float32)
+        dense[:, :d] = self.dense
+        np.multiply(columns, np.float32(scale), out=dense[:, d:])
+        return Features(self.sparse, dense)
 
     @cached_property
     def squared_norms(self) -> np.ndarray:

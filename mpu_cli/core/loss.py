@@ -39,11 +39,12 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
 
     s = 1: sigma - 1. s = 0: c sigma (1 - sigma) / (1 - c sigma), written as c sigma / (1 + (1 - c) e^z): no
     difference of nearly equal numbers is left in it, at c = 1 it is sigma itself, and with z cut off at +-80 nothing
-    overflows in float32.
+    overflows in float32. An s between counts the instance as annotated with weight s, and as not with the rest.
 
     Parameters
     ----------
-    z, s, c : as in `pu_loss`
+    z, c : as in `pu_loss`
+    s : ndarray of bool, or of numbers in [0, 1], broadcastable to z
 
     Returns
     -------
@@ -51,4 +52,6 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
     """
     odds = np.exp(np.clip(z, -_LARGEST_SCORE, _LARGEST_SCORE))
     negative = 1 / (1 + odds)  # sigma(-z)
-    return np.where(s, -negative, c * odds * negative / (1 + (1 - c) * odds))
+    unlabelled = c * odds * negative / (1 + (1 - c) * odds)
+    s = np.asarray(s, z.dtype)
+    return (1 - s) * unlabelled - s * negative

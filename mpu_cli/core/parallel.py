@@ -1,12 +1,13 @@
 """Independent pieces of work over threads."""
 
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterable
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 
-def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Iterator:
+def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
     """Yield ``function(*arguments)`` for each tuple, in order.
 
     The work shares its arrays, so it runs in threads: NumPy and SciPy release the GIL in their products. BLAS gets one
@@ -22,4 +23,11 @@ def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Iter
     """
     with threadpool_limits(limits=1):
         tasks = (delayed(function)(*arguments) for arguments in argument_tuples)
-        yield from Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)
+        results = Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)
+        try:
+            for result in results:  # noqa: UP028 -- it would hand close() on before the warning is ignored
+                yield result
+        finally:
+            with warnings.catch_warnings():  # joblib's, of tasks given up; whoever closes the generator knows
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()

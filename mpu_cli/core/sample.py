@@ -12,8 +12,8 @@ from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, spli
 
 # More instances than this change the choice of c, C and eta0 little.
 SAMPLE_SIZE = 20_000
-# For the classifier of annotated against not annotated; c hardly depends on it (docs/design.md).
-_NAIVE_SETTINGS = sgd.Settings(cost=10.0, step=1.0)
+# C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/design.md).
+_NAIVE_COST = 10.0
 
 
 class Sample:
@@ -58,4 +58,6 @@ class Sample:
     def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from."""
         c = np.ones(self.labels.shape[1])
-        return out_of_fold(self.folds, self.labels.shape, c, _NAIVE_SETTINGS, jobs, tick)
+        epochs = sgd.default_epochs(len(self.features))
+        settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs), epochs)
+        return out_of_fold(self.folds, self.labels.shape, c, settings, jobs, tick)

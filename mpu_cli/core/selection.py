@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,9 +12,20 @@ from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import Fold, out_of_fold
 
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
-STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)
+STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+# More held-out instances than this hardly change which of two settings is better.
+SELECTION_SIZE = 8_000
 # A change that gains less than this is noise, and not worth another round of training.
-_WORTHWHILE = 5e-4
+WORTHWHILE = 5e-4
+
+
+class Scored(Protocol):
+    """What has a micro-F1."""
+
+    f1: float
+
+
+Found = TypeVar("Found", bound=Scored)
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Choice:
     f1 : float
         Estimated micro-F1 of the out-of-fold predictions at their best threshold.
     probabilities : ndarray of float32, shape (n, q)
-        Out-of-fold predictions under the chosen settings.
+        Out-of-fold predictions under the chosen settings, in the rows that the folds hold out.
     """
 
     settings: sgd.Settings
@@ -50,6 +62,7 @@ def choose_settings(
     Parameters
     ----------
     folds : list of Fold
+        They need not hold out all instances.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     c : ndarray, shape (q,)
@@ -65,21 +78,46 @@ def choose_settings(
     -------
     Choice
     """
+    rows = np.concatenate([fold.rows for fold in folds])
+    held_out = labels[rows]
 
     def evaluate(settings: sgd.Settings) -> Choice:
         probabilities = out_of_fold(folds, labels.shape, c, settings, jobs)
         tick()
-        return Choice(settings, pooled_threshold(probabilities, labels, c)[1], probabilities)
+        return Choice(settings, pooled_threshold(probabilities[rows], held_out, c)[1], probabilities)
 
     best = evaluate(start)
     for name, grid in (("cost", COSTS), ("step", STEPS)):
-        origin = best
-        for direction in (1, -1):
-            while 0 <= (i := grid.index(getattr(best.settings, name)) + direction) < len(grid):
-                candidate = evaluate(replace(best.settings, **{name: grid[i]}))
-                if candidate.f1 < best.f1 + _WORTHWHILE:
-                    break
-                best = candidate
-            if best is not origin:
-                break
+        settings = best.settings
+        values = {value: replace(settings, **{name: value}) for value in grid}
+        best = climb(lambda value, at=values: evaluate(at[value]), grid, getattr(settings, name), best)
+    return best
+
+
+def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, found: Found) -> Found:
+    """Go along a grid, up from a start or else down, as long as that gains something.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Gives what is found at a value of the grid: something with an `f1`.
+    grid : tuple of float
+    start : float
+        One of the grid.
+    found : Found
+        What was found at the start.
+
+    Returns
+    -------
+    Found
+        The best that was found.
+    """
+    best = found
+    for direction in (1, -1):
+        i = grid.index(start) + direction
+        while 0 <= i < len(grid) and (candidate := evaluate(grid[i])).f1 >= best.f1 + WORTHWHILE:
+            best = candidate
+            i += direction
+        if best is not found:
+            break
     return best

@@ -4,6 +4,7 @@ Level 0 learns from x. Level l learns from x^(l) = (x^(l-1), scale * yhat^(l-1))
 out-of-fold predictions in training and its plain predictions later. That is how label correlations enter.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +29,15 @@ class StackedModel:
         What probabilities are multiplied by when they become features.
     thresholds : ndarray of float32, shape (q,)
         A label is predicted where its probability is at least its threshold.
+    frequencies : ndarray of float64, shape (q,), optional
+        Label frequency of each label, where the last level predicts Pr(s=1 | x) = c Pr(y=1 | x) (Elkan and Noto
+        2008): its probabilities are divided by c, and cut off at 1.
     """
 
     levels: tuple[LinearModel, ...]
     scale: float
     thresholds: np.ndarray
+    frequencies: np.ndarray | None = None
 
     @property
     def n_features(self) -> int:
@@ -56,9 +61,13 @@ class StackedModel:
         for level in self.levels[1:]:
             features = stack(features, probabilities, self.scale)
             probabilities = level.probabilities(features)
+        if self.frequencies is not None:
+            probabilities = np.minimum(probabilities / self.frequencies.astype(np.float32), np.float32(1))
         return probabilities
 
 
-def stack(features: Features, probabilities: np.ndarray, scale: float) -> Features:
-    """Return x^(l) = (x^(l-1), scale * yhat^(l-1))."""
-    return features.append(np.float32(scale) * probabilities)
+def stack(
+    features: Features, probabilities: np.ndarray, scale: float, empty: Callable[..., np.ndarray] = np.empty
+) -> Features:
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)); `empty` as for `Features.of`."""
+    return features.append(probabilities, scale, empty)

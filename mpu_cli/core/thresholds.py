@@ -18,7 +18,7 @@ _BINS = (int(np.float32(1).view(np.int32)) >> _BITS_DROPPED) + 1
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
 _PASSES = 3
-_ROWS = 1 << 16
+_ROWS = 1 << 14
 
 
 def pooled_threshold(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> tuple[float, float]:
@@ -75,9 +75,8 @@ def label_thresholds(
     columns = labels.tocsc()
     annotations = np.diff(columns.indptr)
     true = float((annotations / c).sum())
-    chosen = probabilities >= thresholds
-    predicted = chosen.sum(axis=0).astype(float)
-    found = labels.multiply(chosen).sum(axis=0) / c
+    predicted, found = _reaching(probabilities, labels, thresholds)
+    predicted, found = predicted.astype(float), found / c
     for _ in range(_PASSES):
         for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS):
             others_predicted = predicted.sum() - predicted[k]
@@ -98,11 +97,19 @@ def label_thresholds(
 
 def estimated_f1(probabilities: np.ndarray, labels: csr_array, c: np.ndarray, thresholds: np.ndarray) -> float:
     """Micro-F1 that given thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
-    chosen = probabilities >= thresholds
+    predicted, found = _reaching(probabilities, labels, thresholds)
+    true = (np.bincount(labels.indices, minlength=len(c)) / c).sum()
+    return float(2 * (found / c).sum() / max(predicted.sum() + true, 1))
+
+
+def _reaching(probabilities: np.ndarray, labels: csr_array, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count, for each label, the instances that reach its threshold, and those of them that are annotated with it."""
     rows, columns = labels.nonzero()
-    weight = 1 / c[columns]
-    found = weight[chosen[rows, columns]].sum()
-    return float(2 * found / max(chosen.sum() + weight.sum(), 1))
+    found = np.bincount(columns[probabilities[rows, columns] >= thresholds[columns]], minlength=len(thresholds))
+    predicted = np.zeros(len(thresholds), np.int64)
+    for start in range(0, len(probabilities), _ROWS):
+        predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
+    return predicted, found
 
 
 def _bin(probabilities: np.ndarray) -> np.ndarray:

@@ -3,24 +3,26 @@
 estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> thresholds
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
 from mpu_cli.core.features import Features
+from mpu_cli.core.journal import NO_JOURNAL, Found, Journal
+from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
-from mpu_cli.core.selection import choose_settings
-from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, train_linear
+from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
+from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, default_step, train_linear
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
-from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
-from mpu_cli.errors import TooLargeError
+from mpu_cli.core.validation import deal, default_folds, leading, out_of_fold, out_of_unfinished_folds
+from mpu_cli.core.warm import WarmStart, warm_epochs
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class Options:
     seed : int
     jobs : int
         Threads; -1 for one a core. The model does not depend on it.
+    empty : callable
+        Makes the large arrays: `numpy.empty`, or another with its first two parameters that keeps them elsewhere. The
+        model does not depend on it.
     """
 
     levels: int = 2
@@ -60,6 +65,7 @@ class Options:
     sample: int = SAMPLE_SIZE
     seed: int = 0
     jobs: int = -1
+    empty: Callable[..., np.ndarray] = np.empty
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ class Report:
     estimate : FrequencyEstimate or None
         Where c comes from; None when it was given.
     settings : Settings
+        Of the levels, with the number of epochs.
     level_f1 : list of float
         Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for
         the missing labels.
@@ -100,8 +107,26 @@ def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable
     return nullcontext(lambda: None)
 
 
+def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
+    """Observe, and put the wall time of each step under its name into `seconds`."""
+
+    @contextmanager
+    def step(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
+        start = time.perf_counter()
+        with observe(name, ticks) as tick:
+            yield tick
+        seconds[name] = time.perf_counter() - start
+
+    return step
+
+
 def train(
-    matrix: csr_array, labels: csr_array, options: Options, observe: Observer = no_observer
+    matrix: csr_array,
+    labels: csr_array,
+    options: Options,
+    observe: Observer = no_observer,
+    journal: Journal = NO_JOURNAL,
+    start: WarmStart | None = None,
 ) -> tuple[StackedModel, Report]:
     """Learn a stacked model of all labels.
 
@@ -114,6 +139,11 @@ def train(
     options : Options
     observe : Observer
         Is told of every step.
+    journal : Journal
+        Keeps the steps that an interrupted training has finished, of the same data and options. Default: none.
+    start : WarmStart, optional
+        Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
+        eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
 
     Returns
     -------
@@ -126,51 +156,72 @@ def train(
     """
     n, q = labels.shape
     refuse_too_large(matrix.shape[1], q, options.levels)
+    if options.c is None or (options.cost is None and start is None):
+        refuse_large_sample(min(n, options.sample), q)
     seconds: dict[str, float] = {}
+    step = timed(observe, seconds)
 
-    @contextmanager
-    def step(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-        start = time.perf_counter()
-        with observe(name, ticks) as tick:
-            yield tick
-        seconds[name] = time.perf_counter() - start
-
-    features = Features.of(matrix)
+    features = Features.of(matrix, empty=options.empty)
     sample = Sample(features, labels, options.sample, options.folds, options.seed)
     estimated = None
     if options.c is None:
         with step("estimate c", sample.m) as tick:
-            estimated = estimate(sample.naive_probabilities(options.jobs, tick), sample.labels)
+            estimated = _estimate(sample, options.jobs, tick, journal)
     c = np.full(q, estimated.c if options.c is None else options.c, dtype=float)
 
     probabilities = None
-    settings = Settings(epochs=options.epochs)
+    epochs = options.epochs or default_epochs(n)
+    settings = Settings(step=default_step(epochs), epochs=epochs) if start is None else start.settings
     if options.cost is not None:
         settings = replace(settings, cost=options.cost)
-    else:
+    elif start is None:
         with step("choose C") as tick:
-            choice = choose_settings(sample.folds, sample.labels, c, settings, options.jobs, tick)
-        settings = choice.settings
-        if sample.whole:
-            probabilities = choice.probabilities
+            settings, probabilities = _choose(sample, c, settings, options.jobs, tick, journal)
     del sample
+    settings = replace(settings, epochs=epochs)
+    level_settings = settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(n))
 
     scale = options.stack_scale * np.sqrt(features.mean_squared_norm())
+
+    def learn(level: int) -> Found:
+        data = TrainingSet(features, labels, np.arange(n), options.seed)
+        begin = None if start is None else start.level(level, matrix, labels, c, scale)
+        model = train_linear(data, c, level_settings, options.jobs, begin, options.empty)
+        return {"weights": model.weights, "bias": model.bias}
+
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
         if level:
-            features = stack(features, probabilities, scale)
+            features = stack(features, probabilities, scale, options.empty)
             probabilities = None
         with step(f"level {level}"):
-            data = TrainingSet(features, labels, np.arange(n), options.seed)
-            levels.append(train_linear(data, c, settings, options.jobs))
-            del data
+            levels.append(LinearModel(**journal.take(f"level {level}", partial(learn, level))))
         if probabilities is None:
             fold_rows = deal(n, options.folds or default_folds(n), options.seed)
+            # At last, one threshold needs no more instances than the settings do.
+            in_part = level == options.levels - 1 and options.threshold != "per-label"
+            if in_part:
+                fold_rows = fold_rows[: leading(fold_rows, options.sample)]
             with step(f"level {level}, out of fold", len(fold_rows)) as tick:
-                folds = (split(features, labels, rows, options.seed) for rows in fold_rows)
-                probabilities = out_of_fold(folds, labels.shape, c, settings, options.jobs, tick)
+                probabilities = out_of_unfinished_folds(
+                    features,
+                    labels,
+                    fold_rows,
+                    c,
+                    settings,
+                    seed=options.seed,
+                    jobs=options.jobs,
+                    tick=tick,
+                    journal=journal,
+                    step=f"level {level}",
+                    empty=options.empty,
+                )
+            if in_part:
+                held_out = np.sort(np.concatenate(fold_rows))
+                into = options.empty((len(held_out), q), np.float32)
+                probabilities = np.take(probabilities, held_out, axis=0, out=into, mode="clip")  # unbuffered
+                labels = labels[held_out]
         threshold, f1 = thresholds.pooled_threshold(probabilities, labels, c)
         level_f1.append(f1)
 
@@ -180,24 +231,34 @@ def train(
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(probabilities, labels, c, chosen)
-    settings = replace(settings, epochs=settings.epochs or default_epochs(n))
-    return StackedModel(tuple(levels), float(scale), chosen), Report(c, estimated, settings, level_f1, f1, seconds)
+    stacked = StackedModel(tuple(levels), float(scale), chosen)
+    return stacked, Report(c, estimated, level_settings, level_f1, f1, seconds)
 
 
-def refuse_too_large(D: int, q: int, levels: int) -> None:
-    """Raise TooLargeError where the weights, with those in training (a copy and a mean), exceed the machine's memory.
+def _estimate(sample: Sample, jobs: int, tick: Callable[[], None], journal: Journal) -> FrequencyEstimate:
+    def compute() -> Found:
+        estimated = estimate(sample.naive_probabilities(jobs, tick), sample.labels)
+        return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
 
-    Parameters
-    ----------
-    D, q, levels : int
-        Features, labels and levels. Level l has D + l q weights a label.
-    """
-    model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
-    needed = model + 2 * 4 * q * (D + (levels - 1) * q)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        raise TooLargeError(
-            f"a model of {D:,} features (the largest index and 1) x {q:,} labels x {levels} levels takes "
-            f"{model / 1e9:,.1f} GB, {needed / 1e9:,.1f} GB in training, and this machine has {memory / 1e9:,.1f} GB: "
-            "renumber the features from 1 without gaps, or train fewer labels or levels"
-        )
+    found = journal.take("estimate c", compute)
+    return FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
+
+
+def _choose(
+    sample: Sample, c: np.ndarray, start: Settings, jobs: int, tick: Callable[[], None], journal: Journal
+) -> tuple[Settings, np.ndarray | None]:
+    """Choose C and eta0; return the out-of-fold predictions under them too where the sample is all there is."""
+
+    def compute() -> Found:
+        m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
+        choice = choose_settings(sample.folds[:m], sample.labels, c, start, jobs, tick)
+        chosen = {"cost": choice.settings.cost, "step": choice.settings.step}
+        if not sample.whole:
+            return chosen
+        probabilities = choice.probabilities
+        out_of_fold(sample.folds[m:], probabilities.shape, c, choice.settings, jobs, into=probabilities)
+        return chosen | {"probabilities": probabilities}
+
+    found = journal.take("choose C", compute)
+    settings = replace(start, cost=float(found["cost"]), step=float(found["step"]))
+    return settings, found.get("probabilities")

@@ -1,6 +1,7 @@
 """Out-of-fold predictions by m-fold cross-validation (Kong et al. 2014, the cross-validation figure)."""
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import parallel, sgd
 from mpu_cli.core.features import Features
+from mpu_cli.core.journal import Journal
 
 _ROWS = 1 << 14
 
@@ -48,6 +50,11 @@ def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
     return [np.sort(order[f::m]) for f in range(m)]
 
 
+def leading(fold_rows: list[np.ndarray], size: int) -> int:
+    """Count the folds, from the first on, that hold out at least `size` instances together; all of them if need be."""
+    return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
+
+
 def split(features: Features, labels: csr_array, rows: np.ndarray, seed: int) -> Fold:
     """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
@@ -63,6 +70,7 @@ def out_of_fold(
     settings: sgd.Settings,
     jobs: int,
     tick: Callable[[], None] = lambda: None,
+    into: np.ndarray | None = None,
 ) -> np.ndarray:
     """Predict every instance by a model that has not seen it.
 
@@ -77,26 +85,85 @@ def out_of_fold(
     jobs : int
         Threads over folds and label blocks.
     tick : callable
-        Called once a fold.
+        Called once a fold, in their order.
+    into : ndarray of float32, shape (n, q), optional
+        Where to put the probabilities, and to leave those of instances that no fold holds out. Default: a new array.
 
     Returns
     -------
     ndarray of float32, shape (n, q)
         Probabilities.
     """
-    probabilities = np.empty(shape, np.float32)
-    tasks = ((fold, block, c, settings) for fold in folds for block in fold.training.blocks())
-    for rows, block, predicted in parallel.run(_predict_block, tasks, jobs):
-        probabilities[rows, block] = predicted
-        if block.stop == shape[1]:
-            tick()
+    probabilities = np.empty(shape, np.float32) if into is None else into
+    tasks = ((fold, block, c, settings, probabilities) for fold in folds for block in fold.training.blocks())
+    with closing(parallel.run(_predict_block, tasks, jobs)) as finished:  # where a tick fails, the others are given up
+        for block in finished:
+            if block.stop == shape[1]:
+                tick()
     return probabilities
 
 
-def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings):
+def out_of_unfinished_folds(
+    features: Features,
+    labels: csr_array,
+    fold_rows: list[np.ndarray],
+    c: np.ndarray,
+    settings: sgd.Settings,
+    *,
+    seed: int,
+    jobs: int,
+    tick: Callable[[], None],
+    journal: Journal,
+    step: str,
+    empty: Callable[..., np.ndarray] = np.empty,
+) -> np.ndarray:
+    """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
+
+    Parameters
+    ----------
+    features : Features, n instances
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    fold_rows : list of ndarray of int
+        The instances of each fold, from `deal`.
+    c, settings, jobs, tick
+        As for `out_of_fold`.
+    seed : int
+    journal : Journal
+        Keeps the predictions of each fold as a step.
+    step : str
+        What to call the folds in it.
+    empty : callable
+        Makes large arrays: `numpy.empty`, or another with its first two parameters.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, q)
+        Probabilities.
+    """
+    probabilities = empty(labels.shape, np.float32)
+    unfinished = []
+    for number, rows in enumerate(fold_rows):
+        name = f"{step}, fold {number}"
+        if (found := journal.kept(name)) is None:
+            unfinished.append((name, rows))
+        else:
+            probabilities[rows] = found["probabilities"]
+            tick()
+    finished = iter(unfinished)
+
+    def keep() -> None:
+        name, rows = next(finished)
+        journal.keep(name, lambda: {"probabilities": probabilities[rows]})
+        tick()
+
+    folds = (split(features, labels, rows, seed) for _, rows in unfinished)
+    return out_of_fold(folds, labels.shape, c, settings, jobs, keep, probabilities)
+
+
+def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings, into: np.ndarray) -> slice:
     model = sgd.train_block(fold.training, block, c, settings)
-    predicted = np.empty((len(fold.rows), len(model.bias)), np.float32)
-    for start in range(0, len(predicted), _ROWS):  # a fold of its own would be a copy of a good part of the data
-        rows = slice(start, start + _ROWS)
-        predicted[rows] = model.probabilities(fold.features[fold.rows[rows]])
-    return fold.rows, block, predicted
+    for start in range(0, len(fold.rows), _ROWS):  # a fold of its own would be a copy of a good part of the data
+        rows = fold.rows[start : start + _ROWS]
+        into[rows, block] = model.probabilities(fold.features[rows])
+    return block

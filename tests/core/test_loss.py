@@ -73,6 +73,13 @@ def test_finite_and_within_bounds_at_extreme_scores(dtype, c):
         assert ((gradient <= 0) if s else (gradient >= 0)).all()
 
 
+@given(st.floats(-1e4, 1e4), st.booleans(), st.floats(2**-126, 1, width=32), st.sampled_from([np.float32, np.float64]))
+def test_finite_and_within_bounds_at_any_score(z, s, c, dtype):
+    z, c = dtype(z), dtype(c)
+    assert 0 <= pu_loss(z, s, c) < np.inf
+    assert -1 <= pu_gradient(z, s, c) <= 0 if s else 0 <= pu_gradient(z, s, c) <= 1
+
+
 def test_precision_of_the_gradient_is_that_of_the_scores():
     for dtype in (np.float32, np.float64):
         z, c = np.ones((3, 2), dtype), np.array([0.5, 1], dtype)
@@ -85,3 +92,10 @@ def test_one_label_frequency_a_column():
     for k in range(3):
         assert_allclose(pu_loss(z, s, c)[:, k], pu_loss(z[:, k], s[:, k], c[k]))
         assert_allclose(pu_gradient(z, s, c)[:, k], pu_gradient(z[:, k], s[:, k], c[k]))
+
+
+@given(scores, st.floats(0, 1), frequencies)
+def test_between_annotated_and_not_the_gradient_is_their_mixture(z, s, c):
+    z = np.float64(z)
+    mixture = s * pu_gradient(z, True, c) + (1 - s) * pu_gradient(z, False, c)
+    assert_allclose(pu_gradient(z, s, c), mixture, rtol=1e-12, atol=1e-15)

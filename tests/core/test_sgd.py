@@ -139,14 +139,16 @@ def test_seed_decides_which_instances_share_a_batch():
     assert_array_equal(np.sort(first), np.arange(200))
 
 
-@pytest.mark.parametrize(("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (20_000, 10), (10**7, 2)])
+@pytest.mark.parametrize(
+    ("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (20_000, 5), (90_000, 2), (10**7, 1)]
+)
 def test_default_epochs(n, epochs):
     assert default_epochs(n) == epochs
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7))
 def test_more_instances_never_take_more_epochs(n, more):
-    assert 2 <= default_epochs(n + more) <= default_epochs(n) <= 50
+    assert 1 <= default_epochs(n + more) <= default_epochs(n) <= 50
 
 
 def test_epochs_are_the_default_where_none_are_asked_for():

@@ -5,14 +5,14 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
-from mpu_cli.core import sgd
+from mpu_cli.core import limits, sgd, training
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.propensity import estimate
 from mpu_cli.core.sample import Sample
-from mpu_cli.core.sgd import default_epochs
+from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.thresholds import estimated_f1
+from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import TooLargeError
@@ -82,7 +82,7 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     model, report = train(*problem, quick(levels=1, c=c, cost=7.0, threshold=0.25))
     assert report.c.tolist() == c.tolist()
     assert report.estimate is None
-    assert (report.settings.cost, report.settings.step) == (7.0, sgd.Settings().step)
+    assert (report.settings.cost, report.settings.step) == (7.0, default_step(2))
     assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
     assert train(*problem, quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
@@ -131,10 +131,10 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
     calls, kept = set(), []
     train_block = sgd.train_block
 
-    def counted(data, block, c, settings):
+    def counted(data, block, c, settings, *start):
         kept.append(data)  # alive, so that no other has its id
         calls.add((id(data), c.tobytes(), settings))
-        return train_block(data, block, c, settings)
+        return train_block(data, block, c, settings, *start)
 
     monkeypatch.setattr(sgd, "train_block", counted)
     steps = Steps()
@@ -142,9 +142,40 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
     folds = 3
     for_c = 0 if "c" in given else folds
     for_cost = 0 if "cost" in given else folds * steps.ticks["choose C"]
-    # The predictions by which C was chosen serve level 1, unless they are of a sample only.
-    out_of_fold_levels = 2 if for_cost and sample == 120 else 3
-    assert len(kept) == len(calls) == for_c + for_cost + 3 + folds * out_of_fold_levels
+    # The predictions by which C was chosen serve level 1, unless they are of a sample only. A threshold needs no more
+    # folds than hold out as many instances as a sample has.
+    out_of_fold = folds * (1 if for_cost and sample == 120 else 2) + (folds if sample == 120 else 2)
+    assert len(kept) == len(calls) == for_c + for_cost + 3 + out_of_fold
+
+
+@pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
+def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypatch, sample):
+    trained = []
+    train_block = sgd.train_block
+    monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args[3]) or train_block(*args))
+    monkeypatch.setattr(training, "SELECTION_SIZE", sample // 2)
+    steps = Steps()
+    _, report = train(*problem, quick(levels=1, c=0.7, sample=sample), steps)
+    folds_of_the_choice = 2 * steps.ticks["choose C"]
+    if sample == 120:  # the third fold is left for the winner
+        assert len(trained) == folds_of_the_choice + 1 + 1
+        assert trained.count(report.settings) == 2 + 1 + 1
+    else:
+        assert len(trained) == folds_of_the_choice + 1 + 2
+
+
+def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
+    matrix, labels = problem
+    model, report = train(matrix, labels, quick(levels=1, c=0.7, cost=3.0, sample=60))
+    rows = np.concatenate(deal(120, 3, 0)[:2])
+    probabilities = np.empty(labels.shape, np.float32)
+    for fold in deal(120, 3, 0)[:2]:
+        rest = np.setdiff1d(np.arange(120), fold)
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
+        probabilities[fold] = without.probabilities(matrix[fold])
+    threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], np.full(4, 0.7))
+    assert model.thresholds == pytest.approx(np.full(4, threshold))
+    assert report.expected_f1 == pytest.approx(f1)
 
 
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):
@@ -182,3 +213,11 @@ def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size():
     labels = as_labels(np.ones((2, 1000)))
     with pytest.raises(TooLargeError, match=r"2,147,483,647 features .* x 1,000 labels x 1 levels takes 8,589\.9 GB"):
         train(wide, labels, quick(levels=1))
+
+
+def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
+    monkeypatch.setattr(limits, "_machine_memory", lambda: 5_000)
+    with pytest.raises(TooLargeError, match=r"120 instances x 4 labels, which take 6,240 bytes .* --sample N"):
+        train(*problem, quick())
+    train(*problem, quick(sample=60))
+    train(*problem, quick(c=0.7, cost=1.0))

@@ -39,12 +39,14 @@ DATA = {
     "contradicting duplicates": (np.ones((40, 3)), Y),
     "huge values": (X * 1e12, Y),
     "tiny values": (X * 1e-12, Y),
+    "values near the end of 32 bits": (X * 1e37, Y),
     "one huge value": (np.where(np.arange(40)[:, None] == 5, 1e6, X), Y),
 }
 OPTIONS = {
     "default": {},
     "c 1": {"c": 1.0, "cost": 1.0},
     "c small": {"c": 1e-6, "cost": 1.0},
+    "c beyond 32 bits": {"c": 1e-300, "cost": 1.0},
     "c a label": {"c": "vector", "cost": 1.0, "threshold": "per-label"},
     "three levels": {"levels": 3, "cost": 1.0, "c": 0.5},
     "one level": {"levels": 1, "threshold": 0.5, "c": 0.5},
@@ -82,6 +84,12 @@ def test_c_is_estimated_from_a_sample(data):
     values, annotated = (np.asarray(part) for part in DATA[data])
     _, report = train(as_features(values), as_labels(annotated), Options(sample=10, cost=1.0, epochs=2, jobs=1))
     assert ((report.c > 0) & (report.c <= 1)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-38, 1e-44], ids=["near the start of 32 bits", "of few bits"])
+def test_values_that_take_weights_beyond_32_bits_are_an_error(scale):
+    with pytest.raises(MpuError, match="bring the feature values to the order of 1"):
+        train(as_features(X * scale), as_labels(Y), Options(c=0.5, cost=1.0, jobs=1))
 
 
 def test_a_sample_without_any_label_is_an_error():

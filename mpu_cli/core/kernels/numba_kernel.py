@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli import kernels
 from mpu_cli.core.features import Features
+from mpu_cli.core.order import visited
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
 BLOCK_SIZE = 64
@@ -32,7 +34,7 @@ def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
 
 def descend(
     batches: Batches,
-    annotated: np.ndarray,
+    annotated: csr_array,
     c: np.ndarray,
     bias: np.ndarray,
     *,
@@ -41,16 +43,18 @@ def descend(
     decay: float,
     epochs: int,
     rng: np.random.Generator,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
     sparse, dense = batches.features.sparse, batches.features.dense
     n_batches = -(-n // batches.size)
-    v = np.zeros((batches.features.width, q), np.float32)
+    v = np.zeros((batches.features.width, q), np.float32) if weights is None else np.array(weights, order="C")
     mean_v = np.zeros_like(v)
     bias = bias.copy()
     mean_bias = np.zeros_like(bias)
     first_averaged = epochs // 2
+    annotation = annotated.data.astype(np.float32)
     kernels.announce_compilation(_epoch)
     for epoch in range(epochs):
         _epoch(
@@ -60,8 +64,10 @@ def descend(
             dense,
             batches.rows,
             batches.size,
-            rng.permutation(n_batches),
-            annotated,
+            visited(n_batches, rng),
+            annotated.indptr,
+            annotated.indices,
+            annotation,
             c,
             v,
             bias,
@@ -98,8 +104,24 @@ def _add_sparse_product(indptr, indices, values, weights, z):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 def _epoch(
-    indptr, indices, values, dense, rows, size, batch_order, annotated, c, v, bias, t, step, bias_step, decay
-):  # fmt: skip
+    indptr,
+    indices,
+    values,
+    dense,
+    rows,
+    size,
+    batch_order,
+    label_indptr,
+    labels,
+    annotation,
+    c,
+    v,
+    bias,
+    t,
+    step,
+    bias_step,
+    decay,
+):
     """One pass over the batches; changes v and bias. t counts the instances seen before."""
     n, q, d = len(rows), v.shape[1], dense.shape[1]
     v_dense = v[v.shape[0] - d :]
@@ -107,6 +129,7 @@ def _epoch(
     x_dense = np.empty((size, d), np.float32)
     gradient_sum = np.empty(q, np.float32)
     powers = np.empty(q, np.int32)
+    annotated = np.empty(q, np.float32)
     for b in batch_order:
         first = b * size
         B = min(size, n - first)
@@ -128,7 +151,11 @@ def _epoch(
 
         gradient_sum[:] = 0
         for i in range(B):
-            _gradient(z[i], annotated[rows[first + i]], c, shrink, bias, powers)
+            r = rows[first + i]
+            annotated[:] = 0
+            for p in range(label_indptr[r], label_indptr[r + 1]):
+                annotated[labels[p]] = annotation[p]
+            _gradient(z[i], annotated, c, shrink, bias, powers)
             gradient_sum += z[i]
 
         for i in range(B):
@@ -169,4 +196,4 @@ def _gradient(z, annotated, c, shrink, bias, powers):
         odds = z[k] * two_to_n[k]
         negative = one / (one + odds)
         unlabelled = c[k] * odds * negative / (one + (one - c[k]) * odds)
-        z[k] = -negative if annotated[k] else unlabelled
+        z[k] = (one - annotated[k]) * unlabelled - annotated[k] * negative

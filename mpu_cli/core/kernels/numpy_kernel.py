@@ -1,15 +1,19 @@
 """PU-SGD in NumPy: the reference kernel, which reads like the formulas."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.loss import pu_gradient
+from mpu_cli.core.order import visited
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128
+# Batches of more instances than this are made anew at each visit: few epochs are needed, and kept they take several
+# times the memory of the data.
+_KEPT_INSTANCES = 100_000
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,6 @@ class Batch:
     sparse : csr_array, shape (B, u)
         Their values.
     transposed : csr_array, shape (u, B)
-        The same, transposed once for all epochs, settings and label blocks.
     dense : ndarray of float32, shape (B, d)
     """
 
@@ -38,10 +41,25 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """Mini-batches of instances with `width` features."""
+    """Instances `rows` of `features` in mini-batches of `size`, in that order; `kept` where they are made already."""
 
-    batches: list[Batch]
-    width: int
+    features: Features
+    rows: np.ndarray
+    size: int
+    kept: list[Batch] | None = None
+
+    def __len__(self) -> int:
+        return -(-len(self.rows) // self.size)
+
+    def __getitem__(self, b: int) -> Batch:
+        if self.kept is not None:
+            return self.kept[b]
+        rows = self.rows[b * self.size : (b + 1) * self.size]
+        part = self.features[rows]
+        columns, local = np.unique(part.sparse.indices, return_inverse=True)
+        shape = (len(rows), len(columns))
+        sparse = csr_array((part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=shape)
+        return Batch(rows, columns, sparse, sparse.T.tocsr(), part.dense)
 
 
 def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
@@ -54,20 +72,15 @@ def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
         The instances to learn from, in the order in which they fall into batches.
     batch_size : int
     """
-    batches = []
-    for start in range(0, len(rows), batch_size):
-        of_batch = rows[start : start + batch_size]
-        part = features[of_batch]
-        columns, local = np.unique(part.sparse.indices, return_inverse=True)
-        shape = (len(of_batch), len(columns))
-        sparse = csr_array((part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=shape)
-        batches.append(Batch(of_batch, columns, sparse, sparse.T.tocsr(), part.dense))
-    return Batches(batches, features.width)
+    batches = Batches(features, rows, batch_size)
+    if len(rows) > _KEPT_INSTANCES:
+        return batches
+    return replace(batches, kept=[batches[b] for b in range(len(batches))])
 
 
 def descend(
     batches: Batches,
-    annotated: np.ndarray,
+    annotated: csr_array,
     c: np.ndarray,
     bias: np.ndarray,
     *,
@@ -76,6 +89,7 @@ def descend(
     decay: float,
     epochs: int,
     rng: np.random.Generator,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.2).
 
@@ -89,9 +103,9 @@ def descend(
     Parameters
     ----------
     batches : Batches
-        From `prepare`; visited in a new random order every epoch.
-    annotated : ndarray of bool, shape (N, q)
-        The labels of all instances of the features.
+        From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.order`).
+    annotated : csr_array of bool or float32, shape (N, q)
+        The labels of all instances of the features, or the weights with which these count as annotated.
     c : ndarray of float32, shape (q,)
         Label frequency of each label.
     bias : ndarray of float32, shape (q,)
@@ -103,20 +117,27 @@ def descend(
     epochs : int
         Passes over the batches.
     rng : numpy.random.Generator
+    weights : ndarray of float32, shape (width, q), optional
+        Where the weights start. Default: zero.
 
     Returns
     -------
     weights : ndarray of float32, shape (width, q)
     bias : ndarray of float32, shape (q,)
     """
-    v = np.zeros((batches.width, annotated.shape[1]), np.float32)
+    v = (
+        np.zeros((batches.features.width, annotated.shape[1]), np.float32)
+        if weights is None
+        else np.array(weights, order="C")
+    )
     bias = bias.copy()
     mean_v, mean_bias = np.zeros_like(v), np.zeros_like(bias)
+    annotated = annotated.toarray()
     averaged = range(epochs // 2, epochs)
     t = 0
     for epoch in range(epochs):
-        for b in rng.permutation(len(batches.batches)):
-            batch = batches.batches[b]
+        for b in visited(len(batches), rng):
+            batch = batches[b]
             v_dense = v[len(v) - batch.dense.shape[1] :]
             shrink = np.float32(1 / (1 + decay * step * t))
             v_sparse = v[batch.columns]

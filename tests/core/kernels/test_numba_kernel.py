@@ -15,9 +15,9 @@ pytest.importorskip("numba")
 from mpu_cli.core.kernels import numba_kernel
 
 
-def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[Features, np.ndarray]:
+def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[Features, csr_array]:
     sparse = random_array((n, D), density=0.3, rng=rng, dtype=np.float32, format="csr")
-    return Features(csr_array(sparse), rng.normal(size=(n, d)).astype(np.float32)), rng.random((n, q)) < 0.3
+    return Features(csr_array(sparse), rng.normal(size=(n, d)).astype(np.float32)), csr_array(rng.random((n, q)) < 0.3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -29,13 +29,15 @@ def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[F
     q=st.integers(1, 9),
     size=st.sampled_from([1, 3, 32]),
     epochs=st.integers(1, 3),
+    warm=st.booleans(),
 )
-def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs):
+def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm):
     rng = np.random.default_rng(seed)
     features, annotated = problem(rng, n, D, d, q)
     rows = rng.permutation(n)[: max(1, n * 3 // 4)]
     c = rng.uniform(0.2, 1, q).astype(np.float32)
     bias = rng.normal(size=q).astype(np.float32)
+    weights = rng.normal(size=(D + d, q)).astype(np.float32) if warm else None
     results = [
         kernel.descend(
             kernel.prepare(features, rows, size),
@@ -47,6 +49,7 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs):
             decay=0.1,
             epochs=epochs,
             rng=np.random.default_rng(seed),
+            weights=weights,
         )
         for kernel in (numpy_kernel, numba_kernel)
     ]
@@ -56,14 +59,27 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs):
 
 
 @pytest.mark.parametrize("c", [1e-6, 0.4, 1.0])
-def test_gradient_is_that_of_the_loss_module(c):
+@pytest.mark.parametrize("annotation", [0.3, 1.0])
+def test_gradient_is_that_of_the_loss_module(annotation, c):
     z = np.concatenate([np.linspace(-1e4, 1e4, 2001), np.linspace(-100, 100, 20001), [0.0]]).astype(np.float32)
-    annotated = np.arange(len(z)) % 2 == 0
+    annotated = (np.arange(len(z)) % 2 * annotation).astype(np.float32)
     frequency = np.full(len(z), c, np.float32)
     gradient = z.copy()
     numba_kernel._gradient(gradient, annotated, frequency, np.float32(1), np.zeros_like(z), np.empty(len(z), np.int32))
     expected = pu_gradient(z.astype(np.float64), annotated, frequency.astype(np.float64))
     assert np.isfinite(gradient).all()
+    # Between annotated and not, it is a difference.
+    assert_allclose(gradient, expected, rtol=2e-6, atol=1e-30 if annotation == 1 else 1e-7)
+
+
+@given(st.floats(-1e4, 1e4, width=32), st.booleans(), st.floats(2**-126, 1, width=32))
+@settings(deadline=None)
+def test_gradient_is_finite_at_any_score(z, s, c):
+    gradient, annotated, frequency = (np.array([number], np.float32) for number in (z, s, c))
+    numba_kernel._gradient(
+        gradient, annotated, frequency, np.float32(1), np.zeros(1, np.float32), np.empty(1, np.int32)
+    )
+    expected = pu_gradient(np.float64(z), s, np.float64(c))
     assert_allclose(gradient, expected, rtol=2e-6, atol=1e-30)
 
 

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import descend, prepare, scores
-from tests.core.simulated import as_features, linear_problem
+from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
 C = np.array([0.3, 0.7, 1.0], np.float32)
@@ -54,7 +55,7 @@ def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, ep
     bias = np.array([-1, 0, 0.5], np.float32)
     options = OPTIONS | {"epochs": epochs}
     weights, final_bias = descend(
-        prepare(features, ROWS, batch_size), S, C, bias, rng=np.random.default_rng(3), **options
+        prepare(features, ROWS, batch_size), as_labels(S), C, bias, rng=np.random.default_rng(3), **options
     )
     expected_weights, expected_bias = plain_sgd(
         X[ROWS].astype(float), S[ROWS], C, bias, batch_size=batch_size, rng=np.random.default_rng(3), **options
@@ -71,9 +72,9 @@ def test_batches_cover_the_instances_once_in_order(n, batch_size, sparse_columns
     rows = rng.permutation(n)[: max(n // 2, 1)]
     X = rng.integers(1, 9, (n, 5)) * (rng.random((n, 5)) < 0.4).astype(np.float32)
     prepared = prepare(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), rows, batch_size)
-    assert prepared.width == 5
-    assert_array_equal(np.concatenate([batch.rows for batch in prepared.batches]), rows)
-    for batch in prepared.batches:
+    batches = [prepared[b] for b in range(len(prepared))]
+    assert_array_equal(np.concatenate([batch.rows for batch in batches]), rows)
+    for batch in batches:
         rebuilt = np.zeros((len(batch.rows), 5), np.float32)
         rebuilt[:, batch.columns] = batch.sparse.toarray()
         rebuilt[:, sparse_columns:] = batch.dense
@@ -82,11 +83,26 @@ def test_batches_cover_the_instances_once_in_order(n, batch_size, sparse_columns
         assert len(rebuilt) <= batch_size
 
 
+@pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
+def test_batches_that_are_not_kept_are_the_same(monkeypatch, sparse_columns):
+    _, features, S = problem(sparse_columns)
+
+    def weights_and_bias() -> list[bytes]:
+        options = OPTIONS | {"epochs": 3, "rng": np.random.default_rng(3)}
+        trained = descend(prepare(features, ROWS, 4), as_labels(S), C, np.zeros(3, np.float32), **options)
+        return [array.tobytes() for array in trained]
+
+    kept = weights_and_bias()
+    monkeypatch.setattr(numpy_kernel, "_KEPT_INSTANCES", 0)
+    assert weights_and_bias() == kept
+
+
 def test_features_that_never_occur_have_no_weight():
     X, _, S = problem(6)
     wide = Features(as_features(np.hstack([X, np.zeros((len(X), 2))])), np.empty((len(X), 0), np.float32))
+    bias = np.zeros(3, np.float32)
     weights, _ = descend(
-        prepare(wide, ROWS, 4), S, C, np.zeros(3, np.float32), epochs=2, rng=np.random.default_rng(0), **OPTIONS
+        prepare(wide, ROWS, 4), as_labels(S), C, bias, epochs=2, rng=np.random.default_rng(0), **OPTIONS
     )
     assert_array_equal(weights[6:], 0)
     assert (weights[:6] != 0).all()
