@@ -1,6 +1,5 @@
 """Remove annotated labels from a file by chance: training data with a known share of missing labels."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -11,11 +10,13 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import iter_stream, split_header
-from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, open_input, open_output
+from mpu_cli.svmlight.streams import blocks, open_input, open_output
 
 Draw = Callable[[np.ndarray], np.ndarray]
+_Open = Callable[[], AbstractContextManager[BinaryIO]]
 
 _DRAWN_AT_ONCE = 1 << 16
 _HYPERGEOMETRIC_LIMIT = 10**9
@@ -50,7 +51,7 @@ def corrupt(
     keep_one: bool = False,
     seed: int = 0,
     removed_to: str | Path | None = None,
-    implicit_values: bool = False,
+    reading: Reading = DEFAULT_READING,
 ) -> Report:
     """Copy a file without a share of its labels; every other byte stays as it was.
 
@@ -73,8 +74,7 @@ def corrupt(
         Seed of the random numbers.
     removed_to : str or Path, optional
         Where to write what was removed: lines of instance number (from 1), tab, label.
-    implicit_values : bool
-        Whether an index without a colon means the value 1.
+    reading : Reading
 
     Raises
     ------
@@ -83,9 +83,9 @@ def corrupt(
     MpuError
         So many labels cannot be removed with `keep_one`, or a file cannot be written.
     """
-    with _read_twice(source) as open_again:
-        with open_again() as stream:
-            counts = _count(stream, str(source), implicit_values)
+    with _read_twice(source) as (open_first, open_again):
+        with open_first() as stream:
+            counts = _count(stream, str(source), reading)
         if scheme == "uniform":
             draw = UniformDraw(counts, missing_rate, keep_one, seed)
         else:
@@ -95,26 +95,43 @@ def corrupt(
             open_output(target) as out,
             nullcontext() if removed_to is None else open_output(removed_to) as removed_out,
         ):
-            report = _copy(stream, out, removed_out, draw, implicit_values)
+            report = _copy(stream, str(source), out, removed_out, draw, reading)
             if (report.instances, report.labels) != (counts.instances, counts.labels):
                 raise InputError(str(source), None, "changed while it was being read; try again")
     return report
 
 
 @contextmanager
-def _read_twice(source: str | Path) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
+def _read_twice(source: str | Path) -> Iterator[tuple[_Open, _Open]]:
+    """Give what opens a file for the first time, and what does so for the second."""
     if str(source) != "-" and Path(source).is_file():
-        yield lambda: open_input(source)
+        yield lambda: open_input(source), lambda: open_input(source)
         return
     with TemporaryFile() as spool:
-        with open_input(source) as stream:
-            shutil.copyfileobj(stream, spool, BLOCK_BYTES)
+
+        @contextmanager
+        def copied() -> Iterator[_CopyingStream]:
+            with open_input(source) as stream:
+                yield _CopyingStream(stream, spool)
 
         def rewound() -> AbstractContextManager[BinaryIO]:
             spool.seek(0)
             return nullcontext(spool)
 
-        yield rewound
+        yield copied, rewound
+
+
+class _CopyingStream:
+    """A stream that writes what is read from it to a file, too."""
+
+    def __init__(self, stream: BinaryIO, copy: BinaryIO) -> None:
+        self._stream = stream
+        self._copy = copy
+
+    def read(self, n_bytes: int) -> bytes:
+        data = self._stream.read(n_bytes)
+        self._copy.write(data)
+        return data
 
 
 @dataclass(frozen=True)
@@ -126,9 +143,9 @@ class Counts:
     labelled: int
 
 
-def _count(stream: BinaryIO, source: str, implicit_values: bool) -> Counts:
+def _count(stream: BinaryIO, source: str, reading: Reading) -> Counts:
     instances = labels = labelled = 0
-    for chunk in iter_stream(stream, source, implicit_values):
+    for chunk in iter_stream(stream, source, reading):
         sizes = np.diff(chunk.labels.indptr)
         instances += len(sizes)
         labels += int(sizes.sum())
@@ -136,11 +153,13 @@ def _count(stream: BinaryIO, source: str, implicit_values: bool) -> Counts:
     return Counts(instances, labels, labelled)
 
 
-def _copy(stream: BinaryIO, out: BinaryIO, removed_out: BinaryIO | None, draw: Draw, implicit_values: bool) -> Report:
+def _copy(
+    stream: BinaryIO, source: str, out: BinaryIO, removed_out: BinaryIO | None, draw: Draw, reading: Reading
+) -> Report:
     instances = labels = n_removed = emptied = 0
-    for first_line, block in blocks(stream):
+    for first_line, block in blocks(stream, source, reading.max_line_bytes):
         lines = block
-        if first_line == 1 and not implicit_values:
+        if first_line == 1 and not reading.implicit_values:
             _, lines = split_header(block)
         spans = find_labels(lines)
         removed = draw(spans.sizes)

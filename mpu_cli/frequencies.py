@@ -1,11 +1,14 @@
 """Files of label frequencies: a line a label, ``label c``, with ``#`` comments."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.streams import open_input
+
+_LINE_BYTES = 1 << 16  # no label and number need as many; what has no line ends must not fill the memory
 
 
 def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
@@ -28,7 +31,7 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     """
     frequencies: dict[int, float] = {}
     with open_input(source) as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
             fields = line.partition(b"#")[0].split()
             if not fields:
                 continue

@@ -1,11 +1,13 @@
 """Which inner loops run: NumPy's, which are the reference, or compiled ones (extra ``fast``, numba)."""
 
 import importlib.util
-import sys
+import logging
 from pathlib import Path
 from threading import Lock
 
 from mpu_cli.errors import MpuError
+
+_log = logging.getLogger(__name__)
 
 NAMES = ("numpy", "numba")
 _chosen: str | None = None
@@ -38,7 +40,7 @@ def compiled() -> bool:
 
 
 def announce_compilation(*functions) -> None:
-    """Say on standard error, once, that functions are about to be compiled, unless their machine code is in the cache.
+    """Log, once, that functions are about to be compiled, unless their machine code is in the cache.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def announce_compilation(*functions) -> None:
         if _announced or not any(hasattr(function, "stats") and not _cached(function) for function in functions):
             return
         _announced = True
-        print("compiling the fast kernels, once (numba)...", file=sys.stderr)
+        _log.info("compiling the fast kernels, once (numba)...")
 
 
 def _cached(function) -> bool:

@@ -1,18 +1,24 @@
 """Predict a file, in constant memory."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.errors import InputError
+from mpu_cli.svmlight.ahead import map_ahead
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_lines, score_lines
 
-# Probabilities computed at a time; bounds memory where there are many labels.
-_PROBABILITIES = 1 << 22
+# Probabilities that a thread computes at a time; bounds memory where there are many labels, or empty lines.
+_PROBABILITIES = 1 << 20
 
 
 @dataclass
@@ -33,6 +39,10 @@ class Counts:
     entries: int = 0
     unknown: int = 0
 
+    def __add__(self, other: "Counts") -> "Counts":
+        """Count both."""
+        return Counts(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+
 
 def predict(
     model: TrainedModel,
@@ -42,7 +52,8 @@ def predict(
     scores: bool = False,
     top_k: int | None = None,
     threshold: float | None = None,
-    implicit_values: bool = False,
+    reading: Reading = DEFAULT_READING,
+    jobs: int = -1,
 ) -> Counts:
     """Write a line of labels, or of scores, for each instance of a file.
 
@@ -59,8 +70,9 @@ def predict(
         Write at most so many labels an instance: the most probable of them.
     threshold : float, optional
         Write labels of at least this probability. Default: the model's thresholds; for scores none.
-    implicit_values : bool
-        Whether an index without a colon means the value 1.
+    reading : Reading
+    jobs : int
+        Threads; -1 for one a core. The predictions do not depend on it.
 
     Returns
     -------
@@ -74,31 +86,47 @@ def predict(
         The target cannot be written.
     """
     if threshold is None:
-        thresholds = np.zeros(1, np.float32) if scores else model.stacked.thresholds
+        thresholds = np.zeros(1, np.float32) if scores else model.predictor.thresholds
     else:
         thresholds = np.array([threshold], np.float32)
-    rows_at_once = max(1, _PROBABILITIES // len(model.label_ids))
+
+    def predict_rows(features: csr_array) -> tuple[bytes, Counts]:
+        return _predict_rows(model, features, thresholds, top_k, scores)
+
+    rows = _slices(iter_chunks(source, reading, jobs=jobs), max(1, _PROBABILITIES // len(model.label_ids)))
     counts = Counts()
-    with open_output(target) as out:
-        for chunk in iter_chunks(source, implicit_values):
-            counts.entries += chunk.features.nnz
-            counts.unknown += model.count_unknown(chunk.features)
-            for start in range(0, len(chunk), rows_at_once):
-                features = chunk.features[start : start + rows_at_once]
-                with np.errstate(over="ignore", invalid="ignore"):
-                    probabilities = model.stacked.probabilities(features)
-                if np.isnan(probabilities).any():
-                    raise InputError(str(source), None, "feature values are too large; scale them as in training")
-                indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
-                counts.instances += len(probabilities)
-                counts.labels += len(columns)
-                ids = model.label_ids[columns]
-                if scores:
-                    rows = np.repeat(np.arange(len(probabilities)), np.diff(indptr))
-                    out.write(score_lines(indptr, ids, probabilities[rows, columns]))
-                else:
-                    out.write(label_lines(indptr, ids))
+    with open_output(target) as out, threadpool_limits(limits=1):  # chunks already run in threads
+        try:
+            for text, counted in map_ahead(predict_rows, rows, jobs):
+                out.write(text)
+                counts += counted
+        except FloatingPointError:
+            raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
     return counts
+
+
+def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
+    """Cut the features of chunks into slices of at most so many instances."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), most_rows):
+            yield chunk.features[start : start + most_rows]
+
+
+def _predict_rows(
+    model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool
+) -> tuple[bytes, Counts]:
+    """Return the lines of some instances, and what was counted in them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        probabilities = model.predictor.probabilities(features)
+    if np.isnan(probabilities).any():
+        raise FloatingPointError
+    indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
+    counts = Counts(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
+    ids = model.label_ids[columns]
+    if not scores:
+        return label_lines(indptr, ids), counts
+    rows = np.repeat(np.arange(len(probabilities)), np.diff(indptr))
+    return score_lines(indptr, ids, probabilities[rows, columns]), counts
 
 
 def _select(

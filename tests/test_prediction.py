@@ -1,4 +1,6 @@
+import gzip
 import re
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +14,7 @@ from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
 from mpu_cli.prediction import _select, predict
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 
 IDS = np.array([2, 7, 11, 40])
@@ -25,7 +28,7 @@ def make_model(seed=0, D=6, q=4, levels=2) -> TrainedModel:
     )
     thresholds = rng.uniform(0.2, 0.6, q).astype(np.float32)
     known = np.arange(D) % 3 != 0
-    return TrainedModel(StackedModel(linear, 0.5, thresholds), IDS[:q], np.ones(q), known, {})
+    return TrainedModel("mpu", StackedModel(linear, 0.5, thresholds), IDS[:q], np.ones(q), known, {})
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ def predicted(source, tmp_path):
 
 
 def probabilities(source, model=None) -> np.ndarray:
-    return (model or make_model()).stacked.probabilities(read(source).features)
+    return (model or make_model()).predictor.probabilities(read(source).features)
 
 
 def as_labels(rows) -> list[str]:
@@ -88,7 +91,7 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
 
 
 def test_labels_are_those_at_or_over_the_thresholds_of_the_model(predicted, source):
-    expected = probabilities(source) >= make_model().stacked.thresholds
+    expected = probabilities(source) >= make_model().predictor.thresholds
     assert 0 < expected.mean() < 1
     lines, counts = predicted()
     assert lines == as_labels(map(np.flatnonzero, expected))
@@ -127,7 +130,7 @@ def test_top_k_scores_are_the_first_of_all(predicted):
 
 
 def test_top_k_labels_are_the_most_probable_of_those_over_the_thresholds(predicted, source):
-    thresholds = make_model().stacked.thresholds
+    thresholds = make_model().predictor.thresholds
     expected = [brute_force(row, thresholds, 1, ranked=False) for row in probabilities(source)]
     assert predicted(top_k=1)[0] == as_labels(expected)
 
@@ -165,8 +168,9 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
 def test_small_blocks_do_not_show(predicted, source, monkeypatch):
     whole = predicted()
     iter_chunks = prediction.iter_chunks
-    monkeypatch.setattr(prediction, "iter_chunks", lambda *args: iter_chunks(*args, block_bytes=64))
+    monkeypatch.setattr(prediction, "iter_chunks", lambda *args, **jobs: iter_chunks(*args, block_bytes=64, **jobs))
     assert predicted() == whole
+    assert predicted(jobs=1) == predicted(jobs=3) == whole
 
 
 def test_line_i_is_instance_i_also_after_comments_and_empty_lines(tmp_path):
@@ -198,7 +202,7 @@ def test_implicit_values(tmp_path):
     source.write_text(" 1 4\n")
     with pytest.raises(InputError, match="--implicit-values"):
         predict(make_model(), source, target)
-    predict(make_model(), source, target, scores=True, implicit_values=True)
+    predict(make_model(), source, target, scores=True, reading=Reading(implicit_values=True))
     implicit = target.read_text()
     source.write_text(" 1:1 4:1\n")
     predict(make_model(), source, target, scores=True)
@@ -233,3 +237,31 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
 def test_one_label():
     indptr, columns = _select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
     assert (indptr.tolist(), columns.tolist()) == ([0, 0, 1], [0])
+
+
+def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):
+    line = b" " + b" ".join(b"%d:0.25" % index for index in range(60)) + b"\n"
+    peaks = []
+    for repeats in (20_000, 100_000):  # either is many more blocks than are read ahead
+        (tmp_path / "in.gz").write_bytes(gzip.compress(line * repeats, compresslevel=1))
+        tracemalloc.start()
+        assert predict(make_model(), tmp_path / "in.gz", tmp_path / "out").instances == repeats
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
+    assert peaks[1] - peaks[0] < 0.2 * len(line) * 80_000
+
+
+def test_a_piece_of_work_is_bounded_by_its_probabilities(tmp_path, monkeypatch):
+    """A block of empty lines has a hundred times as many instances as another."""
+    pieces = []
+
+    def map_and_keep(function, arguments, jobs):
+        pieces.extend(map(function, arguments))
+        return pieces
+
+    monkeypatch.setattr(prediction, "_PROBABILITIES", 400)
+    monkeypatch.setattr(prediction, "map_ahead", map_and_keep)
+    (tmp_path / "in").write_bytes(b"\n" * 5000)
+    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", scores=True)
+    assert [text.count(b"\n") for text, _ in pieces] == [100] * 50

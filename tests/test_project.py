@@ -10,7 +10,21 @@ import pytest
 
 from tests.conftest import ROOT
 
-TARGETS = {"help", "venv", "demo", "test", "lint", "rcv1", "rcv1-small", "bench", "bench-full", "clean"}
+TARGETS = {
+    "help",
+    "venv",
+    "demo",
+    "test",
+    "test-bounds",
+    "endurance",
+    "fuzz",
+    "lint",
+    "rcv1",
+    "rcv1-small",
+    "bench",
+    "bench-full",
+    "clean",
+}
 
 
 def make(*args: str) -> str:

@@ -5,7 +5,7 @@ a score list such as ``3:0.91 7:0.5`` is an instance without labels whose "featu
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,6 +14,7 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 
 
@@ -46,7 +47,7 @@ def compare(
     *,
     threshold: float = 0.5,
     ks: tuple[int, ...] = (1, 3, 5),
-    implicit_values: bool = False,
+    reading: Reading = DEFAULT_READING,
 ) -> Comparison:
     """Compare predicted label sets or scores with true labels.
 
@@ -60,8 +61,8 @@ def compare(
         A score list stands for the set of labels with at least this score.
     ks : tuple of int
         Cut-offs of P@k and nDCG@k.
-    implicit_values : bool
-        Read an index without a value in `truth` as 1.
+    reading : Reading
+        Implicit values are for `truth` only.
 
     Returns
     -------
@@ -76,7 +77,8 @@ def compare(
     """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
     saw_labels = saw_scores = False
-    for true, predicted in lockstep(iter_chunks(truth, implicit_values), iter_chunks(predictions)):
+    lists = replace(reading, implicit_values=False)
+    for true, predicted in lockstep(iter_chunks(truth, reading), iter_chunks(predictions, lists)):
         saw_labels |= predicted.labels.nnz > 0
         saw_scores |= predicted.features.nnz > 0
         if saw_labels and saw_scores:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+_ENTRIES = 1 << 20
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -44,3 +46,11 @@ class Dataset:
         columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
         shape = (len(self), len(occurs))
         return csr_array((self.labels.data, columns, self.labels.indptr), shape=shape), occurs
+
+
+def occurring(indices: np.ndarray, width: int) -> np.ndarray:
+    """Return which of the numbers below `width` occur in an array of such numbers: bool, shape (width,)."""
+    occurs = np.zeros(width, bool)
+    for start in range(0, len(indices), _ENTRIES):  # NumPy makes 64-bit numbers of all indices it is given
+        occurs[indices[start : start + _ENTRIES]] = True
+    return occurs

@@ -14,11 +14,14 @@ A file is lines that end in LF or CRLF; the last one may lack its end.
 - Without implicit values, a first line of three integers ``n d q`` is the header of an Extreme Classification
   Repository file: instances, features, labels. The file then has n instances.
 - A byte order mark, or a byte outside of printable ASCII, is an error except in a comment.
+- A line, a comment too, is at most 8 MiB long without its LF, or as long as a reader is told to take it (`Reading`).
 """
 
 import re
+from dataclasses import dataclass
 
 MAX_ID = 2**31 - 2
+MAX_LINE_BYTES = 1 << 23
 FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 gives infinity
 
 _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\n?")
@@ -27,6 +30,25 @@ _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader of files can be told.
+
+    Attributes
+    ----------
+    implicit_values : bool
+        Whether an index without a colon means the value 1.
+    max_line_bytes : int
+        A line that is longer, its LF aside, is an error: what has no line ends must not fill the memory.
+    """
+
+    implicit_values: bool = False
+    max_line_bytes: int = MAX_LINE_BYTES
+
+
+DEFAULT_READING = Reading()
 
 
 class LineError(Exception):
@@ -72,10 +94,13 @@ def parse_line(line: bytes, implicit_values: bool = False) -> tuple[list[int], l
     labels = []
     if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
         labels = _parse_labels(tokens.pop(0))
-    features = [_parse_feature(token, implicit_values) for token in tokens]
-    indices = [index for index, _ in features]
+    indices, values = [], []
+    for token in tokens:
+        index, value = _parse_feature(token, implicit_values)
+        indices.append(index)
+        values.append(value)
     _check_unique(indices, "feature index")
-    return labels, indices, [value for _, value in features]
+    return labels, indices, values
 
 
 def _check_text(text: bytes) -> None:

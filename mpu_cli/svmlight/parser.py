@@ -6,6 +6,7 @@ So both kernels accept the same files, and refuse others with the same message.
 """
 
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
 from mpu_cli.svmlight.rows import Rows, UnusualError
+
+_parsing_by_line = Lock()  # as Python objects, a block takes some 50 times the memory of its text
 
 
 def parse_block(block: bytes, first_line: int, source: str, implicit_values: bool = False) -> Dataset:
@@ -44,6 +47,8 @@ def parse_block(block: bytes, first_line: int, source: str, implicit_values: boo
     try:
         return _kernel()(block, implicit_values).dataset()
     except UnusualError:
+        pass
+    with _parsing_by_line:
         return _parse_by_line(block, first_line, source, implicit_values).dataset()
 
 

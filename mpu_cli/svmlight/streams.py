@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import BinaryIO
 
+from mpu_cli import signals
 from mpu_cli.errors import InputError, MpuError
 
 BLOCK_BYTES = 1 << 19
@@ -150,16 +151,13 @@ def _standard_output() -> Iterator[BinaryIO]:
 def _replacement(path: Path) -> Iterator[BinaryIO]:
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    temporary = path.with_name(f".mpu-{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as raw:
+    unnamed = path.with_name(f".mpu-{os.getpid()}-{secrets.token_hex(4)}")
+    with signals.temporary(unnamed) as rename:
+        with unnamed.open("xb") as raw:
             yield raw
         if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o7777)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+            unnamed.chmod(path.stat().st_mode & 0o7777)
+        rename(path)
 
 
 def _compressed(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
@@ -182,7 +180,9 @@ def _read(stream: BinaryIO, n_bytes: int, line: int) -> bytes:
         raise
 
 
-def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
+def blocks(
+    stream: BinaryIO, source: str, max_line_bytes: int, block_bytes: int = BLOCK_BYTES
+) -> Iterator[tuple[int, bytes]]:
     """Cut a stream into blocks of whole lines.
 
     Memory is bounded by `block_bytes` plus the longest line. Only the last block may end without a newline.
@@ -190,8 +190,12 @@ def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[i
     Parameters
     ----------
     stream : binary file
+    source : str
+        Its name in errors.
+    max_line_bytes : int
+        How long a line may be, its newline aside.
     block_bytes : int
-        How many bytes are read at a time.
+        How many bytes are read at a time, at most.
 
     Yields
     ------
@@ -199,16 +203,31 @@ def blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[i
         Number of the block's first line, from 1.
     block : bytes
         The lines, never empty.
+
+    Raises
+    ------
+    InputError
+        A line is too long.
     """
+    block_bytes = min(block_bytes, max_line_bytes)  # so only a line that one read does not end can be too long
     first_line = 1
-    rest = []
+    rest, rest_bytes = [], 0
     while data := _read(stream, block_bytes, first_line):
+        end = data.find(b"\n")
+        if rest_bytes + (len(data) if end < 0 else end) > max_line_bytes:
+            raise InputError(
+                source,
+                first_line,
+                f"the line is longer than {max_line_bytes:,} bytes; is this a LIBSVM file? --max-line-bytes N takes "
+                "longer lines",
+            )
         cut = data.rfind(b"\n") + 1
         if cut == 0:
             rest.append(data)
+            rest_bytes += len(data)
             continue
         block = b"".join([*rest, memoryview(data)[:cut]])
-        rest = [data[cut:]]
+        rest, rest_bytes = [data[cut:]], len(data) - cut
         yield first_line, block
         first_line += block.count(b"\n")
     if last := b"".join(rest):

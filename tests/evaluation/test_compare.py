@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import compare, labels_from_scores, lockstep
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import BLOCK_BYTES
 
 
@@ -108,4 +109,6 @@ def test_labels_and_scores_in_different_chunks(write):
 
 def test_implicit_values_are_for_the_truth(write):
     truth = write("truth", "1 4 5\n2 6\n")
-    assert compare(truth, write("predictions", "1\n2\n"), implicit_values=True).results()["micro_f1"] == 1
+    assert (
+        compare(truth, write("predictions", "1\n2\n"), reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
+    )

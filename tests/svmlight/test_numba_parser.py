@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("numba")
 
-READ = "from mpu_cli.svmlight.reader import read; print(len(read({path!r}, jobs=2)))"
+READ = "import logging; logging.basicConfig(level='INFO', format='%(message)s'); "
+READ += "from mpu_cli.svmlight.reader import read; print(len(read({path!r}, jobs=2)))"
 
 
 def test_compilation_is_announced_once(tmp_path):

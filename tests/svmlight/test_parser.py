@@ -4,77 +4,17 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from mpu_cli.errors import InputError
 from mpu_cli.svmlight import parser
-from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
 from mpu_cli.svmlight.parser import parse_block
+from tests.svmlight.generated import blocks, well_formed_blocks
+from tests.svmlight.reference import parsed_block, reference_block
 from tests.svmlight.same import assert_same
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-numbers = st.one_of(
-    st.integers(0, 99).map(str),
-    st.floats(-1e3, 1e3).map(repr),
-    st.floats(-10, 10, width=32).map(repr),
-    st.floats(0, 1).map("{:.3e}".format),
-    st.from_regex(r"[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,2})?", fullmatch=True),
-    st.from_regex(r"-?[1-9][0-9]{0,21}e-?[0-9]{1,6}", fullmatch=True),
-)
-ids = st.one_of(st.integers(0, 9), st.integers(0, 2**31), st.integers(10**18, 10**30))
-separators = st.sampled_from([" "] * 8 + ["  ", "\t", " \t "])
-line_ends = st.sampled_from(["\n"] * 8 + ["\r\n", " \n", "# a,b 1:2\n", "\n\n", "\n# comment line\n"])
-
-
-@st.composite
-def lines(draw) -> str:
-    labels = ",".join(str(label) for label in draw(st.lists(ids, max_size=3)))
-    features = []
-    for index in draw(st.lists(ids, max_size=4)):
-        value = draw(st.one_of(numbers.map(":{}".format), st.sampled_from(["", ":", ":nan", ":1.2.3", ":--1"])))
-        features.append(f"{draw(separators)}{index}{value}")
-    return labels + "".join(features) + draw(line_ends)
-
-
-@st.composite
-def blocks(draw) -> bytes:
-    """Mostly well-formed lines, with a few bytes changed, inserted or removed."""
-    block = bytearray("".join(draw(st.lists(lines(), max_size=4))), "ascii")
-    for _ in range(draw(st.integers(0, 2))):
-        place = draw(st.integers(0, len(block)))
-        new = draw(st.sampled_from([b"", b"0", b"7", b":", b",", b".", b"-", b"e", b" ", b"\n", b"\r", b"#", b"\0"]))
-        block[place : place + draw(st.integers(0, 1))] = new
-    return bytes(block)
-
-
-def reference(block: bytes, implicit_values: bool) -> list | str:
-    """Parse line by line: the sorted instances, or the text of the error."""
-    instances = []
-    split = block.split(b"\n") if not block.endswith(b"\n") else block.split(b"\n")[:-1]
-    for number, line in enumerate(split if block else [], 5):
-        if not is_comment(line):
-            try:
-                labels, indices, values = parse_line(line, implicit_values)
-            except LineError as error:
-                return f"file:{number}: {error}"
-            features = sorted(zip(indices, np.array(values, np.float32).view(np.uint32).tolist(), strict=True))
-            instances.append((sorted(labels), features))
-    return instances
-
-
-def parsed(block: bytes, implicit_values: bool) -> list | str:
-    try:
-        dataset = parse_block(block, 5, "file", implicit_values)
-    except InputError as error:
-        return str(error)
-    instances = []
-    for labels, features in zip(dataset.labels, dataset.features, strict=True):
-        bits = features.data.view(np.uint32).tolist()
-        instances.append((labels.indices.tolist(), list(zip(features.indices.tolist(), bits, strict=True))))
-    return instances
 
 
 @given(blocks(), st.booleans())
@@ -108,13 +48,27 @@ def parsed(block: bytes, implicit_values: bool) -> list | str:
 @example(b"5#1:2\r\n6\t\t7:1\t#\n#\r\n8 9:1\r\n\r", False)
 @settings(max_examples=400, deadline=None)
 def test_parser_equals_the_reference(block, implicit_values):
-    assert parsed(block, implicit_values) == reference(block, implicit_values)
+    assert parsed_block(block, implicit_values, 5) == reference_block(block, implicit_values, 5)
 
 
 @given(st.binary(max_size=60), st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, implicit_values):
-    assert parsed(block, implicit_values) == reference(block, implicit_values)
+    assert parsed_block(block, implicit_values, 5) == reference_block(block, implicit_values, 5)
+
+
+@given(well_formed_blocks())
+@settings(max_examples=100, deadline=None)
+def test_scikit_learn_reads_the_same_from_what_both_accept(block):
+    ours = parsed_block(block, False)
+    assert isinstance(ours, list)
+    ours = [instance for instance in ours if instance != ([], [])]  # which scikit-learn passes over
+    assume(ours)
+    theirs, label_sets = load_svmlight_file(BytesIO(block), multilabel=True, zero_based=True, dtype=np.float32)
+    assert [labels for labels, _ in ours] == [list(map(int, labels)) for labels in label_sets]
+    assert [features for _, features in ours] == [
+        list(zip(row.indices.tolist(), row.data.view(np.uint32).tolist(), strict=True)) for row in theirs
+    ]
 
 
 @pytest.mark.parametrize(
@@ -126,9 +80,9 @@ def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, implicit_
     ],
 )
 def test_common_forms_need_no_reference(block, monkeypatch):
-    expected = reference(block, False)
+    expected = reference_block(block, False)
     monkeypatch.delattr(parser, "_parse_by_line")
-    assert parsed(block, False) == expected
+    assert parsed_block(block, False) == expected
 
 
 def decimal_strings() -> list[str]:

@@ -5,11 +5,16 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import vstack
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from mpu_cli.errors import InputError
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, read
+from tests.svmlight.generated import blocks
+from tests.svmlight.reference import assert_reads_as_the_reference
 from tests.svmlight.same import assert_same
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -43,6 +48,12 @@ def test_what_scikit_learn_writes(tmp_path, zero_based):
     labels = (rng.random((300, 7)) < 0.3).astype(int)
     dump_svmlight_file(features, labels, str(tmp_path / "x"), multilabel=True, zero_based=zero_based, comment="made up")
     assert_read_as_scikit_learn_does(tmp_path / "x")
+
+
+@given(blocks(), st.sampled_from([b"", b"0 1 1\n", b"2 9 9\n"]), st.booleans(), st.integers(1, 40), st.integers(1, 30))
+@settings(max_examples=200, deadline=None)
+def test_reader_equals_the_reference(block, header, implicit_values, max_line_bytes, block_bytes):
+    assert_reads_as_the_reference(header + block, Reading(implicit_values, max_line_bytes), block_bytes)
 
 
 LINES = b"# comment\r\n2,1 7:0.5 3:1e-3\n\n 4:1 # comment\n# comment\n5\n1 12:-1\n9:2"
@@ -151,7 +162,7 @@ def test_header_with_another_number_of_instances(tmp_path):
 
 def test_under_implicit_values_there_is_no_header(tmp_path):
     (tmp_path / "x").write_bytes(b"3 5 6\n")
-    dataset = read(tmp_path / "x", implicit_values=True)
+    dataset = read(tmp_path / "x", Reading(implicit_values=True))
     assert dataset.labels.indices.tolist() == [3]
     assert dataset.features.indices.tolist() == [5, 6]
     assert dataset.features.data.tolist() == [1, 1]

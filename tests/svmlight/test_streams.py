@@ -173,7 +173,7 @@ def test_standard_output(target, capfdbinary):
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("data", [b"", b"\n", b"ab\n\nc\nlong line\nx", b"a\nb\n", b"no newline"])
 def test_blocks(data, block_bytes):
-    found = list(blocks(BytesIO(data), block_bytes))
+    found = list(blocks(BytesIO(data), "x", 1 << 20, block_bytes))
     assert b"".join(block for _, block in found) == data
     assert all(block for _, block in found)
     assert all(block.endswith(b"\n") for _, block in found[:-1])
@@ -181,3 +181,33 @@ def test_blocks(data, block_bytes):
     for first_line, block in found:
         assert first_line == line
         line += block.count(b"\n")
+
+
+@pytest.mark.parametrize("block_bytes", [1, 3, 5, 6, 100])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n1\n"])
+def test_a_line_may_be_as_long_as_the_limit(block_bytes, end):
+    data = b"1\n12345" + end
+    assert b"".join(block for _, block in blocks(BytesIO(data), "x", 5, block_bytes)) == data
+    with pytest.raises(InputError, match=r"x:2: the line is longer than 4 bytes.*--max-line-bytes"):
+        list(blocks(BytesIO(data), "x", 4, block_bytes))
+
+
+def test_what_comes_before_a_line_that_is_too_long_is_read():
+    found = blocks(BytesIO(b"a\nb\n" + b"c" * 100), "x", 10)
+    assert next(found) == (1, b"a\nb\n")
+    with pytest.raises(InputError, match="x:3: "):
+        next(found)
+
+
+def test_an_endless_line_is_read_no_further_than_the_limit():
+    class Endless:
+        given = 0
+
+        def read(self, n_bytes):
+            self.given += n_bytes
+            return bytes(n_bytes)
+
+    stream = Endless()
+    with pytest.raises(InputError, match="x:1: "):
+        list(blocks(stream, "x", 1 << 20, 1 << 16))
+    assert stream.given <= (1 << 20) + (1 << 16)

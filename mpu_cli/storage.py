@@ -1,0 +1,101 @@
+"""Arrays in memory within a limit, and beyond it in memory-mapped temporary files.
+
+The system writes pages of a mapped file to disk, and reads them again, as it needs the memory for something else. What
+is computed from an array does not depend on where it is.
+"""
+
+import math
+import os
+import tempfile
+from pathlib import Path
+from threading import Lock
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from mpu_cli.errors import MpuError
+
+_PAGE = 4096  # a smaller array is not worth a file
+
+
+class Workspace:
+    """Gives out arrays: in memory while all of them together stay within a limit, else in files.
+
+    The files are in the system's temporary directory (``TMPDIR``) and have no name, so that nothing is left of them
+    however the process ends.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of the arrays that are in memory at a time; those that are no longer used do not count.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._in_memory: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def empty(self, shape: int | tuple[int, ...], dtype: type = float) -> np.ndarray:
+        """Return an array with arbitrary content, as `numpy.empty` does.
+
+        Raises
+        ------
+        MpuError
+            There is no room for it in the temporary directory.
+        """
+        n_bytes = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+        with self._lock:
+            used = sum(array.nbytes for array in self._in_memory.values())
+            if n_bytes < _PAGE or used + n_bytes <= self._limit:
+                array = np.empty(shape, dtype)
+                self._in_memory[id(array)] = array
+                return array
+        return _temporary(shape, dtype, n_bytes)
+
+
+def _temporary(shape: int | tuple[int, ...], dtype: type, n_bytes: int) -> np.ndarray:
+    """Return an array in a file that has no name."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            _reserve(file.fileno(), n_bytes)
+            return mapped(file, dtype, shape, mode="r+")
+    except OSError as error:
+        raise MpuError(
+            f"{tempfile.gettempdir()}: {n_bytes / 1e6:,.0f} MB of temporary data cannot be written: {error.strerror}; "
+            "set TMPDIR to a directory with more room, or give more --memory"
+        ) from error
+
+
+def _reserve(descriptor: int, n_bytes: int) -> None:
+    """Make a file that large, on the disk too: a process that touches a mapped page without room on it is killed."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, n_bytes)
+    else:
+        os.truncate(descriptor, n_bytes)
+
+
+def mapped(file, dtype: type, shape: int | tuple[int, ...], *, mode: str, offset: int = 0) -> np.ndarray:
+    """Return part of an open file as an array; the file may be closed.
+
+    Parameters
+    ----------
+    file : binary file
+    dtype, shape
+        Of the array.
+    mode : {"r+", "c"}
+        Whether changes go to the file or ("c") stay with this process.
+    offset : int
+        Where the array begins, in bytes.
+    """
+    if not np.prod(shape):
+        return np.empty(shape, dtype)  # a map cannot be empty
+    return np.asarray(np.memmap(file, dtype, mode, offset, shape))  # plain: the compiled kernels know no other arrays
+
+
+def available_memory() -> int:
+    """Bytes that can be used without swapping; all of the machine's memory where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

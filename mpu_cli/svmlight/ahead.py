@@ -1,0 +1,47 @@
+"""Work on a stream in threads, a few pieces ahead of the one that is asked for."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+
+_MOST_THREADS = 8  # together they parse about as fast as one thread reads
+
+
+def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
+    """Yield ``function(piece)`` for each piece, in order.
+
+    The calling thread takes the pieces from where they come, and no more of them than a few for each thread ahead, so
+    that memory stays bounded however slowly the results are used.
+
+    Parameters
+    ----------
+    function : callable
+        Runs in threads.
+    pieces : iterable
+        An error that it raises comes in line behind the results, and the errors, of the pieces before.
+    jobs : int
+        Number of threads; -1 for one a core.
+    """
+    n_threads = min((os.cpu_count() or 1) if jobs == -1 else jobs, _MOST_THREADS)
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        submitted = _submitted(pool, function, pieces)
+        ahead = deque(islice(submitted, 2 * n_threads))
+        while ahead:
+            yield ahead.popleft().result()
+            ahead.extend(islice(submitted, 1))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _submitted(pool: ThreadPoolExecutor, function: Callable, pieces: Iterable) -> Iterator[Future]:
+    """Take a piece and submit it whenever the next future is asked for."""
+    try:
+        for piece in pieces:
+            yield pool.submit(function, piece)
+    except Exception as error:
+        failed = Future()
+        failed.set_exception(error)
+        yield failed

@@ -1,0 +1,163 @@
+"""Parsed files kept on disk, so that they need not be parsed again.
+
+An entry is one file: a line of JSON that says what was parsed and where the arrays are, then the arrays. It is mapped
+into memory, not read. An entry of another version of the source, or of another format, is not used; neither is a
+damaged one, which its checksums and a check of its structure find. A file takes its name when it is complete, so
+processes that read and write the same entry at once do not disturb each other.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from stat import S_ISREG
+
+import numpy as np
+
+from mpu_cli.errors import MpuError
+from mpu_cli.storage import mapped
+from mpu_cli.svmlight import reader
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.growing import csr
+from mpu_cli.svmlight.streams import open_output
+
+FORMAT_VERSION = 1
+# Of the arrays: Q and D; labels; features. What the system has not written when it fails is found by the checksums.
+_DTYPES = (np.int64, np.int64, np.int32, np.int64, np.int32, np.float32)
+_ALIGNMENT = 64  # bytes
+_LONGEST_HEADER = 1 << 16
+_SAMPLES, _SAMPLE_BYTES = 16, 4096
+
+
+def read(
+    source: str | Path,
+    reading: Reading = DEFAULT_READING,
+    jobs: int = -1,
+    empty: Callable[..., np.ndarray] = np.empty,
+    directory: Path | None = None,
+) -> Dataset:
+    """Read a whole file, or what an earlier call has kept of it.
+
+    Parameters
+    ----------
+    source : str or Path
+        As for `reader.read`; what is not a regular file is not kept.
+    reading, jobs, empty
+        As for `reader.read`.
+    directory : Path, optional
+        Where entries are kept; made if need be. Default: nowhere.
+
+    Returns
+    -------
+    Dataset
+        The same data as `reader.read` returns. Arrays from an entry are mapped: changes to them stay with this process.
+
+    Raises
+    ------
+    InputError
+        As for `reader.read`.
+    MpuError
+        An entry cannot be written to the directory.
+    """
+    key = None if directory is None else _key(source, reading)
+    if key is None:
+        return reader.read(source, reading, jobs, empty)
+    entry = _entry(directory, key)
+    if (kept := _load(entry, key)) is not None:
+        return kept
+    _make(directory)
+    data = reader.read(source, reading, jobs, empty)
+    if _key(source, reading) != key:  # changed meanwhile, and which part of it is old cannot be told
+        return data
+    _save(data, entry, key)
+    return _load(entry, key) or data
+
+
+def _key(source: str | Path, reading: Reading) -> dict | None:
+    """Return what tells a version of a file, read in a way, from others; None for what is not a regular file."""
+    try:
+        with Path(source).open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not S_ISREG(status.st_mode):
+                return None
+            sample = hashlib.sha256()
+            for start in np.linspace(0, max(status.st_size - _SAMPLE_BYTES, 0), _SAMPLES, dtype=np.int64).tolist():
+                file.seek(start)
+                sample.update(file.read(_SAMPLE_BYTES))
+    except OSError:
+        return None  # the reader says what is wrong
+    return {
+        "path": str(Path(source).absolute()),
+        "size": status.st_size,
+        "mtime_ns": status.st_mtime_ns,
+        "sample": sample.hexdigest(),
+        "reading": asdict(reading),
+    }
+
+
+def _entry(directory: Path, key: dict) -> Path:
+    """Name the entry of a path and a way to read it: a new version of a file takes the place of the old."""
+    place = hashlib.sha256(json.dumps([key["path"], key["reading"]]).encode()).hexdigest()
+    return directory / f"{place[:32]}.mpu-cache"
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise MpuError(f"{directory}: parsed data cannot be kept there: {error.strerror}") from error
+
+
+def _save(data: Dataset, entry: Path, key: dict) -> None:
+    labels, features = data.labels, data.features
+    parts = (
+        [labels.shape[1], features.shape[1]],
+        labels.indptr,
+        labels.indices,
+        features.indptr,
+        features.indices,
+        features.data,
+    )
+    arrays = [np.asarray(part, dtype) for part, dtype in zip(parts, _DTYPES, strict=True)]
+    sums = [{"size": len(array), "crc32": zlib.crc32(array)} for array in arrays]
+    with open_output(entry) as file:
+        header = json.dumps({"format_version": FORMAT_VERSION, "key": key, "arrays": sums}).encode() + b"\n"
+        for content in (header, *arrays):
+            file.write(content)
+            file.write(bytes(-memoryview(content).nbytes % _ALIGNMENT))
+
+
+def _load(entry: Path, key: dict) -> Dataset | None:
+    """Return the data of an entry; None where there is none, or it is of another version of the source, or damaged."""
+    try:
+        with entry.open("rb") as file:
+            header = json.loads(file.readline(_LONGEST_HEADER))
+            if header["format_version"] != FORMAT_VERSION or header["key"] != key:
+                return None
+            offset = _aligned(file.tell())
+            arrays = []
+            for dtype, expected in zip(_DTYPES, header["arrays"], strict=True):
+                array = mapped(file, dtype, expected["size"], mode="c", offset=offset)
+                if zlib.crc32(array) != expected["crc32"]:
+                    return None
+                arrays.append(array)
+                offset = _aligned(offset + array.nbytes)
+        (Q, D), label_indptr, label_indices, indptr, indices, values = arrays
+        labels = csr(np.ones(len(label_indices), bool), label_indices, label_indptr, Q)
+        data = Dataset(labels, csr(values, indices, indptr, D))
+        data.labels.check_format(full_check=True)  # compiled kernels do not look whether an index is in range
+        data.features.check_format(full_check=True)
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):  # damage has many faces
+        return None
+    return data
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT

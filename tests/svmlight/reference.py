@@ -1,0 +1,92 @@
+"""The format read line by line, in plain Python: what the kernels and the reader are held to, by the fuzzer too."""
+
+from io import BytesIO
+
+import numpy as np
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import LineError, Reading, header_instances, is_comment, parse_line
+from mpu_cli.svmlight.parser import parse_block
+from mpu_cli.svmlight.reader import iter_stream
+
+Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
+
+
+def reference_block(block: bytes, implicit_values: bool, first_line: int = 1) -> list[Instance] | str:
+    """Parse whole lines: the instances, labels and features sorted, or the text of the first error."""
+    instances = []
+    for number, line in enumerate(split(block), first_line):
+        if is_comment(line):
+            continue
+        try:
+            labels, indices, values = parse_line(line, implicit_values)
+        except LineError as error:
+            return f"file:{number}: {error}"
+        features = sorted(zip(indices, np.array(values, np.float32).view(np.uint32).tolist(), strict=True))
+        instances.append((sorted(labels), features))
+    return instances
+
+
+def parsed_block(block: bytes, implicit_values: bool, first_line: int = 1) -> list[Instance] | str:
+    """Do the same with the kernel that is chosen."""
+    try:
+        return instances_of(parse_block(block, first_line, "file", implicit_values))
+    except InputError as error:
+        return str(error)
+
+
+def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
+    """Read a file: the instances, or the text of the first error."""
+    lines = split(data)
+    long = [number for number, line in enumerate(lines) if len(line) > reading.max_line_bytes]
+    whole = lines[: long[0]] if long else lines
+    announced = header_instances(whole[0]) if whole and not reading.implicit_values else None
+    block = b"".join(line + b"\n" for line in whole[announced is not None :])
+    instances = reference_block(block, reading.implicit_values, 1 + (announced is not None))
+    if isinstance(instances, str):
+        return instances
+    if long:
+        return f"file:{long[0] + 1}: the line is longer than {reading.max_line_bytes:,} bytes"
+    if announced is not None and announced != len(instances):
+        return f"file:1: the header announces {announced} instances, but {len(instances)} follow"
+    return instances or "file:1: the file has no instances"
+
+
+def read_file(data: bytes, reading: Reading, block_bytes: int) -> list[Instance] | str:
+    """Do the same with the reader."""
+    instances = []
+    try:
+        for chunk in iter_stream(BytesIO(data), "file", reading, block_bytes, jobs=1):
+            instances += instances_of(chunk)
+    except InputError as error:
+        return str(error)
+    return instances
+
+
+def assert_reads_as_the_reference(data: bytes, reading: Reading, block_bytes: int) -> None:
+    """Fail where the reader accepts, refuses or explains a file otherwise than the reference does."""
+    expected, found = reference_file(data, reading), read_file(data, reading, block_bytes)
+    if isinstance(expected, str) and isinstance(found, str):  # the reference leaves out the advice
+        assert found.startswith(expected), (found, expected)
+    else:
+        assert found == expected, (found, expected)
+
+
+def split(text: bytes) -> list[bytes]:
+    """Return the lines without their LF; what follows the last LF is a line only if it is not empty."""
+    lines = text.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def instances_of(dataset: Dataset) -> list[Instance]:
+    """Return the rows of a data set."""
+    labels, features = dataset.labels, dataset.features
+    columns, bits = features.indices.tolist(), features.data.view(np.uint32).tolist()
+    return [
+        (
+            labels.indices[labels.indptr[i] : labels.indptr[i + 1]].tolist(),
+            list(zip(columns[start:stop], bits[start:stop], strict=True)),
+        )
+        for i, (start, stop) in enumerate(zip(features.indptr[:-1].tolist(), features.indptr[1:].tolist(), strict=True))
+    ]
