@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 
 from mpu_cli import bundle
+from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 
@@ -28,7 +29,8 @@ def make_model(seed=0, levels=2) -> bundle.TrainedModel:
         np.array([0.25, 0.5, 1], np.float32),
     )
     known = np.array([False, True, True, False])
-    return bundle.TrainedModel(stacked, np.array([0, 7, 2**31 - 2]), np.array([0.4, 1, 0.1]), known, {"seed": seed})
+    label_ids, c = np.array([0, 7, 2**31 - 2]), np.array([0.4, 1, 0.1])
+    return bundle.TrainedModel("mpu", stacked, label_ids, c, known, {"seed": seed})
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -36,25 +38,28 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
+    assert left.method == right.method
     for name in ("label_ids", "c", "known"):
         np.testing.assert_array_equal(getattr(left, name), getattr(right, name), strict=True)
     assert left.options == right.options
-    assert left.stacked.scale == right.stacked.scale
-    np.testing.assert_array_equal(left.stacked.thresholds, right.stacked.thresholds, strict=True)
-    for one, other in zip(left.stacked.levels, right.stacked.levels, strict=True):
+    left, right = left.predictor, right.predictor
+    assert left.scale == right.scale
+    np.testing.assert_array_equal(left.thresholds, right.thresholds, strict=True)
+    for one, other in zip(left.levels, right.levels, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights, strict=True)
         np.testing.assert_array_equal(one.bias, other.bias, strict=True)
 
 
 def edit(path: Path, **changes):
-    """Change keys of the manifest; the value `...` removes one."""
+    """Change keys of the manifest, and its checksum with them; the value `...` removes one."""
     manifest = json.loads((path / "manifest.json").read_text())
     for key, value in changes.items():
         if value is ...:
             del manifest[key]
         else:
             manifest[key] = value
-    (path / "manifest.json").write_text(json.dumps(manifest))
+    del manifest["sha256"]
+    (path / "manifest.json").write_text(json.dumps(manifest | {"sha256": digest(manifest)}))
 
 
 def put_bundle(path: Path, number: int, data: bytes):
@@ -62,9 +67,9 @@ def put_bundle(path: Path, number: int, data: bytes):
     checksum = hashlib.sha256(data).hexdigest()
     name = f"level{number}-{checksum[:16]}.npz"
     (path / name).write_bytes(data)
-    levels = json.loads((path / "manifest.json").read_text())["levels"]
-    levels[number] = {"file": name, "sha256": checksum}
-    edit(path, levels=levels)
+    files = json.loads((path / "manifest.json").read_text())["files"]
+    files[number] = {"file": name, "sha256": checksum}
+    edit(path, files=files)
 
 
 def npz(**arrays) -> bytes:
@@ -80,6 +85,6 @@ def npy(array) -> bytes:
 
 
 def level_arrays(number: int) -> dict:
-    level = make_model().stacked.levels[number]
+    level = make_model().predictor.levels[number]
     arrays = {"weights": level.weights, "bias": level.bias}
     return arrays | ({"known": make_model().known} if number == 0 else {})

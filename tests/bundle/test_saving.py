@@ -2,6 +2,9 @@ import errno
 import hashlib
 import multiprocessing
 import os
+import resource
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
+from mpu_cli.bundle import loading
+from mpu_cli.bundle.writing import check_target
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
@@ -25,7 +30,7 @@ def test_a_saved_model_loads_equal(path, levels):
 def test_a_model_without_features_loads_equal(path):
     level = LinearModel(np.zeros((0, 1), np.float32), np.ones(1, np.float32))
     stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
-    model = bundle.TrainedModel(stacked, np.array([3]), np.ones(1), np.zeros(0, bool), {})
+    model = bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), np.zeros(0, bool), {})
     bundle.save(model, path)
     assert_same(bundle.load(path), model)
 
@@ -131,7 +136,7 @@ def test_what_a_killed_run_left_is_replaced(path):
     path.mkdir()
     for name in (".writing-level0-123", ".writing-manifest-123", "level0-0123456789abcdef.npz"):
         (path / name).write_bytes(b"half")
-    bundle.check_target(path)
+    check_target(path)
     bundle.save(make_model(), path)
     assert_same(bundle.load(path), make_model())
     assert len(contents(path)) == 3
@@ -145,12 +150,13 @@ def test_a_damaged_model_is_replaced(saved):
 
 def save_often(path, seeds):
     for seed in seeds:
-        bundle.save(make_model(seed), path)
+        with bundle.writer(path, wait=60) as save:
+            save(make_model(seed))
 
 
 def test_writers_and_readers_at_the_same_time_see_whole_models(saved):
     processes = multiprocessing.get_context("spawn")
-    writers = [processes.Process(target=save_often, args=(saved, range(k, k + 40))) for k in (100, 200)]
+    writers = [processes.Process(target=save_often, args=(saved, range(k, k + 10))) for k in (100, 200)]
     for writer in writers:
         writer.start()
     loaded = 0
@@ -165,18 +171,37 @@ def test_writers_and_readers_at_the_same_time_see_whole_models(saved):
     assert len(contents(saved)) == 3
 
 
-def test_a_model_replaced_while_it_is_read_is_read_again(saved, monkeypatch):
-    read_manifest = bundle._read_manifest
-    texts = []
+@pytest.fixture
+def replaced(saved, monkeypatch):
+    """Replace the model by another as soon as its manifest has been read."""
+    parse = loading.parse
 
-    def replaced_after_first(path):
-        texts.append(read_manifest(path))
-        if len(texts) == 1:
-            bundle.save(make_model(1), path)
-        return texts[-1]
+    def parse_and_replace(*args):
+        monkeypatch.setattr(loading, "parse", parse)
+        manifest = parse(*args)
+        bundle.save(make_model(1), saved)
+        return manifest
 
-    monkeypatch.setattr(bundle, "_read_manifest", replaced_after_first)
-    assert_same(bundle.load(saved), make_model(1))
+    monkeypatch.setattr(loading, "parse", parse_and_replace)
+    return saved
+
+
+def test_a_model_replaced_while_it_is_read_is_read_again(replaced):
+    assert_same(bundle.load(replaced), make_model(1))
+
+
+def test_a_model_replaced_by_another_and_then_by_itself_is_read_again(replaced, monkeypatch):
+    read_arrays = loading.read_arrays
+
+    def read_and_restore(*args):
+        try:
+            return read_arrays(*args)
+        except FileNotFoundError:
+            bundle.save(make_model(0), replaced)  # the manifest is the same text as before
+            raise
+
+    monkeypatch.setattr(loading, "read_arrays", read_and_restore)
+    assert_same(bundle.load(replaced), make_model(0))
 
 
 # Places where no model can be written
@@ -185,13 +210,13 @@ def test_a_model_replaced_while_it_is_read_is_read_again(saved, monkeypatch):
 def test_a_file_is_refused(path):
     path.write_text("mine")
     with pytest.raises(ModelError, match=r"news\.mpu: is not a directory"):
-        bundle.check_target(path)
+        check_target(path)
 
 
 def test_a_dangling_link_is_refused(path):
     path.symlink_to("nowhere")
     with pytest.raises(ModelError, match="is not a directory"):
-        bundle.check_target(path)
+        check_target(path)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "level0-0123456789abcdef.npz.bak", "manifest.json~", "LEVEL0.npz"])
@@ -205,7 +230,7 @@ def test_a_directory_with_other_files_is_refused_and_left_alone(saved, name):
 
 def test_a_missing_parent_is_refused(path):
     with pytest.raises(ModelError, match=r"there is no directory .*; make it first"):
-        bundle.check_target(path / "in" / "here")
+        check_target(path / "in" / "here")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -216,12 +241,68 @@ def test_no_permission_is_refused(path, exists):
         path.mkdir()
     locked.chmod(0o500)
     try:
-        with pytest.raises(ModelError, match="permission denied"):
-            bundle.check_target(path)
+        with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: Permission denied"), bundle.writer(path):
+            pass
     finally:
         locked.chmod(0o700)
 
 
+def large_model():
+    level = LinearModel(np.ones((50_000, 1), np.float32), np.ones(1, np.float32))
+    stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
+    return bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), np.ones(50_000, bool), {})
+
+
+def test_a_limit_on_the_size_of_files_leaves_the_old_model(saved):
+    before = contents(saved)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: File too large"):
+            bundle.save(large_model(), saved)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert contents(saved) == before
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Give a path on a file system of 100 kB; skips where none may be mounted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if shutil.which("mount") is None or mount("-t", "tmpfs", "-o", "size=100k", "mpu-test", disk):
+        pytest.skip("no file system may be mounted here")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def mount(*args) -> int:
+    return subprocess.run(["mount", *args], stderr=subprocess.DEVNULL).returncode
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_full_disk_leaves_the_old_model(small_disk, exists):
+    path = small_disk / "news.mpu"
+    if exists:
+        bundle.save(make_model(), path)
+        before = contents(path)
+    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+        bundle.save(large_model(), path)
+    assert path.exists() == exists
+    if exists:
+        assert contents(path) == before
+
+
+def test_a_read_only_disk_is_said_before_the_training(small_disk):
+    path = small_disk / "news.mpu"
+    bundle.save(make_model(), path)
+    assert mount("-o", "remount,ro", small_disk) == 0
+    for target in (path, small_disk / "other.mpu"):
+        with pytest.raises(ModelError, match="cannot be written: Read-only file system"), bundle.writer(target):
+            pass
+    assert_same(bundle.load(path), make_model())
+
+
 def test_checking_makes_nothing(path):
-    bundle.check_target(path)
+    check_target(path)
     assert not path.exists()

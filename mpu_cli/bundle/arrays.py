@@ -1,0 +1,109 @@
+"""Arrays in files that may come from someone who is not trusted.
+
+A file is an ``.npz`` as NumPy writes it. Before memory is taken for an array, its name, dtype, shape and place in the
+file are compared with what the manifest lets expect, and so is the size of the file: nothing is inflated, nothing is
+unpickled, and what is read never exceeds what is on the disk.
+"""
+
+import hashlib
+import io
+import math
+import os
+import stat
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from mpu_cli.errors import ModelError, TooLargeError
+from mpu_cli.storage import available_memory
+
+# The dtype and the shape of each array of a file.
+Layout = dict[str, tuple[type, tuple[int, ...]]]
+
+# Headers and directory of an .npz, an array; NumPy uses about 400.
+_OVERHEAD = 4096
+_LONGEST_READ = 1 << 20
+
+
+def expect(condition: bool, otherwise: str) -> None:
+    """Raise ValueError, with the words for it, where a condition does not hold."""
+    if not condition:
+        raise ValueError(otherwise)
+
+
+def write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays, the same bytes every time."""
+    np.savez(file, **arrays)
+
+
+def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
+    """Read the arrays of a file, each of the dtype and shape that its layout has, and finite.
+
+    Parameters
+    ----------
+    path : Path
+    checksum : str
+        SHA-256 of the file, hexadecimal.
+    layout : Layout
+
+    Raises
+    ------
+    FileNotFoundError
+    ModelError
+        The file is damaged, or of other content, or cannot be read.
+    TooLargeError
+        Its arrays exceed the free memory.
+    """
+    try:
+        with _ShortReads(open_regular(path)) as file:
+            data = sum(np.dtype(dtype).itemsize * math.prod(shape) for dtype, shape in layout.values())
+            size = os.fstat(file.fileno()).st_size
+            expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")
+            if data > (free := available_memory()):
+                raise TooLargeError(f"{path}: takes {data / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
+            expect(hashlib.file_digest(file, "sha256").hexdigest() == checksum, "its checksum is not the manifest's")
+            with zipfile.ZipFile(file) as archive:
+                names = [member.filename for member in archive.infolist()]
+                expect(sorted(names) == sorted(f"{name}.npy" for name in layout), "it holds other arrays")
+                return {name: _read_array(archive, name, *layout[name]) for name in layout}
+    except (FileNotFoundError, MemoryError, TooLargeError):
+        raise
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # a damaged zip archive raises errors of many types
+        raise ModelError(f"{path}: is damaged ({error}); train the model again") from error
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """Open a file for reading, without a buffer, that is no link, no pipe, no device.
+
+    Raises
+    ------
+    ValueError
+        It is one.
+    """
+    expect(stat.S_ISREG(path.lstat().st_mode), "it is not a regular file")
+    return path.open("rb", buffering=0)
+
+
+class _ShortReads(io.BufferedReader):
+    """A file whose reads end after a megabyte, since `zipfile` reads the directory of an archive in one go."""
+
+    def read(self, size: int = -1) -> bytes:
+        return super().read(_LONGEST_READ if size < 0 else min(size, _LONGEST_READ))
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+    member = archive.getinfo(f"{name}.npy")
+    expect(member.compress_type == zipfile.ZIP_STORED, f"{name} is compressed")
+    with archive.open(member) as file:
+        expect(np.lib.format.read_magic(file) == (1, 0), f"{name} is of another version of the npy format")
+        found_shape, _, found_dtype = np.lib.format.read_array_header_1_0(file)
+        expect((found_dtype, found_shape) == (dtype, shape), f"{name} is {found_dtype} {found_shape}")
+        file.seek(0)
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        expect(not file.read(1), f"{name} is too long")
+    expect(bool(np.isfinite(array).all()), f"{name} is not finite")
+    return array

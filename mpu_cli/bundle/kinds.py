@@ -1,0 +1,168 @@
+"""How each kind of predictor is taken apart for a file, and put together again from one that may be damaged.
+
+A predictor is some numbers, which go into the manifest, and some arrays, which go into files by part. The numbers tell
+what parts there are and what is in them.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.bundle.arrays import Layout, expect
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.stacking import StackedModel
+
+if TYPE_CHECKING:
+    from mpu_cli.methods import Model
+
+Parts = dict[str, dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of predictor.
+
+    Attributes
+    ----------
+    type : str
+        Name of its class.
+    numbers : callable
+        Gives the JSON values of a predictor that are not in its arrays.
+    parts : callable
+        Gives the arrays of a predictor, by part and name.
+    layouts : callable
+        Gives name and layout of each part, one after another, from the numbers, D and q.
+    predictor : callable
+        Gives the predictor again from the numbers, the arrays, and the thresholds; ValueError where they cannot be
+        those of one.
+    """
+
+    type: str
+    numbers: Callable[["Model"], dict]
+    parts: Callable[["Model"], Parts]
+    layouts: Callable[[dict, int, int], Iterator[tuple[str, Layout]]]
+    predictor: Callable[[dict, Parts, int, np.ndarray], "Model"]
+
+
+def kind_of(predictor: "Model") -> str:
+    """Return the name of a predictor's kind."""
+    return next(name for name, kind in KINDS.items() if kind.type == type(predictor).__name__)
+
+
+def whole(number, least: int = 0) -> int:
+    """Return a JSON value that is a whole number; ValueError where it is none, or less than the least."""
+    expect(type(number) is int and number >= least, f"{number!r:.40} is not a whole number from {least}")
+    return number
+
+
+# mpu, br, elkan08, m3l-linear
+
+
+def _stacked_numbers(model: StackedModel) -> dict:
+    frequencies = None if model.frequencies is None else model.frequencies.tolist()
+    return {"levels": len(model.levels), "scale": model.scale, "frequencies": frequencies}
+
+
+def _stacked_parts(model: StackedModel) -> Parts:
+    return {f"level{i}": {"weights": level.weights, "bias": level.bias} for i, level in enumerate(model.levels)}
+
+
+def _stacked_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+    for i in range(whole(numbers["levels"], 1)):
+        yield f"level{i}", {"weights": (np.float32, (D + i * q, q)), "bias": (np.float32, (q,))}
+
+
+def _stacked(numbers: dict, parts: Parts, _D: int, thresholds: np.ndarray) -> StackedModel:
+    scale = float(numbers["scale"])
+    expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
+    frequencies = numbers["frequencies"]
+    if frequencies is not None:
+        frequencies = np.array(frequencies, np.float64)
+        expect(frequencies.shape == thresholds.shape, "lists of unequal length")
+        expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
+    levels = tuple(LinearModel(part["weights"], part["bias"]) for part in parts.values())
+    return StackedModel(levels, scale, thresholds, frequencies)
+
+
+# m3l-rbf
+
+
+def _kernel_numbers(model: "Model") -> dict:
+    return {"gamma": float(model.gamma), "support": model.support.shape[0], "entries": model.support.nnz}
+
+
+def _kernel_parts(model: "Model") -> Parts:
+    support = model.support
+    return {
+        "kernel": {
+            "coefficients": model.coefficients,
+            "data": support.data,
+            "indices": support.indices.astype(np.int32),
+            "indptr": support.indptr.astype(np.int64),
+        }
+    }
+
+
+def _kernel_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+    m, entries = whole(numbers["support"], 1), whole(numbers["entries"])
+    yield (
+        "kernel",
+        {
+            "coefficients": (np.float32, (m, q)),
+            "data": (np.float32, (entries,)),
+            "indices": (np.int32, (entries,)),
+            "indptr": (np.int64, (m + 1,)),
+        },
+    )
+
+
+def _kernel(numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
+    from mpu_cli.baselines.rbf import KernelModel
+
+    gamma = float(numbers["gamma"])
+    expect(0 < gamma < math.inf, "gamma out of range")
+    arrays = parts["kernel"]
+    shape = (len(arrays["coefficients"]), D)
+    support = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+    support.check_format(full_check=True)  # ValueError where an index is out of range
+    return KernelModel(support, arrays["coefficients"], gamma, thresholds)
+
+
+# well
+
+
+def _transductive_numbers(model: "Model") -> dict:
+    return {"instances": len(model.values)}
+
+
+def _transductive_parts(model: "Model") -> Parts:
+    return {"answers": {"fingerprints": model.fingerprints, "values": model.values}}
+
+
+def _transductive_layouts(numbers: dict, _D: int, q: int) -> Iterator[tuple[str, Layout]]:
+    m = whole(numbers["instances"])
+    yield "answers", {"fingerprints": (np.uint64, (m, 2)), "values": (np.float32, (m, q))}
+
+
+def _transductive(_numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
+    from mpu_cli.baselines.transductive import TransductiveModel
+
+    fingerprints, values = parts["answers"]["fingerprints"], parts["answers"]["values"]
+    (high, low), (next_high, next_low) = fingerprints[:-1].T, fingerprints[1:].T
+    in_order = (high < next_high) | ((high == next_high) & (low < next_low))
+    expect(bool(in_order.all()), "fingerprints out of order")
+    expect(bool(np.all((values >= 0) & (values <= 1))), "values out of range")
+    return TransductiveModel(fingerprints, values, D, thresholds)
+
+
+KINDS = {
+    "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
+    "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
+    "transductive": Kind(
+        "TransductiveModel", _transductive_numbers, _transductive_parts, _transductive_layouts, _transductive
+    ),
+}

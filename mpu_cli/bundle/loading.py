@@ -1,0 +1,82 @@
+"""Models are read: the manifest first, then the arrays that it names, and all is checked before it is used."""
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli.bundle.arrays import expect, open_regular, read_arrays
+from mpu_cli.bundle.kinds import KINDS
+from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
+from mpu_cli.bundle.trained import TrainedModel
+from mpu_cli.errors import ModelError
+
+
+def load(path: Path) -> TrainedModel:
+    """Read a model and check every part of it.
+
+    Parameters
+    ----------
+    path : Path
+        A model directory, possibly from someone who is not trusted.
+
+    Raises
+    ------
+    ModelError
+        There is no model, or it is damaged, or was written by a newer version.
+    """
+    while True:
+        with _open_manifest(path) as file:
+            manifest = parse(path, _text(path, file))
+            try:
+                return _load(path, manifest)
+            except FileNotFoundError as error:
+                # A training may have replaced the model since its manifest was read.
+                if _is_in_place(file, path):
+                    missing = Path(error.filename).name
+                    raise ModelError(f"{path}: {missing} is missing; train the model again") from error
+
+
+def _open_manifest(path: Path) -> io.FileIO:
+    try:
+        return open_regular(path / MANIFEST)
+    except (FileNotFoundError, NotADirectoryError):
+        found = "is not a model (it has no manifest.json)" if path.exists() else "there is no such model"
+        raise ModelError(f"{path}: {found}; make one with mpu train") from None
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ModelError(f"{path}: manifest.json cannot be read: {problem}") from error
+
+
+def _text(path: Path, file: io.FileIO) -> bytes:
+    if os.fstat(file.fileno()).st_size > MOST_BYTES:
+        raise ModelError(f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); train the model again")
+    return file.read()
+
+
+def _is_in_place(file: io.FileIO, path: Path) -> bool:
+    """Whether a manifest is still that of the model; as long as it is open, no other file gets its inode number."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), (path / MANIFEST).stat())
+    except FileNotFoundError:
+        return False
+
+
+def _load(path: Path, manifest: Manifest) -> TrainedModel:
+    kind = KINDS[manifest.kind]
+    D, thresholds = manifest.n_features, manifest.thresholds.astype(np.float32)
+    parts = {}
+    known = None
+    try:
+        layouts = kind.layouts(manifest.numbers, D, len(manifest.label_ids))
+        for (part, layout), (name, checksum) in zip(layouts, manifest.files, strict=True):
+            expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
+            first = {"known": (np.bool_, (D,))} if not parts else {}
+            parts[part] = read_arrays(path / name, checksum, layout | first)
+            known = parts[part].get("known", known)
+        predictor = kind.predictor(manifest.numbers, parts, D, thresholds)
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
+    return TrainedModel(manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options)

@@ -1,0 +1,137 @@
+"""``manifest.json``: the numbers of a model, and names and checksums of the files with its arrays."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli import __version__
+from mpu_cli.bundle.arrays import expect
+from mpu_cli.bundle.kinds import KINDS, whole
+from mpu_cli.errors import ModelError
+from mpu_cli.svmlight.grammar import MAX_ID
+
+FORMAT_VERSION = 2
+MANIFEST = "manifest.json"
+MOST_BYTES = 1 << 25  # 80 bytes a label: enough for 400,000
+ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a manifest says.
+
+    Attributes
+    ----------
+    method, kind : str
+    options : dict
+    n_features : int
+    label_ids : ndarray of int64, shape (q,)
+    c : ndarray of float64, shape (q,)
+    thresholds : ndarray of float64, shape (q,)
+    numbers : dict
+        The numbers of the predictor, as `kinds` has them.
+    files : list of (str, str)
+        Name and SHA-256 of the file of each part.
+    """
+
+    method: str
+    kind: str
+    options: dict
+    n_features: int
+    label_ids: np.ndarray
+    c: np.ndarray
+    thresholds: np.ndarray
+    numbers: dict
+    files: list[tuple[str, str]]
+
+
+def compose(manifest: Manifest) -> str:
+    """Return the text of a manifest."""
+    values = {
+        "format": "mpu model",
+        "format_version": FORMAT_VERSION,
+        "mpu_version": __version__,
+        "method": manifest.method,
+        "kind": manifest.kind,
+        "options": manifest.options,
+        "features": manifest.n_features,
+        "labels": manifest.label_ids.tolist(),
+        "c": manifest.c.tolist(),
+        "thresholds": manifest.thresholds.tolist(),
+        "predictor": manifest.numbers,
+        "files": [{"file": name, "sha256": checksum} for name, checksum in manifest.files],
+    }
+    return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
+
+
+def digest(values: dict) -> str:
+    """Return the checksum of a manifest's values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def parse(path: Path, text: bytes) -> Manifest:
+    """Check and return what a manifest says.
+
+    Parameters
+    ----------
+    path : Path
+        The model, for messages.
+    text : bytes
+
+    Raises
+    ------
+    ModelError
+        It is damaged, or of a newer format version.
+    """
+    try:
+        values = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+        version = values["format_version"]
+        expect(values["format"] == "mpu model" and type(version) is int, "of another format")
+        if version > FORMAT_VERSION:
+            raise ModelError(f"{path}: written by a newer mpu (model format {version}); install that version")
+        if version == 1:
+            values = _from_version_1(values)
+        else:
+            expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
+        return _manifest(values)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
+
+
+def _unique(pairs: list[tuple]) -> dict:
+    values = dict(pairs)
+    expect(len(values) == len(pairs), "a key is there twice")
+    return values
+
+
+def _from_version_1(values: dict) -> dict:
+    """Return the values in the present format: version 1 knew no methods, kinds and checksum."""
+    numbers = {"levels": len(values["levels"]), "scale": values["scale"], "frequencies": None}
+    return values | {"method": "mpu", "kind": "stacked", "predictor": numbers, "files": values["levels"]}
+
+
+def _manifest(values: dict) -> Manifest:
+    kind, numbers, options = values["kind"], values["predictor"], values["options"]
+    expect(kind in KINDS, f"no kind can be {kind!r:.40}")
+    expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
+    label_ids = np.array(values["labels"])
+    c = np.array(values["c"], np.float64)
+    thresholds = np.array(values["thresholds"], np.float64)
+    q = len(label_ids)
+    expect(label_ids.dtype == np.int64, "labels are not whole numbers")
+    expect(q > 0 and label_ids.shape == c.shape == thresholds.shape == (q,), "lists of unequal length")
+    expect(bool(np.all(np.diff(label_ids) > 0)), "labels out of order")
+    expect(bool(label_ids[0] >= 0 and label_ids[-1] <= MAX_ID), "labels out of range")
+    expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
+    expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
+    files = [(str(file["file"]), str(file["sha256"])) for file in values["files"]]
+    expect(bool(files), "no files")
+    for name, _ in files:
+        expect(bool(ARRAYS_NAME.fullmatch(name)), f"no file can be named {name[:80]!r}")
+    n_features = whole(values["features"])
+    return Manifest(str(values["method"]), kind, options, n_features, label_ids, c, thresholds, numbers, files)

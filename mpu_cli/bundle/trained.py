@@ -1,0 +1,43 @@
+"""What a training gives and a prediction takes."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from mpu_cli.methods import Model
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A predictor with what it takes to read files and write predictions with it.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method that learned it.
+    predictor : Model
+        Of one of the kinds of `mpu_cli.bundle.kinds`.
+    label_ids : ndarray of int64, shape (q,)
+        The label, as written in files, of each column.
+    c : ndarray of float64, shape (q,)
+        Label frequency that was trained with.
+    known : ndarray of bool, shape (D,)
+        Which features occurred in training.
+    options : dict
+        Options and findings of the training, for the record; JSON values.
+    """
+
+    method: str
+    predictor: "Model"
+    label_ids: np.ndarray
+    c: np.ndarray
+    known: np.ndarray
+    options: dict
+
+    def count_unknown(self, matrix: csr_array) -> int:
+        """Count the feature entries of a matrix whose feature never occurred in training."""
+        known = np.append(self.known, False)  # for all indices beyond
+        return matrix.nnz - int(np.count_nonzero(known.take(matrix.indices, mode="clip")))

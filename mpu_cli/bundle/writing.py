@@ -1,0 +1,241 @@
+"""Models are written: one process at a time, and a model that is there stays in use until the new one is complete.
+
+All that a training keeps while it runs is in a directory of its own within that of the model. The model changes in
+one step, the last: its new manifest takes the place of the old one. Only that step changes the modification time of
+the directory, since ``make`` takes a newer directory for a newer model.
+"""
+
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from mpu_cli import signals
+from mpu_cli.bundle.arrays import write_arrays
+from mpu_cli.bundle.kinds import KINDS, kind_of
+from mpu_cli.bundle.lock import holder, try_lock
+from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest, compose
+from mpu_cli.bundle.trained import TrainedModel
+from mpu_cli.errors import BusyError, ModelError
+
+WORKSHOP = ".training"
+_LOCK = "lock"
+_POLL_SECONDS = 0.1
+_OLD_TEMPORARY = ".writing-"  # of mpu 0.1
+
+
+def check_target(path: Path) -> None:
+    """Refuse a path where no model can be written, before the work of training is done.
+
+    Raises
+    ------
+    ModelError
+        A file is there, or a directory with other things in it; or the directory above is missing.
+    """
+    if path.is_dir():
+        if foreign := [entry.name for entry in path.iterdir() if not _is_ours(entry)]:
+            raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
+    elif path.exists() or path.is_symlink():
+        raise ModelError(f"{path}: is not a directory, and a model is one; choose another name")
+    elif not path.absolute().parent.is_dir():
+        raise ModelError(f"{path}: there is no directory {path.absolute().parent}; make it first")
+
+
+@contextmanager
+def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], None]]:
+    """Keep other trainings away from a model directory, and what killed ones have left.
+
+    Parameters
+    ----------
+    path : Path
+        Directory, made if need be; removed at the end if it was made here and no model was saved.
+    wait : float
+        Seconds to wait for another training to end.
+
+    Yields
+    ------
+    callable
+        Saves a `TrainedModel`. A model that is there stays in use until the new one is complete, and is intact when
+        that fails (with a ModelError).
+
+    Raises
+    ------
+    BusyError
+        Another training is at work there.
+    ModelError
+        No model can be written there: see `check_target`; or the system forbids it.
+    """
+    made = not path.exists()
+    with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path, wait):
+        yield partial(_save, path)
+
+
+def save(model: TrainedModel, path: Path) -> None:
+    """Write a model that is trained already; errors as those of `writer`."""
+    with writer(path) as write:
+        write(model)
+
+
+def _is_ours(entry: Path) -> bool:
+    is_directory = stat.S_ISDIR(entry.lstat().st_mode)
+    if entry.name == WORKSHOP:
+        return is_directory
+    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or ARRAYS_NAME.fullmatch(entry.name)
+    return bool(known) and not is_directory
+
+
+@contextmanager
+def _hold(path: Path, wait: float) -> Iterator[None]:
+    lock = path / WORKSHOP / _LOCK
+    with _said_to_be_unwritable(path):
+        descriptor = _wait_for(path, lock, wait)
+    with signals.finally_call(partial(_let_go, path, lock, descriptor)):
+        with _said_to_be_unwritable(path):
+            _remove_leftovers(path)
+        yield
+
+
+def _let_go(path: Path, lock: Path, descriptor: int) -> None:
+    with suppress(OSError):  # what stays behind is removed by the next training
+        _remove_leftovers(path)
+    with suppress(OSError), _unchanged_time(path):
+        lock.unlink(missing_ok=True)
+        (path / WORKSHOP).rmdir()  # not empty where the next training has come already
+    os.close(descriptor)
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        path.rmdir()
+
+
+def _wait_for(path: Path, lock: Path, wait: float) -> int:
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            check_target(path)
+            _make_workshop(path)
+            descriptor = try_lock(lock)
+        except FileNotFoundError:
+            continue  # the training that had the lock has just removed it
+        if descriptor is not None:
+            return descriptor
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise BusyError(f"{path}: is being trained by {holder(lock)}; wait for that with --wait SECONDS")
+        time.sleep(min(left, _POLL_SECONDS))
+
+
+def _make_workshop(path: Path) -> None:
+    if not path.is_dir():
+        path.mkdir(exist_ok=True)
+        _set_time(path, 0)  # there is no model yet
+    if not (path / WORKSHOP).is_dir():
+        with _unchanged_time(path):
+            (path / WORKSHOP).mkdir(exist_ok=True)
+
+
+@contextmanager
+def _said_to_be_unwritable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _unchanged_time(path: Path) -> Iterator[None]:
+    before = path.stat().st_mtime_ns
+    try:
+        yield
+    finally:
+        _set_time(path, before)
+
+
+def _set_time(path: Path, nanoseconds: int) -> None:
+    with suppress(OSError):  # the directory may be another user's
+        os.utime(path, ns=(nanoseconds, nanoseconds))
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what the manifest does not name: arrays of an earlier model, and what a training that failed has left."""
+    try:
+        named = (path / MANIFEST).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        named = ""
+    arrays = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, WORKSHOP) and entry.name not in named]
+    temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]
+    with _unchanged_time(path):
+        for entry in (*filter(_is_ours, arrays), *temporary):
+            entry.unlink(missing_ok=True)
+
+
+def _save(path: Path, model: TrainedModel) -> None:
+    kind = kind_of(model.predictor)
+    parts = KINDS[kind].parts(model.predictor)
+    next(iter(parts.values()))["known"] = model.known
+    with _said_to_be_unwritable(path):
+        _make_workshop(path)  # someone may have removed all during the training
+        temporaries = {}
+        files = []
+        for part, arrays in parts.items():
+            temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
+            checksum = _checksum(temporary)
+            files.append((f"{part}-{checksum[:16]}.npz", checksum))
+            temporaries[temporary] = path / files[-1][0]
+        text = compose(_manifest(model, kind, files)).encode()
+        if len(text) > MOST_BYTES:
+            raise ModelError(f"{path}: cannot be written: {len(model.label_ids):,} labels are too many")
+        manifest = _write(path / WORKSHOP, lambda file: file.write(text))
+        with signals.unbroken():
+            with _unchanged_time(path):
+                for temporary, target in temporaries.items():
+                    temporary.replace(target)
+            _directory_to_disk(path)
+            manifest.replace(path / MANIFEST)
+        _directory_to_disk(path)
+
+
+def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]]) -> Manifest:
+    predictor = model.predictor
+    return Manifest(
+        model.method,
+        kind,
+        model.options,
+        predictor.n_features,
+        model.label_ids,
+        model.c,
+        predictor.thresholds,
+        KINDS[kind].numbers(predictor),
+        files,
+    )
+
+
+def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
+    """Write a file of an unused name, to the disk."""
+    path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
+    with path.open("xb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _directory_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems do not know that
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

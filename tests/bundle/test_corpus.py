@@ -1,0 +1,14 @@
+"""Replay the corpus of the fuzzer."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bundle.corpus import replay
+
+INPUTS = sorted((Path(__file__).parent / "corpus").glob("*.input"))
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.stem)
+def test_input(path, tmp_path):
+    replay(path.read_bytes(), tmp_path)

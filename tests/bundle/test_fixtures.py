@@ -1,0 +1,30 @@
+"""Models of every format version that was ever written stay loadable, and predict the same.
+
+`fixtures/digits.svm` is a part of the digits. A model in `fixtures/vN/METHOD` was trained on it, and is there with the
+labels and the scores that the mpu of that time predicted for it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpu_cli.svmlight.reader import read
+
+FIXTURES = Path(__file__).parent / "fixtures"
+DATA = FIXTURES / "digits.svm"
+
+
+def test_every_format_version_has_a_model():
+    from mpu_cli.bundle import FORMAT_VERSION
+
+    assert {path.name for path in FIXTURES.glob("v*")} == {f"v{number + 1}" for number in range(FORMAT_VERSION)}
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("v*/*")), ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_a_model_of_any_format_version_predicts_the_same(run, tmp_path, path):
+    assert run("predict", path / "model", DATA, "-o", tmp_path / "labels.txt").exit_code == 0
+    assert run("predict", path / "model", DATA, "--format", "scores", "-o", tmp_path / "scores.txt").exit_code == 0
+    assert (tmp_path / "labels.txt").read_text() == (path / "labels.txt").read_text()
+    scores, expected = (read(folder / "scores.txt").features.toarray() for folder in (tmp_path, path))
+    np.testing.assert_allclose(scores, expected, rtol=1e-4)  # other kernels and machines add up in another order

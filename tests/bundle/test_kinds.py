@@ -1,0 +1,169 @@
+"""Predictors of every kind on disk."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
+
+from mpu_cli import bundle
+from mpu_cli.baselines.rbf import KernelModel
+from mpu_cli.baselines.transductive import TransductiveModel
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.errors import ModelError
+from tests.bundle.models import D, Q, edit, npz
+
+RNG = np.random.default_rng(0)
+MATRIX = random_array((5, D), density=0.7, format="csr", dtype=np.float32, rng=RNG)
+THRESHOLDS = np.array([0.25, 0.5, 1], np.float32)
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def trained(predictor) -> bundle.TrainedModel:
+    known = np.ones(D, bool)
+    return bundle.TrainedModel("a method", predictor, np.arange(Q), np.full(Q, 0.5), known, {"note": "é"})
+
+
+SUPPORT = csr_array(np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 0]], np.float32))
+PREDICTORS = {
+    "one level": StackedModel((LinearModel(normal(D, Q), normal(Q)),), 0, THRESHOLDS),
+    "with frequencies": StackedModel((LinearModel(normal(D, Q), normal(Q)),), 0, THRESHOLDS, np.array([0.1, 0.7, 1])),
+    "kernel": KernelModel(SUPPORT, normal(3, Q), 0.7, THRESHOLDS),
+    "kernel with wide indices": KernelModel(
+        csr_array((SUPPORT.data, SUPPORT.indices.astype(np.int64), SUPPORT.indptr.astype(np.int64)), SUPPORT.shape),
+        normal(3, Q),
+        0.7,
+        THRESHOLDS,
+    ),
+    "transductive": TransductiveModel.of(MATRIX, RNG.random((5, Q), np.float32), THRESHOLDS),
+}
+
+
+@pytest.mark.parametrize("predictor", PREDICTORS.values(), ids=PREDICTORS.keys())
+def test_any_predictor_loads_equal(path, predictor):
+    bundle.save(trained(predictor), path)
+    loaded = bundle.load(path)
+    assert (loaded.method, loaded.options) == ("a method", {"note": "é"})
+    assert type(loaded.predictor) is type(predictor)
+    assert loaded.predictor.n_features == D
+    np.testing.assert_array_equal(loaded.predictor.thresholds, THRESHOLDS, strict=True)
+    before, after = (model.probabilities(MATRIX) for model in (predictor, loaded.predictor))
+    np.testing.assert_array_equal(after, before, strict=True)
+
+
+def put_only_file(path, part: str, **arrays):
+    """Put other arrays in place of those of a model of one part."""
+    data = npz(**arrays)
+    checksum = hashlib.sha256(data).hexdigest()
+    name = f"{part}-{checksum[:16]}.npz"
+    (path / name).write_bytes(data)
+    edit(path, files=[{"file": name, "sha256": checksum}])
+
+
+def kernel_arrays(**changes) -> dict:
+    arrays = {
+        "coefficients": PREDICTORS["kernel"].coefficients,
+        "data": SUPPORT.data,
+        "indices": SUPPORT.indices.astype(np.int32),
+        "indptr": SUPPORT.indptr.astype(np.int64),
+        "known": np.ones(D, bool),
+    }
+    return arrays | {name: np.array(value, arrays[name].dtype) for name, value in changes.items()}
+
+
+@pytest.fixture
+def kernel(path):
+    bundle.save(trained(PREDICTORS["kernel"]), path)
+    return path
+
+
+def test_a_kernel_put_in_unchanged_loads(kernel):
+    put_only_file(kernel, "kernel", **kernel_arrays())
+    np.testing.assert_array_equal(bundle.load(kernel).predictor.support.toarray(), SUPPORT.toarray())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"indices": [1, D, 0]},
+        {"indices": [1, -1, 0]},
+        {"indptr": [0, 3, 2, 3]},
+        {"indptr": [1, 2, 3, 3]},
+        {"indptr": [0, 2, 3, 2**40]},
+        {"indptr": [0, 2, 3, 2]},
+        {"indptr": [0, -1, 3, 3]},
+        {"data": [1, 2, np.nan]},
+        {"coefficients": np.full((3, Q), np.inf)},
+        {"coefficients": np.zeros((2, Q))},
+    ],
+    ids=repr,
+)
+def test_a_damaged_kernel_is_refused(kernel, changes):
+    put_only_file(kernel, "kernel", **kernel_arrays(**changes))
+    with pytest.raises(ModelError, match=r"is damaged \("):
+        bundle.load(kernel)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gamma": 0},
+        {"gamma": -1},
+        {"gamma": float("nan")},
+        {"gamma": float("inf")},
+        {"gamma": None},
+        {"support": 0},
+        {"support": 3.0},
+        {"support": 10**12},
+        {"entries": -3},
+        {"entries": 2},
+    ],
+    ids=repr,
+)
+def test_damaged_numbers_of_a_kernel_are_refused(kernel, changes):
+    numbers = json.loads((kernel / "manifest.json").read_text())["predictor"]
+    edit(kernel, predictor=numbers | changes)
+    with pytest.raises(ModelError, match=r"is damaged \("):
+        bundle.load(kernel)
+
+
+@pytest.fixture
+def transductive(path):
+    bundle.save(trained(PREDICTORS["transductive"]), path)
+    return path
+
+
+def put_answers(path, **changes):
+    model = PREDICTORS["transductive"]
+    arrays = {"fingerprints": model.fingerprints, "values": model.values, "known": np.ones(D, bool)}
+    put_only_file(path, "answers", **arrays | changes)
+
+
+def test_answers_put_in_unchanged_load(transductive):
+    put_answers(transductive)
+    expected = PREDICTORS["transductive"].values
+    np.testing.assert_array_equal(bundle.load(transductive).predictor.values, expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"fingerprints": PREDICTORS["transductive"].fingerprints[::-1]},
+        {"fingerprints": PREDICTORS["transductive"].fingerprints[[0, 0, 2, 3, 4]]},
+        {"fingerprints": PREDICTORS["transductive"].fingerprints.astype(np.int64)},
+        {"values": PREDICTORS["transductive"].values + 1},
+        {"values": -PREDICTORS["transductive"].values},
+        {"values": PREDICTORS["transductive"].values * np.nan},
+        {"values": PREDICTORS["transductive"].values[:4]},
+    ],
+    ids=["order", "twice", "dtype", "above one", "negative", "not a number", "fewer"],
+)
+def test_damaged_answers_are_refused(transductive, changes):
+    put_answers(transductive, **changes)
+    with pytest.raises(ModelError, match=r"is damaged \("):
+        bundle.load(transductive)

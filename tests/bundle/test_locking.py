@@ -1,0 +1,232 @@
+"""One training at a time on a model directory, and nothing left of those that were killed."""
+
+import errno
+import fcntl
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import socket
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from mpu_cli import bundle
+from mpu_cli.errors import BusyError, ModelError
+from tests.bundle.models import assert_same, contents, make_model
+
+PROCESSES = multiprocessing.get_context("spawn")
+
+
+def hold(path, pipe):
+    with bundle.writer(path):
+        pipe.send("held")
+        pipe.recv()
+
+
+@contextmanager
+def another_process(path):
+    """Let another process hold a model directory."""
+    here, there = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=hold, args=(path, there))
+    process.start()
+    assert here.recv() == "held"
+    yield process
+    here.send("end")
+    process.join()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_another_training_is_refused_and_told_who_is_at_work(path, exists):
+    if exists:
+        bundle.save(make_model(), path)
+    with another_process(path) as process:
+        with pytest.raises(BusyError, match=r"news\.mpu: is being trained by ") as error, bundle.writer(path):
+            pass
+        assert f"process {process.pid} on {socket.gethostname()} since 20" in str(error.value)
+        assert "\n" not in str(error.value)
+    assert path.exists() == exists
+    assert not (path / ".training").exists()
+
+
+def test_a_lock_without_a_word_of_its_holder(path):
+    with bundle.writer(path):
+        (path / ".training" / "lock").write_bytes(b"\x1b[2J\xff")
+        with pytest.raises(BusyError, match="is being trained by another process;"), bundle.writer(path):
+            pass
+
+
+@pytest.mark.parametrize("how", ["symbolic link", "relative path", "path through the model"])
+def test_other_paths_to_the_same_directory_are_the_same_model(saved, monkeypatch, how):
+    monkeypatch.chdir(saved.parent)
+    match how:
+        case "symbolic link":
+            other = saved.with_name("link")
+            other.symlink_to(saved)
+        case "relative path":
+            other = saved.relative_to(saved.parent)
+        case "path through the model":
+            other = saved / ".." / saved.name
+    with bundle.writer(saved), pytest.raises(BusyError), bundle.writer(other):
+        pass
+
+
+def test_a_model_that_is_a_link_is_written_where_it_points_to(saved):
+    link = saved.with_name("link")
+    link.symlink_to(saved)
+    bundle.save(make_model(1), link)
+    assert link.is_symlink()
+    assert_same(bundle.load(saved), make_model(1))
+
+
+def test_waiting_ends_with_the_other_training(saved):
+    with ExitStack() as other:
+        other.enter_context(bundle.writer(saved))
+        sleep = time.sleep
+
+        def end_the_other(seconds):
+            other.close()
+            sleep(0)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(time, "sleep", end_the_other)
+            with bundle.writer(saved, wait=1000) as save:
+                save(make_model(1))
+    assert_same(bundle.load(saved), make_model(1))
+
+
+def test_waiting_has_an_end(saved):
+    with bundle.writer(saved), pytest.raises(BusyError), bundle.writer(saved, wait=0.2):
+        pass
+
+
+def write_and_hang(path, pipe):
+    """Begin to save a model and stop in front of the given step, counted in files that were replaced."""
+    files = 0
+    replace = type(path).replace
+
+    def stopping(self, target):
+        nonlocal files
+        if files == steps:
+            pipe.send("stopped")
+            signal.pause()
+        files += 1
+        return replace(self, target)
+
+    steps = pipe.recv()
+    type(path).replace = stopping
+    with bundle.writer(path) as save:
+        save(make_model(1))
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_what_a_killed_training_left_is_taken_over(path, exists, steps):
+    if exists:
+        bundle.save(make_model(), path)
+        os.utime(path, (1e9, 1e9))
+    here, there = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=write_and_hang, args=(path, there))
+    process.start()
+    here.send(steps)
+    assert here.recv() == "stopped"
+    process.kill()
+    process.join()
+    assert (path / ".training" / "lock").exists()
+    if exists:
+        assert_same(bundle.load(path), make_model())
+    else:
+        with pytest.raises(ModelError, match="is not a model"):
+            bundle.load(path)
+    bundle.save(make_model(2), path)
+    assert_same(bundle.load(path), make_model(2))
+    assert len(contents(path)) == 3
+
+
+def fail(path):
+    with pytest.raises(ZeroDivisionError), bundle.writer(path):
+        raise ZeroDivisionError
+
+
+def test_a_training_that_fails_leaves_nothing(path):
+    fail(path)
+    assert not path.exists()
+
+
+def test_a_training_that_fails_leaves_the_model_and_its_time(saved):
+    # make would take the directory for up to date otherwise.
+    os.utime(saved, (1e9, 1e9))
+    before = contents(saved)
+    fail(saved)
+    assert contents(saved) == before
+    assert saved.stat().st_mtime == 1e9
+
+
+def test_a_model_that_is_not_there_yet_is_older_than_any_data(path):
+    with bundle.writer(path):
+        assert path.stat().st_mtime == 0
+
+
+def test_a_new_model_has_the_time_at_which_it_was_complete(saved):
+    os.utime(saved, (1e9, 1e9))
+    with bundle.writer(saved) as save:
+        assert saved.stat().st_mtime == 1e9
+        save(make_model(1))
+        complete = saved.stat().st_mtime
+    assert saved.stat().st_mtime == complete > 1e9
+
+
+def test_a_model_is_saved_also_where_someone_removed_its_directory(saved):
+    with bundle.writer(saved) as save:
+        shutil.rmtree(saved)
+        save(make_model(1))
+    assert_same(bundle.load(saved), make_model(1))
+    assert len(contents(saved)) == 3
+
+
+def test_a_file_system_without_locks_can_hold_models(path, monkeypatch):
+    def flock(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    bundle.save(make_model(), path)
+    assert_same(bundle.load(path), make_model())
+
+
+def take_turns(path, marker, turns):
+    """Hold a directory again and again; a marker that is there already shows that somebody else has it too."""
+    for _ in range(turns):
+        with bundle.writer(path, wait=60):
+            marker.touch(exist_ok=False)
+            marker.unlink()
+
+
+def test_many_trainings_that_fail_at_once_on_a_directory_that_comes_and_goes(path, tmp_path):
+    workers = [PROCESSES.Process(target=take_turns, args=(path, tmp_path / "marker", 8)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert not (path / ".training").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_workshop_that_is_no_directory_is_refused(saved, tmp_path, kind):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").touch()
+    if kind == "file":
+        (saved / ".training").touch()
+    else:
+        (saved / ".training").symlink_to(tmp_path / "mine")
+    with pytest.raises(ModelError, match=re.escape("holds other files (.training)")):
+        bundle.save(make_model(1), saved)
+    assert (tmp_path / "mine" / "notes").exists()
+
+
+def test_a_directory_where_a_file_belongs_is_refused(saved):
+    (saved / "level0-0123456789abcdef.npz").mkdir()
+    with pytest.raises(ModelError, match="holds other files"):
+        bundle.save(make_model(1), saved)

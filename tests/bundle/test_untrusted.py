@@ -1,0 +1,216 @@
+"""Model directories that were made to do harm, or that were mixed up."""
+
+import hashlib
+import io
+import os
+import shutil
+import tracemalloc
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+
+from mpu_cli import bundle
+from mpu_cli.bundle import arrays
+from mpu_cli.bundle.arrays import read_arrays
+from mpu_cli.bundle.manifest import MOST_BYTES
+from mpu_cli.errors import ModelError, TooLargeError
+from tests.bundle.models import D, Q, contents, edit, level_arrays, make_model, npy, npz, put_bundle
+
+MEGABYTE = 1 << 20
+
+
+def archive(members: list[tuple[str, bytes]], compression=zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a name may be there twice
+        for name, data in members:
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+def members(**changes: bytes) -> list[tuple[str, bytes]]:
+    return [(f"{name}.npy", changes.get(name, npy(array))) for name, array in level_arrays(0).items()]
+
+
+def claiming(header: str) -> bytes:
+    """The header of an array with nothing after it."""
+    text = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def weights(**changes) -> str:
+    return str({"descr": "<f4", "fortran_order": False, "shape": (D, Q)} | changes)
+
+
+HOSTILE = {
+    "compressed": (archive(members(), zipfile.ZIP_DEFLATED), "is compressed"),
+    "compressed by lzma": (archive(members(), zipfile.ZIP_LZMA), "is compressed"),
+    "a name twice": (archive([*members()[:2], members()[0]]), "other arrays"),
+    "a name with a path": (archive([*members()[:2], ("../known.npy", members()[2][1])]), "other arrays"),
+    "an array of terabytes": (archive(members(weights=claiming(weights(shape=(10**6, 10**6))))), "weights is"),
+    "an array beyond 64 bits": (archive(members(weights=claiming(weights(shape=(10**30, 1))))), "weights is"),
+    "an array of a negative size": (archive(members(weights=claiming(weights(shape=(-D, -Q))))), "weights is"),
+    "an array that ends too early": (archive(members(weights=claiming(weights()))), "EOF"),
+    "an array that goes on": (archive(members(weights=npy(level_arrays(0)["weights"]) + b"more")), "too long"),
+    "objects": (archive(members(weights=claiming(weights(descr="|O")))), "weights is object"),
+    "a header that is code": (archive(members(weights=claiming("__import__('os').abort()"))), "malformed"),
+    "a header nested too deep": (archive(members(weights=claiming("(" * 100))), ""),
+    "a large file": (npz(**level_arrays(0)) + bytes(MEGABYTE), "bytes"),
+}
+
+
+@pytest.mark.parametrize(("data", "problem"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_file_is_refused_by_name(saved, data, problem):
+    put_bundle(saved, 0, data)
+    with pytest.raises(ModelError, match=rf"level0-[0-9a-f]{{16}}\.npz: is damaged \(.*{problem}"):
+        bundle.load(saved)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_bomb_is_not_inflated(saved, compression):
+    bomb = archive(members(weights=claiming(weights()) + bytes(64 * MEGABYTE)), compression)
+    assert len(bomb) < MEGABYTE
+    put_bundle(saved, 0, bomb)
+    assert_refused_in_little_memory(lambda: bundle.load(saved))
+
+
+def test_a_directory_of_countless_members_is_not_read(tmp_path):
+    path = tmp_path / "level0-0123456789abcdef.npz"
+    path.write_bytes(archive([(f"{i:0100}", b"") for i in range(8_000)]))
+    layout = {"weights": (np.uint8, (path.stat().st_size - 1000,))}
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert_refused_in_little_memory(lambda: read_arrays(path, checksum, layout))
+
+
+def test_numbers_that_ask_for_much_memory_take_none(saved):
+    edit(saved, features=10**12)
+    assert_refused_in_little_memory(lambda: bundle.load(saved))
+
+
+def test_a_model_larger_than_the_free_memory_is_refused_before_it_is_read(saved, monkeypatch):
+    monkeypatch.setattr(arrays, "available_memory", lambda: 20)
+    with pytest.raises(TooLargeError, match=r"level0-[0-9a-f]{16}\.npz: takes 0\.0 GB of memory, and 0\.0 GB are free"):
+        bundle.load(saved)
+
+
+def assert_refused_in_little_memory(load):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match="is damaged"):
+            load()
+        assert tracemalloc.get_traced_memory()[1] < 16 * MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_huge_manifest_is_not_read(saved):
+    os.truncate(saved / "manifest.json", MOST_BYTES + 1)
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged \(more than 33,554,432 bytes\)"):
+        bundle.load(saved)
+
+
+def test_a_key_that_is_there_twice_is_refused(saved):
+    text = (saved / "manifest.json").read_text()
+    (saved / "manifest.json").write_text(text.replace('"labels"', '"c": [1, 1, 1],\n "labels"'))
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged \(a key is there twice\)"):
+        bundle.load(saved)
+
+
+def put_special(path, kind: str):
+    """Put something that is no regular file in place of one."""
+    data = path.read_bytes()
+    path.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "link to a device":
+            path.symlink_to("/dev/zero")
+        case "link to the same content":
+            other = path.parent.parent / "elsewhere"
+            other.write_bytes(data)
+            path.symlink_to(other)
+        case "dangling link":
+            path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("pattern", ["manifest.json", "level0-*"])
+@pytest.mark.parametrize("kind", ["pipe", "directory", "link to a device", "link to the same content", "dangling link"])
+def test_what_is_not_a_regular_file_is_neither_followed_nor_waited_for(saved, pattern, kind):
+    path = next(saved.glob(pattern))
+    put_special(path, kind)
+    with pytest.raises(ModelError, match=rf"{path.name}.*it is not a regular file"):
+        bundle.load(saved)
+
+
+def test_a_file_of_another_model_is_refused(saved, tmp_path):
+    bundle.save(make_model(1), tmp_path / "other.mpu")
+    mine, other = (next(path.glob("level0-*")) for path in (saved, tmp_path / "other.mpu"))
+    shutil.copy(other, mine)
+    with pytest.raises(ModelError, match=rf"{mine.name}: is damaged \(its checksum is not the manifest's\)"):
+        bundle.load(saved)
+
+
+def test_a_manifest_of_another_model_is_refused(saved, tmp_path):
+    bundle.save(make_model(1), tmp_path / "other.mpu")
+    shutil.copy(tmp_path / "other.mpu" / "manifest.json", saved)
+    with pytest.raises(ModelError, match=r"news\.mpu: level0-[0-9a-f]{16}\.npz is missing"):
+        bundle.load(saved)
+
+
+def test_a_manifest_that_was_changed_is_refused(saved):
+    text = (saved / "manifest.json").read_text()
+    assert '"thresholds": [\n  0.25,' in text
+    (saved / "manifest.json").write_text(text.replace('"thresholds": [\n  0.25,', '"thresholds": [\n  0.75,'))
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged \(its checksum is not that of its content\)"):
+        bundle.load(saved)
+
+
+def flipped(data: bytes, step: int):
+    """Turn a bit of the data, a place after another and each time another bit."""
+    for place in range(0, len(data), step):
+        changed = bytearray(data)
+        changed[place] ^= 1 << place % 8
+        yield bytes(changed)
+
+
+def test_every_flipped_bit_is_refused_or_changes_nothing(saved, assert_predicts_as_before):
+    for name, data in contents(saved).items():
+        for changed in flipped(data, step=1 if name == "manifest.json" else 7):
+            (saved / name).write_bytes(changed)
+            assert_predicts_as_before()
+        (saved / name).write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "level0", "level1"])
+def test_every_cut_is_refused(saved, name):
+    path = next(saved.glob(f"{name}*"))
+    data = path.read_bytes()
+    for length in range(0, len(data) - 1, 5):  # without its last newline a manifest is whole
+        path.write_bytes(data[:length])
+        with pytest.raises(ModelError, match=path.name):
+            bundle.load(saved)
+
+
+@pytest.fixture
+def assert_predicts_as_before(saved):
+    """Give a function that loads the model: it must be refused, or predict what it did before."""
+    from scipy.sparse import random_array
+
+    matrix = random_array((5, D), density=0.6, format="csr", dtype=np.float32, rng=0)
+    before = bundle.load(saved).predictor.probabilities(matrix)
+
+    def check():
+        try:
+            model = bundle.load(saved)
+        except ModelError as error:
+            assert "news.mpu" in str(error)
+        else:
+            np.testing.assert_array_equal(model.predictor.probabilities(matrix), before, strict=True)
+            assert model.label_ids.tolist() == make_model().label_ids.tolist()
+            np.testing.assert_array_equal(model.predictor.thresholds, make_model().predictor.thresholds)
+
+    return check
