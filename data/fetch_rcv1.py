@@ -4,6 +4,7 @@ A file is downloaded to ``partial-NAME``, checked there, and renamed last: a fil
 correct, and is not fetched again.
 """
 
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 from download import FetchError, Partial, download
 
-from mpu_cli.cli.common import INTERRUPTED, fail
+from mpu_cli.cli.common import fail
 from mpu_cli.errors import MpuError
 
 BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/"
@@ -156,7 +157,7 @@ def main(ctx: click.Context, size: str, base_url: str, folder: Path) -> None:
         fail(ctx, f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
         click.echo("interrupted; run this again to go on from here", err=True)
-        ctx.exit(INTERRUPTED)
+        ctx.exit(128 + signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,22 @@
 """What can go wrong, in the user's words.
 
 Every error that a user can mend is a `MpuError`; the command line prints it as ``error: ...`` and exits with
-status 1. Anything else that escapes is a bug.
+status 1, or 75 where trying again later may help. Anything else that escapes is a bug.
 """
+
+import os
 
 
 class MpuError(Exception):
-    """A failed run. The message says what is wrong and what to do about it."""
+    """A failed run. The message says what is wrong and what to do about it.
+
+    Attributes
+    ----------
+    exit_status : int
+        With which the command line exits.
+    """
+
+    exit_status = 1
 
 
 class InputError(MpuError):
@@ -32,6 +42,12 @@ class InputError(MpuError):
 
 class ModelError(MpuError):
     """A model directory that cannot be read: missing, damaged, or of an unknown format version."""
+
+
+class BusyError(MpuError):
+    """Another process is at work on the same thing; the same run can succeed later."""
+
+    exit_status = os.EX_TEMPFAIL  # 75
 
 
 class TooLargeError(MpuError):

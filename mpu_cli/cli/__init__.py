@@ -10,6 +10,7 @@ from mpu_cli.cli.common import CleanErrors
 from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
+from mpu_cli.cli.experiment import experiment
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.train import train
 
@@ -28,5 +29,5 @@ def mpu() -> None:
     """
 
 
-for command in (corrupt, estimate_c, train, predict, evaluate):
+for command in (corrupt, estimate_c, train, predict, evaluate, experiment):
     mpu.add_command(command)

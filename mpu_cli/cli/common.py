@@ -4,46 +4,67 @@ import json
 import math
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
 
 import click
 
+from mpu_cli import signals
+from mpu_cli.cli import messages
 from mpu_cli.errors import MpuError
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
-INTERRUPTED = 130
-_VERBOSITY = "mpu_cli.verbosity"
-_QUIET, _NORMAL, _VERBOSE = -1, 0, 1
+PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
+MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
 
 
 class CleanErrors(click.Group):
     """A group in which every foreseeable failure is one line on standard error and a fixed exit status.
 
-    0 done; 1 bad data or a failed run; 2 wrong usage (click's own); 130 interrupted.
+    0 done; 1 bad data or a failed run; 2 wrong usage; 75 another run is at work there, try again later; 141 the reader
+    of the output has gone. Signals (130, 143) are dealt with by `mpu_cli.signals`.
     """
+
+    def make_context(self, *args, **kwargs) -> click.Context:
+        """Read the options of the group itself; its help may find no room where it is written to."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise  # click ends quietly
+        except OSError as error:
+            messages.error(_reason(error))
+            raise click.exceptions.Exit(1) from None
 
     def invoke(self, ctx: click.Context):
         """Run the subcommand; turn errors that a user can mend into a message and a status."""
+        messages.reset()
+        args = list(ctx.args)
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            signals.too_late()
+            messages.wrong_usage(error, args)
+            ctx.exit(error.exit_code)
         except MpuError as error:
-            fail(ctx, str(error))
+            fail(ctx, str(error), error.exit_status)
         except BrokenPipeError:
-            raise  # click ends quietly when a reader such as `head` has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the rest of the output goes
+            ctx.exit(PIPE_CLOSED)
         except OSError as error:
-            fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+            fail(ctx, _reason(error))
         except MemoryError as error:
             fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            ctx.exit(INTERRUPTED)
 
 
-def fail(ctx: click.Context, message: str) -> None:
-    """Say what went wrong, in one line, and exit with status 1."""
-    click.echo(f"error: {message}", err=True)
-    ctx.exit(1)
+def _reason(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+
+
+def fail(ctx: click.Context, message: str, status: int = 1) -> None:
+    """Say what went wrong, in one line, and exit."""
+    signals.too_late()
+    messages.error(message)
+    ctx.exit(status)
 
 
 class FiniteRange(click.FloatRange):
@@ -88,13 +109,27 @@ def json_option(function: Callable) -> Callable:
     )
 
 
-def implicit_values_option(function: Callable) -> Callable:
-    """``--implicit-values``: a feature index without a value means 1."""
-    return click.option(
+def reading_options(function: Callable) -> Callable:
+    """``--implicit-values`` and ``--max-line-bytes N``, which the command gets as one `Reading`."""
+
+    @wraps(function)
+    def command(*args, implicit_values: bool, max_line_bytes: int, **kwargs):
+        return function(*args, reading=Reading(implicit_values, max_line_bytes), **kwargs)
+
+    implicit_values = click.option(
         "--implicit-values",
         is_flag=True,
         help="Read a feature index without a colon as the value 1 (otherwise an error).",
-    )(function)
+    )
+    max_line_bytes = click.option(
+        "--max-line-bytes",
+        type=click.IntRange(1, MOST_LINE_BYTES),
+        default=MAX_LINE_BYTES,
+        show_default=True,
+        metavar="N",
+        help="Refuse data with a line longer than this.",
+    )
+    return implicit_values(max_line_bytes(command))
 
 
 def jobs_option(function: Callable) -> Callable:
@@ -152,77 +187,6 @@ def validation_options(function: Callable) -> Callable:
         help="Choose c, C and eta0 by at most so many instances, drawn at random.",
     )
     return folds(sample(function))
-
-
-def verbosity_options(function: Callable) -> Callable:
-    """``-q`` and ``-v``: what `detail` and `info` show. Not passed on to the command."""
-
-    def level(verbosity: int) -> Callable:
-        def remember(ctx: click.Context, _param: click.Parameter, given: bool) -> None:
-            if given:
-                ctx.meta[_VERBOSITY] = verbosity
-
-        return remember
-
-    shared = {"is_flag": True, "expose_value": False}
-    quiet = click.option("-q", "--quiet", callback=level(_QUIET), help="Only warnings and errors.", **shared)
-    verbose = click.option("-v", "--verbose", callback=level(_VERBOSE), help="More on standard error.", **shared)
-    return quiet(verbose(function))
-
-
-def _verbosity() -> int:
-    return click.get_current_context().meta.get(_VERBOSITY, _NORMAL)
-
-
-def is_quiet() -> bool:
-    """Whether ``--quiet`` was given."""
-    return _verbosity() < _NORMAL
-
-
-def warn(message: str) -> None:
-    """Print a warning on standard error, also with ``--quiet``."""
-    click.echo(f"warning: {message}", err=True)
-
-
-def info(message: str) -> None:
-    """Print a message on standard error, unless ``--quiet``."""
-    if _verbosity() >= _NORMAL:
-        click.echo(message, err=True)
-
-
-def detail(message: str) -> None:
-    """Print a message on standard error with ``--verbose``."""
-    if _verbosity() >= _VERBOSE:
-        click.echo(message, err=True)
-
-
-@contextmanager
-def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a step: as a bar on a terminal, as a line when it is done otherwise.
-
-    Parameters
-    ----------
-    step : str
-        What is being done.
-    ticks : int, optional
-        How many ticks it will make.
-
-    Yields
-    ------
-    callable
-        To be called once a tick.
-    """
-    if is_quiet():
-        yield lambda: None
-    elif sys.stderr and sys.stderr.isatty():  # None where it is closed
-        from tqdm import tqdm
-
-        with tqdm(desc=step, total=ticks) as bar:
-            yield bar.update
-    else:
-        start = time.perf_counter()
-        yield lambda: None
-        info(f"{step}: {time.perf_counter() - start:.1f} s")
 
 
 def print_json(report: dict) -> None:

@@ -2,7 +2,9 @@
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, implicit_values_option, info, kernel_option, seed_option, verbosity_options
+from mpu_cli.cli.common import FiniteRange, kernel_option, reading_options, seed_option
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.svmlight.grammar import Reading
 
 
 @click.command("corrupt")
@@ -27,7 +29,7 @@ from mpu_cli.cli.common import FiniteRange, implicit_values_option, info, kernel
     "--removed", metavar="FILE", help="Write what was removed: lines of instance number (from 1), tab, label."
 )
 @seed_option
-@implicit_values_option
+@reading_options
 @kernel_option
 @verbosity_options
 def corrupt(
@@ -38,7 +40,7 @@ def corrupt(
     keep_one: bool,
     removed: str | None,
     seed: int,
-    implicit_values: bool,
+    reading: Reading,
 ) -> None:
     """Remove labels by chance, to see how a method copes with missing labels.
 
@@ -52,6 +54,8 @@ def corrupt(
       xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
     """
     _check_targets(source, target, removed)
+    from dataclasses import asdict
+
     from mpu_cli import corruption
 
     report = corruption.corrupt(
@@ -62,12 +66,13 @@ def corrupt(
         keep_one=keep_one,
         seed=seed,
         removed_to=removed,
-        implicit_values=implicit_values,
+        reading=reading,
     )
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     info(
         f"{report.instances} instances with {report.labels} labels: {report.removed} removed{share}, "
-        f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels"
+        f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels",
+        **asdict(report),
     )
 
 

@@ -1,20 +1,23 @@
 """``mpu estimate-c``."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import click
 
 from mpu_cli.cli.common import (
-    implicit_values_option,
     jobs_option,
     json_option,
     kernel_option,
     print_json,
     print_table,
-    progress,
+    reading_options,
     seed_option,
     validation_options,
-    verbosity_options,
-    warn,
 )
+from mpu_cli.cli.messages import progress, verbosity_options, warn
+from mpu_cli.cli.storage_options import storage_options
+from mpu_cli.svmlight.grammar import Reading
 
 _REPLICATES = 200
 
@@ -33,7 +36,8 @@ _REPLICATES = 200
 @validation_options
 @seed_option
 @jobs_option
-@implicit_values_option
+@storage_options
+@reading_options
 @kernel_option
 @json_option
 @verbosity_options
@@ -46,7 +50,9 @@ def estimate_c(
     sample: int,
     seed: int,
     jobs: int,
-    implicit_values: bool,
+    empty: Callable,
+    cache: Path | None,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Estimate the label frequency c of FILE: the share of the true labels that is annotated.
@@ -65,22 +71,23 @@ def estimate_c(
 
     from mpu_cli.core import propensity
     from mpu_cli.core.features import Features
+    from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
     from mpu_cli.core.sample import Sample
-    from mpu_cli.core.training import refuse_too_large
     from mpu_cli.errors import InputError
     from mpu_cli.frequencies import frequency_lines
-    from mpu_cli.svmlight.reader import read
+    from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.streams import open_output
 
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     with progress("read"):
-        data = read(source, implicit_values, jobs)
+        data = read(source, reading, jobs, empty, cache)
         labels, ids = data.occurring_labels()
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to estimate from")
     refuse_too_large(data.features.shape[1], len(ids), levels=1)
-    drawn = Sample(Features.of(data.features), labels, sample, folds, seed)
+    refuse_large_sample(min(len(data), sample), len(ids))
+    drawn = Sample(Features.of(data.features, empty=empty), labels, sample, folds, seed)
     with progress("out-of-fold predictions", drawn.m) as tick:
         probabilities = drawn.naive_probabilities(jobs, tick)
     with progress("estimate c"):

@@ -4,13 +4,14 @@ import click
 
 from mpu_cli.cli.common import (
     FiniteRange,
-    implicit_values_option,
     json_option,
     kernel_option,
     print_json,
     print_table,
-    warn,
+    reading_options,
 )
+from mpu_cli.cli.messages import log_format_option, warn
+from mpu_cli.svmlight.grammar import Reading
 
 
 def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
@@ -57,9 +58,10 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
     help="Labels that score at least this are the predicted set, for scores. (In label lists, the model's own "
     "thresholds are already at work.)",
 )
-@implicit_values_option
+@reading_options
 @kernel_option
 @json_option
+@log_format_option
 def evaluate(
     truth: str,
     predictions: str,
@@ -69,7 +71,7 @@ def evaluate(
     c: float | None,
     ks: tuple[int, ...],
     threshold: float,
-    implicit_values: bool,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
@@ -101,7 +103,7 @@ def evaluate(
     if unknown := [name for name in names or () if name not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
 
-    comparison = compare(truth, predictions, threshold=threshold, ks=ks, implicit_values=implicit_values)
+    comparison = compare(truth, predictions, threshold=threshold, ks=ks, reading=reading)
     report = build_report(comparison, names, c)
     if per_label:
         counts = comparison.label_sets

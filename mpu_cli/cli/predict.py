@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, detail, implicit_values_option, kernel_option, verbosity_options, warn
+from mpu_cli.cli.common import FiniteRange, jobs_option, kernel_option, reading_options
+from mpu_cli.cli.messages import detail, verbosity_options, warn
+from mpu_cli.svmlight.grammar import Reading
 
 
 @click.command("predict")
@@ -25,7 +27,8 @@ from mpu_cli.cli.common import FiniteRange, detail, implicit_values_option, kern
     type=FiniteRange(0, 1),
     help="Labels of at least this probability. Default: the model's own thresholds; for scores, all labels.",
 )
-@implicit_values_option
+@reading_options
+@jobs_option
 @kernel_option
 @verbosity_options
 def predict(
@@ -35,7 +38,8 @@ def predict(
     form: str,
     top_k: int | None,
     threshold: float | None,
-    implicit_values: bool,
+    reading: Reading,
+    jobs: int,
 ) -> None:
     """Predict the labels of FILE by MODEL, a line an instance.
 
@@ -56,11 +60,18 @@ def predict(
         scores=form == "scores",
         top_k=top_k,
         threshold=threshold,
-        implicit_values=implicit_values,
+        reading=reading,
+        jobs=jobs,
     )
     if counts.unknown:
         warn(
             f"{counts.unknown:,} of {counts.entries:,} feature values were ignored: "
-            "their features never occurred in training"
+            "their features never occurred in training",
+            unknown=counts.unknown,
+            entries=counts.entries,
         )
-    detail(f"{counts.instances:,} instances, {counts.labels:,} {form} written")
+    detail(
+        f"{counts.instances:,} instances, {counts.labels:,} {form} written",
+        instances=counts.instances,
+        labels=counts.labels,
+    )

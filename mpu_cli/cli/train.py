@@ -1,6 +1,7 @@
 """``mpu train``."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -8,19 +9,19 @@ import click
 from mpu_cli.cli.common import (
     AutoOr,
     FiniteRange,
-    detail,
-    implicit_values_option,
-    is_quiet,
     jobs_option,
     json_option,
     kernel_option,
     print_json,
-    progress,
+    reading_options,
     seed_option,
     validation_options,
-    verbosity_options,
-    warn,
 )
+from mpu_cli.cli.messages import detail, info, is_quiet, progress, verbosity_options, warn
+from mpu_cli.cli.method_options import method_options, of_this_method
+from mpu_cli.cli.storage_options import storage_options
+from mpu_cli.cli.train_report import print_report
+from mpu_cli.svmlight.grammar import Reading
 
 _POSITIVE = FiniteRange(0, min_open=True)
 _COMPRESSED = (".gz", ".bz2", ".xz")
@@ -91,10 +92,33 @@ class LabelFrequency(click.ParamType):
     show_default=True,
     help="Weight of a level's predictions as features of the next, relative to the length of an instance.",
 )
+@method_options
+@click.option(
+    "--warm-start",
+    metavar="MODEL",
+    type=click.Path(path_type=Path),
+    help="Start from the weights of an earlier model, and take its C and step size; labels and features may have come "
+    "or gone since.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Keep finished steps in MODEL.resume until the model is saved, and take over those that an interrupted "
+    "training of the same data and options has left.",
+)
+@click.option(
+    "--wait",
+    type=FiniteRange(0),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait so long for another training of the same model to end; then exit with status 75.",
+)
 @validation_options
 @seed_option
 @jobs_option
-@implicit_values_option
+@storage_options
+@reading_options
 @kernel_option
 @json_option
 @verbosity_options
@@ -107,11 +131,19 @@ def train(
     epochs: str | int,
     threshold: str | float,
     stack_scale: float,
+    warm_start: Path | None,
+    resume: bool,
+    wait: float,
+    method: str,
+    unlabeled: str | None,
+    of_method: dict,
     folds: int | None,
     sample: int,
     seed: int,
     jobs: int,
-    implicit_values: bool,
+    empty: Callable,
+    cache: Path | None,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Learn a model of all labels of FILE, part of whose labels may be missing.
@@ -125,14 +157,19 @@ def train(
       mpu train news.svm                        # writes the model directory news.mpu
       mpu train news.svm.gz -o tags.mpu --levels 2 --c 0.4
       mpu train news.svm --levels 1 --threshold per-label --json
+      mpu train news.svm --method elkan08 --c-method e3
     """
     import numpy as np
 
-    from mpu_cli import bundle
+    from mpu_cli import bundle, methods
     from mpu_cli.core import training
+    from mpu_cli.core.journal import NO_JOURNAL
     from mpu_cli.errors import InputError
     from mpu_cli.frequencies import read_frequencies
-    from mpu_cli.svmlight.reader import read
+    from mpu_cli.resume import fingerprint, folder_of, keep_steps
+    from mpu_cli.svmlight.cache import read
+    from mpu_cli.svmlight.dataset import occurring
+    from mpu_cli.warm_start import match
 
     if output is None:
         if source == "-":
@@ -140,12 +177,16 @@ def train(
         output = default_model(source)
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    bundle.check_target(output)
+    if source == unlabeled == "-":
+        raise click.UsageError("Standard input cannot be both FILE and --unlabeled.")
+    ctx = click.get_current_context()
+    save = ctx.with_resource(bundle.writer(output, wait))
 
     start = time.perf_counter()
     with progress("read"):
-        data = read(source, implicit_values, jobs)
+        data = read(source, reading, jobs, empty, cache)
         labels, ids = data.occurring_labels()
+        to_label = None if unlabeled is None else read(unlabeled, reading, jobs, empty, cache).features
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to learn")
     seconds = {"read": time.perf_counter() - start}
@@ -161,32 +202,50 @@ def train(
         "seed": seed,
     }
     frequency = read_frequencies(c, ids) if isinstance(c, Path) else c
-    stacked, found = training.train(data.features, labels, training.Options(**chosen, c=frequency, jobs=jobs), progress)
-    if found.estimate is not None and not found.estimate.separable:
-        warn(
-            f"c = {found.c[0]:.3f} is an estimate without a label that the features tell apart well: it is likely too "
-            "low, and the expected micro-F1 too high; give --c where you know it"
+    options = methods.MethodOptions(training.Options(**chosen, c=frequency, jobs=jobs, empty=empty), **of_method)
+    begin = None
+    if warm_start is not None:
+        begin, counts = match(warm_start, levels, data.features, ids)
+        info(
+            "warm start: " + ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items()),
+            **counts,
         )
+    journal = NO_JOURNAL
+    if resume:
+        key = fingerprint(method, data.features, labels, options, begin)
+        journal = ctx.with_resource(keep_steps(folder_of(output), key))
+        if journal.found:
+            info(f"{journal.found} finished steps of an interrupted training are taken over", steps=journal.found)
+    fitted = methods.fit(method, data.features, labels, options, progress, to_label, journal, begin)
+    for warning in fitted.warnings:
+        warn(warning)
 
-    known = np.zeros(data.features.shape[1], bool)
-    known[data.features.indices] = True
+    known = np.zeros(fitted.model.n_features, bool)
+    for features in (data.features, to_label):
+        if features is not None:
+            known |= occurring(features.indices, len(known))
+    values = chosen | of_method
+    record = {name: values[name] for name in of_this_method(method, values)} | fitted.findings
     start = time.perf_counter()
     with progress("write"):
-        bundle.save(bundle.TrainedModel(stacked, ids, found.c, known, chosen | _findings(found)), output)
+        save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record))
+    if resume:
+        journal.remove()
     report = {
         "model": str(output),
+        "method": method,
         "instances": len(data),
         "features": int(known.sum()),
         "labels": len(ids),
-        **_findings(found),
-        "thresholds": {str(label): t for label, t in zip(ids.tolist(), stacked.thresholds.tolist(), strict=True)},
-        "seconds": seconds | found.seconds | {"write": time.perf_counter() - start},
+        **fitted.findings,
+        "thresholds": {str(label): t for label, t in zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)},
+        "seconds": seconds | fitted.seconds | {"write": time.perf_counter() - start},
     }
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in report["seconds"].items()))
     if as_json:
         print_json(report)
     elif not is_quiet():
-        _print_report(report)
+        print_report(report)
 
 
 def default_model(source: str) -> Path:
@@ -195,38 +254,3 @@ def default_model(source: str) -> Path:
     if path.suffix in _COMPRESSED:
         path = path.with_suffix("")
     return path.parent / f"{path.stem}.mpu"
-
-
-def _findings(found) -> dict:
-    """Return what training found, as JSON values."""
-    one_c = len(set(found.c.tolist())) == 1
-    return {
-        "c": float(found.c[0]) if one_c else found.c.tolist(),
-        "c_estimated": found.estimate is not None,
-        "cost": found.settings.cost,
-        "step": found.settings.step,
-        "epochs": found.settings.epochs,
-        "expected_micro_f1": found.expected_f1,
-        "expected_micro_f1_by_level": found.level_f1,
-    }
-
-
-def _print_report(report: dict) -> None:
-    thresholds = sorted(report["thresholds"].values())
-    c = report["c"]
-    click.echo(
-        f"data         {report['instances']:,} instances, {report['features']:,} features, {report['labels']:,} labels"
-    )
-    if isinstance(c, list):
-        click.echo(f"c            {min(c):.3f} to {max(c):.3f}, one a label")
-    else:
-        origin = "estimated" if report["c_estimated"] else "given"
-        click.echo(f"c            {c:.3f}, {origin}: {1 - c:.1%} of the true labels are missing")
-    click.echo(f"C            {report['cost']:g}, step {report['step']:g}, {report['epochs']} epochs")
-    click.echo(
-        f"threshold    {thresholds[0]:.3f}" + (f" to {thresholds[-1]:.3f}" if thresholds[0] < thresholds[-1] else "")
-    )
-    click.echo(
-        f"expected     micro-F1 {report['expected_micro_f1']:.3f} on complete labels (out of fold, corrected for c)"
-    )
-    click.echo(f"model        {click.format_filename(report['model'])} ({sum(report['seconds'].values()):.1f} s)")

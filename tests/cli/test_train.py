@@ -40,6 +40,7 @@ def contents(path: Path) -> dict[str, bytes]:
 def test_the_report_has_what_was_found(report, corrupted):
     assert report.keys() == {
         "model",
+        "method",
         "instances",
         "features",
         "labels",
@@ -66,7 +67,7 @@ def test_the_model_has_what_was_reported(report):
     model = bundle.load(Path(report["model"]))
     assert model.label_ids.tolist() == list(range(1, 19))
     assert set(model.c.tolist()) == {report["c"]}
-    assert model.stacked.thresholds.tolist() == list(report["thresholds"].values())
+    assert model.predictor.thresholds.tolist() == list(report["thresholds"].values())
     assert int(model.known.sum()) == report["features"]
     assert model.options["cost"] == report["cost"]
 
@@ -94,6 +95,7 @@ def test_c_one_predicts_less_and_worse(run, report, corrupted, tmp_path):
 def test_the_readable_report(run, tiny):
     result = run("train", tiny, *QUICK)
     assert [line.split()[0] for line in result.stdout.splitlines()] == [
+        "method",
         "data",
         "c",
         "C",
@@ -103,7 +105,7 @@ def test_the_readable_report(run, tiny):
     ]
     assert "5 instances, 3 features, 3 labels" in result.stdout
     assert "0.500, given: 50.0% of the true labels are missing" in result.stdout
-    assert "C            30, step 1, 2 epochs" in result.stdout
+    assert "  30, step 4, 2 epochs" in result.stdout
 
 
 def test_messages_go_to_standard_error(run, tiny):
@@ -282,13 +284,13 @@ def test_thresholds_a_label(run, corrupted, tmp_path):
 def test_levels(run, tiny, levels):
     report = json.loads(run("train", tiny, *QUICK[:-1], levels, "--json").stdout)
     assert len(report["expected_micro_f1_by_level"]) == levels
-    assert len(bundle.load(tiny.with_suffix(".mpu")).stacked.levels) == levels
+    assert len(bundle.load(tiny.with_suffix(".mpu")).predictor.levels) == levels
 
 
 def test_the_scale_of_stacked_features_matters(run, tiny, tmp_path):
     for scale in ("0.1", "0.6"):
         run("train", tiny, "-o", tmp_path / scale, *QUICK[:-1], 2, "--stack-scale", scale)
-    small, large = (bundle.load(tmp_path / scale).stacked.scale for scale in ("0.1", "0.6"))
+    small, large = (bundle.load(tmp_path / scale).predictor.scale for scale in ("0.1", "0.6"))
     assert large == pytest.approx(6 * small)
 
 

@@ -1,0 +1,215 @@
+"""``mpu experiment``."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+
+import click
+
+from mpu_cli.cli.common import jobs_option, kernel_option, reading_options, seed_option
+from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
+from mpu_cli.cli.messages import info, is_quiet, on_terminal, progress, verbosity_options, warn
+from mpu_cli.cli.train import default_model
+from mpu_cli.svmlight.grammar import Reading
+
+# What the options are where they are not given.
+_PRESETS = {
+    "paper-small": {
+        "methods": "mpu,mpu:levels=1,br,elkan08,m3l-linear,m3l-rbf,well",
+        "missing_rates": "0,0.1,...,0.7",
+        "folds": 10,
+        "instances": "6000",
+    },
+    "paper-large": {"methods": "mpu,m3l-linear", "missing_rates": "0,0.3,0.6", "folds": 10, "run_folds": 1},
+    "paper-time": {
+        # With the settings fixed, since by default there are fewer epochs the more instances there are.
+        "methods": "mpu:c=0.7:cost=100:epochs=5:folds=3,br:cost=100:epochs=5:folds=3,elkan08:cost=100:epochs=5:folds=3,"
+        "m3l-linear:cost=1,m3l-rbf:cost=1,well",
+        "missing_rates": "0.3",
+        "folds": 10,
+        "run_folds": 1,
+        "instances": "4000,8000,...",
+        "jobs": 1,
+    },
+}
+_SECONDS_BETWEEN_LINES = 60.0
+
+
+def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.default_map = _PRESETS[value]
+
+
+@click.command("experiment")
+@click.argument("sources", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for results.csv, summary.md and figures. An experiment that is unfinished there is gone on with.",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(list(_PRESETS)),
+    is_eager=True,
+    expose_value=False,
+    callback=_choose_preset,
+    help="Settings of the paper, for options that are not given. paper-small: 6,000 instances, 10 folds, all methods, "
+    "rates from 0 to 0.7. paper-large: all instances, nine tenths for training and one for the test, methods that "
+    "scale, rates 0, 0.3, 0.6. paper-time: 4,000 instances, twice as many, and so on, C and epochs fixed; cells one at "
+    "a time.",
+)
+@click.option(
+    "--methods",
+    type=Methods(),
+    default="mpu,br",
+    show_default=True,
+    help="Methods of `mpu train`, each with options of it after colons, such as mpu:levels=1:c=auto.",
+)
+@click.option(
+    "--missing-rates",
+    type=MissingRates(),
+    default="0,0.3,0.6",
+    show_default=True,
+    help="Shares of the training labels to remove; 0,0.1,...,0.7 goes by equal steps.",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True, help="Cross-validation folds.")
+@click.option(
+    "--run-folds",
+    type=click.IntRange(min=1),
+    help="Use only so many of the folds for a test; 1 is a single split. Default: all.",
+)
+@click.option(
+    "--instances",
+    type=Sizes(),
+    help="Draw so many instances from FILEs; with several numbers, one experiment each; 1000,2000,... doubles as far "
+    "as FILEs reach. Default: all.",
+)
+@click.option(
+    "--tuned",
+    is_flag=True,
+    help="Measure each method also with a threshold that maximises micro-F1 as estimated for complete labels on a "
+    "held-out fifth of the training part, the same criterion for all.",
+)
+@seed_option
+@jobs_option
+@reading_options
+@kernel_option
+@verbosity_options
+def experiment(
+    sources: tuple[str, ...],
+    out: Path,
+    methods: tuple,
+    missing_rates: tuple[float, ...],
+    folds: int,
+    run_folds: int | None,
+    instances: tuple | None,
+    tuned: bool,
+    seed: int,
+    jobs: int,
+    reading: Reading,
+) -> None:
+    """Compare methods by cross-validation on FILEs, pooled, with labels removed from the training folds only.
+
+    Every method learns from the same instances and the same incomplete labels, and is tested on complete ones. Each
+    training and its test, a cell, is a process of its own with one thread; -j says how many run at a time. One that
+    fails is recorded. Results are kept cell by cell: the same command goes on where an interrupted one stopped, and
+    makes summary and figures again where all is done.
+
+    \b
+    Example:
+      mpu experiment news.svm --methods mpu,mpu:levels=1,br --missing-rates 0,0.1,...,0.7 --out news-results
+      mpu experiment --preset paper-small train.svm test.svm --out small
+      mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
+    """
+    from mpu_cli.experiment import running
+    from mpu_cli.experiment.design import Design
+
+    if run_folds is not None and run_folds > folds:
+        raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
+    with progress("read"):
+        data = running.read_pooled(sources, reading, jobs)
+    sizes = _within(instances, len(data), folds)
+    design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, seed)
+    processes = (os.cpu_count() or 1) if jobs == -1 else jobs
+    with running.alone(out):
+        rows, left = running.resume(design, data, dataset_name(sources), out)
+        if rows:
+            info(f"{out}: {len(design.cells()) - len(left)} of {len(design.cells())} cells are done already")
+        with _cell_progress([cell.instances for cell in left]) as tick:
+            for new in running.run(left, design, data, dataset_name(sources), out, processes):
+                rows += new
+                tick(new[0].instances)
+        summary, drawn = running.write_report(running.in_order(rows, design), out)
+    if not drawn:
+        warn("no figures: matplotlib is not installed; install it with: pip install 'mpu-cli[plot]'")
+    if failed := {row.cell for row in rows if row.error}:
+        warn(f"{len(failed)} of {len(design.cells())} cells failed; the summary says why")
+    if not is_quiet():
+        click.echo(summary, nl=False)
+
+
+def dataset_name(sources: tuple[str, ...]) -> str:
+    """Name the data by the words that the names of its files begin with: news-train.svm and news-test.svm give news."""
+    names = [default_model(source).stem for source in sources]
+    words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
+    return "-".join(word for word, *_ in words) or names[0]
+
+
+def _within(asked: tuple | None, available: int, folds: int) -> tuple[int, ...]:
+    """Return the numbers of instances that were asked for; raise MpuError where there are not as many."""
+    from mpu_cli.errors import MpuError
+
+    sizes = [available] if asked is None else [size for size in asked if size is not ...]
+    if asked is not None and asked[-1] is ...:
+        while (larger := sizes[-1] * sizes[-1] // sizes[-2]) <= available:
+            sizes.append(larger)
+        sizes = [size for size in sizes if size <= available] or sizes
+    if sizes[-1] > available:
+        raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
+    if sizes[0] < folds:
+        raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
+    return tuple(sizes)
+
+
+@contextmanager
+def _cell_progress(sizes: list[int]) -> Iterator[Callable[[int], None]]:
+    """Show how far cells are, and when they will be done, as if time went by their numbers of instances.
+
+    Yields
+    ------
+    callable
+        To be called with the number of instances of each cell that is done.
+    """
+    if is_quiet() or not sizes:
+        yield lambda _: None
+    elif on_terminal():
+        from tqdm import tqdm
+
+        layout = "{desc}: {percentage:.0f}%|{bar}| {elapsed}, {remaining} left"
+        with tqdm(desc=f"{len(sizes)} cells", total=sum(sizes), bar_format=layout) as bar:
+            yield bar.update
+    else:
+        yield _progress_lines(sizes)
+
+
+def _progress_lines(sizes: list[int]) -> Callable[[int], None]:
+    from tqdm import tqdm
+
+    start = shown = time.perf_counter()
+    cells = instances = 0
+
+    def tick(size: int) -> None:
+        nonlocal cells, instances, shown
+        cells, instances = cells + 1, instances + size
+        now = time.perf_counter()
+        if now - shown >= _SECONDS_BETWEEN_LINES or cells == len(sizes):
+            shown = now
+            seconds = round((now - start) * (sum(sizes) / instances - 1))
+            so_far, left = tqdm.format_interval(now - start), tqdm.format_interval(seconds)
+            info(f"{cells} of {len(sizes)} cells in {so_far}, about {left} left", cells=cells, seconds_left=seconds)
+
+    return tick

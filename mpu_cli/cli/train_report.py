@@ -1,0 +1,44 @@
+"""The readable report of ``mpu train``."""
+
+import click
+
+
+def print_report(report: dict) -> None:
+    """Print what training found, a line a finding; what only some methods find comes after what most do.
+
+    Parameters
+    ----------
+    report : dict
+        As `mpu train --json` prints it.
+    """
+    rest = dict(report)
+    instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
+    model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
+    thresholds = rest.pop("thresholds").values()
+    low, high = min(thresholds), max(thresholds)
+    lines = {
+        "method": rest.pop("method"),
+        "data": f"{instances:,} instances, {features:,} features, {labels:,} labels",
+    }
+    if "c" in rest:
+        lines["c"] = _frequency(rest.pop("c"), rest.pop("c_estimated"))
+    if "cost" in rest:
+        step = f", step {rest.pop('step'):g}" if "step" in rest else ""
+        lines["C"] = f"{rest.pop('cost'):g}{step}, {rest.pop('epochs')} epochs"
+    lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
+    if "expected_micro_f1" in rest:
+        del rest["expected_micro_f1_by_level"]
+        f1 = rest.pop("expected_micro_f1")
+        lines["expected"] = f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
+    for name, value in rest.items():
+        lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
+    lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s)"
+    width = max(map(len, lines)) + 2
+    for name, text in lines.items():
+        click.echo(f"{name:<{width}}{text}")
+
+
+def _frequency(c: float | list[float], estimated: bool) -> str:
+    if isinstance(c, list):
+        return f"{min(c):.3f} to {max(c):.3f}, one a label"
+    return f"{c:.3f}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"

@@ -1,0 +1,73 @@
+"""``mpu train --warm-start``: an earlier model is matched with new data, by label and by feature index."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.core.sgd import Settings
+from mpu_cli.core.warm import WarmStart
+from mpu_cli.errors import ModelError
+
+
+def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[WarmStart, dict[str, int]]:
+    """Read a model and match it with new data.
+
+    Parameters
+    ----------
+    path : Path
+        The model.
+    levels : int
+        Of the training that starts from it.
+    matrix : csr_array, shape (n, D), float32
+        New features.
+    ids : ndarray of int, shape (q,)
+        The labels of the new data, as written in files, ascending.
+
+    Returns
+    -------
+    start : WarmStart
+    counts : dict
+        How many labels and features are shared, new, and vanished.
+
+    Raises
+    ------
+    ModelError
+        There is no model, or it is damaged, of another method or another number of levels, or has no label or no
+        feature in common with the data.
+    """
+    model = bundle.load(path)
+    _refuse(path, model.method != "mpu", f"is a model of --method {model.method}, not mpu")
+    old = model.predictor
+    _refuse(path, len(old.levels) != levels, f"has --levels {len(old.levels)}, and this training {levels}")
+    columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
+    columns = np.where(model.label_ids[columns] == ids, columns, -1)
+    shared = int((columns >= 0).sum())
+    occurring = np.unique(matrix.indices)
+    known = int(model.known[occurring[occurring < len(model.known)]].sum())
+    _refuse(path, not shared, "has no label in common with the data")
+    _refuse(path, not known, "has no feature in common with the data")
+    counts = {
+        "labels_shared": shared,
+        "labels_new": len(ids) - shared,
+        "labels_vanished": len(model.label_ids) - shared,
+        "features_shared": known,
+        "features_new": len(occurring) - known,
+        "features_vanished": int(model.known.sum()) - known,
+    }
+    return WarmStart(old, columns, _settings(path, model.options)), counts
+
+
+def _settings(path: Path, options: dict) -> Settings:
+    """Return C and eta0 that a model was trained with, from its record."""
+    values = [options.get(name) for name in ("cost", "step")]
+    valid = all(isinstance(value, float | int) and math.isfinite(value) and value > 0 for value in values)
+    _refuse(path, not valid, "does not tell the C and the step size that it was trained with")
+    return Settings(*map(float, values))
+
+
+def _refuse(path: Path, condition: bool, problem: str) -> None:
+    if condition:
+        raise ModelError(f"{path}: {problem}, so there is nothing to start from; train without --warm-start")

@@ -1,0 +1,329 @@
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mpu_cli.cli.experiment import dataset_name, experiment
+from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
+from mpu_cli.experiment.running import alone
+from tests.cli.training import message
+from tests.experiment.small import problem
+
+QUICK = "epochs=1:cost=10:folds=2"
+METHODS = f"br:{QUICK},mpu:c=0.5:levels=1:{QUICK}"
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Sixty instances with four labels."""
+    path = tmp_path / "small.svm"
+    instances = problem()
+    lines = []
+    for y, x in zip(instances.labels.toarray(), instances.features.toarray(), strict=True):
+        labels = ",".join(str(k) for k in y.nonzero()[0])
+        lines.append(f"{labels} " + " ".join(f"{j}:{value:.4g}" for j, value in enumerate(x, 1)) + "\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def compare(run, data, tmp_path):
+    """Run ``mpu experiment`` on the data, two folds, into the folder ``out`` of a name."""
+
+    def go(*options, out="out", methods=METHODS):
+        return run("experiment", data, "--out", tmp_path / out, "--methods", methods, "--folds", 2, *options)
+
+    return go
+
+
+def rows(folder) -> list[dict]:
+    with (folder / "results.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def outcomes(folder) -> dict:
+    """What does not depend on the clock."""
+    keys = ("method", "rule", "missing_rate", "fold", "instances")
+    return {tuple(row[key] for key in keys): (row["micro_f1"], row["macro_f1"], row["c"]) for row in rows(folder)}
+
+
+def test_results_summary_and_settings(compare, tmp_path):
+    result = compare("--missing-rates", "0,0.5", "-j", 1)
+    assert result.exit_code == 0
+    out = tmp_path / "out"
+    table = rows(out)
+    assert len(table) == 2 * 2 * 2
+    assert {row["dataset"] for row in table} == {"small"}
+    assert {row["instances"] for row in table} == {"60"}
+    assert all(0 < float(row["micro_f1"]) <= 1 and not row["error"] for row in table)
+    assert result.stdout == (out / "summary.md").read_text()
+    assert "| br:" in result.stdout
+    assert json.loads((out / "settings.json").read_text())["missing_rates"] == [0.0, 0.5]
+    assert "8 of 8 cells" in result.stderr
+
+
+def test_figures_or_a_warning_that_names_the_extra(compare, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    compare("--missing-rates", "0,0.5")
+    assert {path.name for path in (tmp_path / "out").glob("*_f1.*")} == {
+        f"{metric}_f1.{suffix}" for metric in ("micro", "macro") for suffix in ("png", "svg")
+    }
+    for path in (tmp_path / "out").glob("*_f1.*"):
+        path.unlink()
+    monkeypatch.setattr("mpu_cli.experiment.running.find_spec", lambda name: None)
+    result = compare("--missing-rates", "0,0.5")
+    assert result.exit_code == 0
+    assert "warning: no figures: matplotlib is not installed; install it with: pip install 'mpu-cli[plot]'" in (
+        result.stderr
+    )
+    assert not list((tmp_path / "out").glob("*_f1.*"))
+    assert (tmp_path / "out" / "summary.md").exists()
+
+
+def test_jobs_change_nothing(compare, tmp_path):
+    for jobs in (1, 2):
+        compare("-j", jobs, "--tuned", "--missing-rates", "0.5", out=f"out{jobs}")
+    one, two = (outcomes(tmp_path / f"out{jobs}") for jobs in (1, 2))
+    assert one == two
+    assert {key[1] for key in one} == {"own", "tuned"}
+
+
+def test_the_seed_changes_the_results(compare, tmp_path):
+    for seed in (0, 1):
+        compare("--seed", seed, "--missing-rates", "0.5", out=f"out{seed}")
+    one, other = (set(outcomes(tmp_path / f"out{seed}").values()) for seed in (0, 1))
+    assert one != other
+
+
+def test_goes_on_where_it_stopped(compare, tmp_path):
+    compare("--missing-rates", "0,0.5")
+    results = tmp_path / "out" / "results.csv"
+    whole = results.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    results.write_bytes(b"".join(lines[:4]) + lines[4][:-7])
+    result = compare("--missing-rates", "0,0.5")
+    assert "3 of 8 cells are done already" in result.stderr
+    assert "5 of 5 cells" in result.stderr
+    assert results.read_bytes().startswith(b"".join(lines[:4]))
+    assert sorted(line.split(b",")[:8] for line in results.read_bytes().splitlines()) == sorted(
+        line.split(b",")[:8] for line in whole.splitlines()
+    )
+
+
+def test_where_all_is_done_the_summary_is_made_again(compare, tmp_path):
+    first = compare("--missing-rates", "0.5")
+    results, summary = tmp_path / "out" / "results.csv", tmp_path / "out" / "summary.md"
+    before = results.read_bytes()
+    summary.unlink()
+    second = compare("--missing-rates", "0.5")
+    assert second.stdout == first.stdout == summary.read_text()
+    assert results.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--seed", 1), "seed 0, now 1"),
+        (("--missing-rates", "0.1,0.2"), "missing_rates 0.5, now 0.1,0.2"),
+        (("--tuned",), "tuned False, now True"),
+        (("--instances", 40), "instances 60, now 40"),
+        (("--run-folds", 1), "run_folds 2, now 1"),
+    ],
+)
+def test_other_options_in_the_same_folder_are_an_error(compare, tmp_path, options, named):
+    compare("--missing-rates", "0.5")
+    before = rows(tmp_path / "out")
+    text = message(compare("--missing-rates", "0.5", *options))
+    assert named in text
+    assert "another --out" in text
+    assert rows(tmp_path / "out") == before
+
+
+def test_other_data_in_the_same_folder_are_an_error(compare, data):
+    compare("--missing-rates", "0.5")
+    data.write_text(data.read_text().replace("1:", "2:1 1:", 1).replace(" 2:1 1:", " 9:1 1:", 1))
+    assert "(data " in message(compare("--missing-rates", "0.5"))
+
+
+def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):
+    with alone(tmp_path / "out"):
+        result = compare("--missing-rates", "0.5")
+    assert (result.exit_code, result.stdout) == (75, "")
+    assert "another --out" in result.stderr
+    assert compare("--missing-rates", "0.5").exit_code == 0
+    assert not (tmp_path / "out" / ".lock").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
+    out = tmp_path / "out"
+    slow = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
+    options = ["--missing-rates", "0.5", "--folds", "2", "--methods", slow, "-j", "1"]
+    command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(out), *options]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}  # where SIGKILL leaves the copy of the data
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    while not (out / "results.csv").exists() or len(rows(out)) < 1:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(how)
+    stdout, stderr = process.communicate()
+    assert stdout == ""
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert stderr.endswith("\ninterrupted\n")
+        assert not list(tmp_path.glob("mpu-experiment-*"))
+    assert "Traceback" not in stderr
+    kept = rows(out)
+    result = compare("--missing-rates", "0.5", "-j", "1", methods=slow)
+    assert f"{len(kept)} of 4 cells are done already" in result.stderr
+    assert rows(out)[: len(kept)] == kept
+    assert len(rows(out)) == 4
+
+
+def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path):
+    data = tmp_path / "few.svm"
+    data.write_text("".join(f"{i % 2} 1:{i}\n" for i in range(1, 9)))
+    out = tmp_path / "out"
+    methods = f"br:{QUICK},mpu:c=0.5:{QUICK}"
+    result = run("experiment", data, "--out", out, "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9")
+    assert result.exit_code == 0
+    errors = {(row["missing_rate"], row["error"]) for row in rows(out)}
+    assert errors == {("0.0", ""), ("0.9", "no label is left in the training part")}
+    assert "warning: 4 of 8 cells failed; the summary says why" in result.stderr
+    assert "no label is left in the training part" in result.stdout
+    assert "8 of 8 cells are done already" in run(
+        "experiment", data, "--out", out, "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9"
+    ).stderr  # fmt: skip
+
+
+def test_files_are_pooled(run, data, tmp_path):
+    parts = tmp_path / "part-train.svm", tmp_path / "part-test.svm"
+    lines = data.read_text().splitlines(keepends=True)
+    for part, some in zip(parts, (lines[:25], lines[25:]), strict=True):
+        part.write_text("".join(some))
+    shared = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0.5")
+    run("experiment", data, "--out", tmp_path / "whole", *shared)
+    run("experiment", *parts, "--out", tmp_path / "parts", *shared)
+    assert outcomes(tmp_path / "whole") == outcomes(tmp_path / "parts")
+    assert {row["dataset"] for row in rows(tmp_path / "parts")} == {"part"}
+
+
+def test_sizes_and_run_folds(compare, tmp_path):
+    compare("--instances", "10,20,...", "--run-folds", 1, "--missing-rates", "0.5")
+    found = rows(tmp_path / "out")
+    assert [(row["instances"], row["fold"]) for row in found if row["method"].startswith("br")] == [
+        ("10", "0"), ("20", "0"), ("40", "0")
+    ]  # fmt: skip
+    assert "exponent" in (tmp_path / "out" / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--instances", 61), "60 instances, not 61"),
+        (("--instances", "100,200,..."), "60 instances, not 200"),
+        (("--instances", 1), "too few for 2 folds"),
+    ],
+)
+def test_sizes_that_the_files_do_not_have_are_an_error(compare, tmp_path, options, words):
+    assert words in message(compare(*options))
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_without_labels_are_an_error(run, tmp_path):
+    data = tmp_path / "bare.svm"
+    data.write_text(" 1:1\n 2:1\n")
+    assert "no instance has a label" in message(run("experiment", data, "--out", tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--methods", "svm"), "'svm' is not one of mpu, br"),
+        (("--methods", "mpu,mpu"), "twice"),
+        (("--methods", "mpu:level=1"), "'level' is not an option of mpu; it has"),
+        (("--methods", "br:levels=1"), "'levels' is not an option of br"),
+        (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
+        (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: 0 is not in the range"),
+        (("--methods", "mpu:c=file.txt"), "--c takes a number or auto here, no file"),
+        (("--missing-rates", "0,1"), "from 0 to below 1"),
+        (("--missing-rates", "0,x"), "is not a list such as"),
+        (("--missing-rates", "0,nan"), "from 0 to below 1"),
+        (("--missing-rates", "0,...,0.5"), "is not a list such as"),
+        (("--missing-rates", "0,0.2,...,0.5"), "is not a list such as"),
+        (("--missing-rates", "0,0,...,0.5"), "is not a list such as"),
+        (("--missing-rates", "0,0.1,..."), "is not a list such as"),
+        (("--missing-rates", "0,1e-9,...,0.5"), "is not a list such as"),
+        (("--instances", "20,10"), "ascend"),
+        (("--instances", "0"), "start from 1"),
+        (("--instances", "10,..."), "is not a list such as"),
+        (("--instances", "ten"), "is not a list such as"),
+        (("--run-folds", 3), "--run-folds 3 is more than --folds 2"),
+    ],
+)
+def test_wrong_usage(compare, tmp_path, options, words):
+    result = compare(*options)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_rates_go_by_equal_steps():
+    convert = MissingRates().convert
+    assert convert("0,0.1,...,0.7", None, None) == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+    assert convert("0.3,0", None, None) == (0.0, 0.3)
+    assert convert("0,0.2,0.25,...,0.35", None, None) == (0.0, 0.2, 0.25, 0.3, 0.35)
+
+
+def test_sizes_are_numbers_or_go_on():
+    assert Sizes().convert("6000", None, None) == (6000,)
+    assert Sizes().convert("10,20,...", None, None) == (10, 20, ...)
+
+
+def test_options_of_methods_are_those_of_train():
+    text = "mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5,elkan08:c-method=e3:epochs=3,m3l-rbf:gamma=2"
+    mpu, elkan, m3l = Methods().convert(text, None, None)
+    training = mpu.options.training
+    assert (mpu.label, mpu.name) == ("mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5", "mpu")
+    assert (training.levels, training.stack_scale, training.cost, training.threshold) == (1, 0.5, None, 0.5)
+    assert (elkan.options.c_method, elkan.options.training.epochs) == ("e3", 3)
+    assert m3l.options.gamma == 2
+
+
+def parsed(*options) -> dict:
+    return experiment.make_context("experiment", ["data.svm", "--out", "out", *options]).params
+
+
+def test_presets_are_defaults_that_options_override():
+    small, large, timed = (parsed("--preset", f"paper-{name}") for name in ("small", "large", "time"))
+    assert [method.label for method in small["methods"]][:3] == ["mpu", "mpu:levels=1", "br"]
+    assert len(small["methods"]) == 7
+    assert (small["missing_rates"][-1], small["folds"], small["instances"]) == (0.7, 10, (6000,))
+    assert (large["missing_rates"], large["run_folds"], large["instances"]) == ((0.0, 0.3, 0.6), 1, None)
+    assert (timed["instances"], timed["jobs"]) == ((4000, 8000, ...), 1)
+    given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
+    assert (given["instances"], [method.label for method in given["methods"]], given["folds"]) == ((100,), ["br"], 10)
+
+
+@pytest.mark.parametrize(
+    ("sources", "name"),
+    [
+        (("a/news.svm.gz",), "news"),
+        (("news-train.svm",), "news-train"),
+        (("news-train.svm", "b/news-test.svm.gz"), "news"),
+        (("news-a-train.svm", "news-a-test.svm"), "news-a"),
+        (("news.svm", "bibtex.svm"), "news"),
+    ],
+)
+def test_data_are_called_after_their_files(sources, name):
+    assert dataset_name(sources) == name
+
+
+def test_quiet(compare):
+    result = compare("-q", "--missing-rates", "0.5")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")

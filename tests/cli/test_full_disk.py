@@ -1,0 +1,136 @@
+"""No room, no permission, the wrong kind of place: status 1, one line, what was there intact, nothing left over."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from tests.cli.training import QUICK
+
+N = 1000  # so that what the commands write does not fit in what follows
+ROOM = 8 * 1024
+FILES = ("big.svm", "model.mpu")  # what is there, with the command's own OUT
+COMMANDS = {
+    "train": ("train", "big.svm", "-o", "OUT", *QUICK),
+    "train --resume": ("train", "big.svm", "-o", "OUT", *QUICK, "--resume"),
+    "predict": ("predict", "model.mpu", "big.svm", "-o", "OUT", "--format", "scores"),
+    "corrupt": ("corrupt", "big.svm", "OUT", "--missing-rate", "0.5"),
+    "estimate-c": ("estimate-c", "big.svm", "--per-label", "-o", "OUT", "--folds", "2", "-q"),
+}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Data with a feature an instance, and a model of them."""
+    folder = tmp_path_factory.mktemp("prepared")
+    lines = (f"{i % 50},{i % 50 + 50} {i + 1}:1\n" for i in range(N))
+    (folder / "big.svm").write_text("".join(lines))
+    done = mpu(("train", "big.svm", "-o", "model.mpu", *QUICK), folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def mpu(arguments, folder, **how) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--kernel", "numpy"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, **how)
+
+
+def contents(folder) -> dict[str, bytes | None]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def place(prepared, name, folder) -> None:
+    """Put an old file or model where the command writes."""
+    if name.startswith("train"):
+        shutil.copytree(prepared / "model.mpu", folder / "OUT")
+    else:
+        (folder / "OUT").write_text("old\n")
+
+
+def fails(name, prepared, folder, reason, **how) -> None:
+    before = contents(folder)
+    arguments = [str(prepared / word) if word in FILES else word for word in COMMANDS[name]]
+    done = mpu(arguments, folder, **how)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert len(errors) == 1 and "OUT" in errors[0] and errors[0].count(reason) == 1, done.stderr
+    assert done.stderr.endswith(f"{errors[0]}\n")
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_larger_files_are_allowed(prepared, tmp_path, name):
+    place(prepared, name, tmp_path)
+    room = 256 if name == "estimate-c" else ROOM
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (room, room))
+    fails(name, prepared, tmp_path, "File too large", preexec_fn=limit)
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """Mount a file system of its own; skips where that is not allowed."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+
+    def mount(*options) -> bool:
+        return subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", folder], capture_output=True).returncode == 0
+
+    if os.geteuid() or not mount("-o", "size=4m"):
+        pytest.skip("no permission to mount a file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill(folder) -> None:
+    """Leave no more than a few kilobytes."""
+    with (folder / "filling").open("wb") as file:
+        size = shutil.disk_usage(folder).free - ROOM
+        os.posix_fallocate(file.fileno(), 0, size)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "estimate-c"])
+def test_the_disk_is_full(prepared, mounted, name):
+    place(prepared, name, mounted)
+    fill(mounted)
+    fails(name, prepared, mounted, "No space left on device")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_disk_is_read_only(prepared, mounted, name):
+    place(prepared, name, mounted)
+    subprocess.run(["mount", "-o", "remount,ro", mounted], check=True)
+    fails(name, prepared, mounted, "cannot be written")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_permission(prepared, tmp_path, name):
+    place(prepared, name, tmp_path)
+    for folder in (tmp_path, tmp_path / "OUT"):
+        if folder.is_dir():
+            folder.chmod(0o500)
+    try:
+        fails(name, prepared, tmp_path, "ermission denied")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["predict", "corrupt", "estimate-c"])
+def test_a_directory_where_a_file_belongs(prepared, tmp_path, name):
+    (tmp_path / "OUT").mkdir()
+    fails(name, prepared, tmp_path, "Is a directory")
+
+
+@pytest.mark.parametrize("name", ["train", "train --resume"])
+def test_a_file_where_the_steps_belong(prepared, tmp_path, name):
+    (tmp_path / "OUT.resume").write_text("mine")
+    if name == "train":  # it is none of its business
+        arguments = [str(prepared / word) if word in FILES else word for word in COMMANDS[name]]
+        assert mpu(arguments, tmp_path).returncode == 0
+        assert (tmp_path / "OUT.resume").read_text() == "mine"
+    else:
+        fails(name, prepared, tmp_path, "File exists")

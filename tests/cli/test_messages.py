@@ -1,0 +1,114 @@
+"""``--log-format json``: every line on standard error is an object, whatever is said and by whom."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.cli.training import QUICK
+
+
+def objects(text: str) -> list[dict]:
+    """The lines, each with the time of now and a level."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    for line in lines:
+        age = datetime.now(UTC) - datetime.fromisoformat(line["time"])
+        assert abs(age.total_seconds()) < 600
+        assert line["level"] in ("debug", "info", "warning", "error")
+        assert ("step" in line) != ("message" in line)
+    return lines
+
+
+def without_time(line: dict) -> dict:
+    return {name: value for name, value in line.items() if name not in ("time", "seconds")}
+
+
+@pytest.fixture
+def model(run, tiny):
+    assert run("train", tiny, *QUICK, "-q").exit_code == 0
+    return tiny.with_suffix(".mpu")
+
+
+def test_steps_have_their_ticks_and_seconds(run, tiny):
+    lines = objects(run("train", tiny, *QUICK, "--folds", 2, "--log-format", "json").stderr)
+    steps = {line["step"]: line["ticks"] for line in lines}
+    assert steps == {"read": 0, "level 0": 0, "level 0, out of fold": 2, "thresholds": 0, "write": 0}
+    assert all(line["seconds"] >= 0 for line in lines)
+
+
+def test_counts_are_fields(run, tiny, model):
+    (line,) = objects(run("corrupt", tiny, "--missing-rate", 0.5, "--log-format", "json").stderr)
+    assert {"instances": 5, "labels": 5, "removed": 2} | line == line
+    assert line["level"] == "info"
+    more = "1 1:1 9:1\n"
+    lines = objects(run("predict", model, "-", "-v", "--log-format", "json", stdin=more.encode()).stderr)
+    assert [(line["level"], line.get("unknown"), line.get("instances")) for line in lines] == [
+        ("warning", 1, None), ("debug", None, 1),
+    ]  # fmt: skip
+
+
+def test_quiet_is_quiet(run, tiny):
+    assert run("train", tiny, *QUICK, "-q", "--log-format", "json").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["predict", "none.mpu", "x", "--log-format", "json"], 1, "none.mpu: there is no such model"),
+        (["evaluate", "none", "x", "--log-format", "json"], 1, "none: cannot be read"),
+        (["corrupt", "x", "--log-format", "json"], 2, "Missing option '--missing-rate'"),
+        (["train", "--fast", "--log-format", "json"], 2, "No such option"),
+        (["train", "x", "--cost", "-1", "--log-format=json"], 2, "Invalid value for '--cost'"),
+    ],
+)
+def test_errors_are_objects(run, arguments, status, message):
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (status, "")
+    (line,) = objects(result.stderr)
+    assert line["level"] == "error"
+    assert line["message"].startswith(message)
+
+
+def test_one_run_s_format_is_not_the_next_one_s(run):
+    assert run("predict", "none.mpu", "x", "--log-format", "json").stderr.startswith("{")
+    assert run("predict", "none.mpu", "x").stderr.startswith("error: none.mpu")
+    assert run("predict", "--nonsense").stderr.startswith("Usage:")
+
+
+def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny):
+    """In a process of its own, with a terminal, nothing compiled yet, and a warning of Python's."""
+    controller, terminal = pty.openpty()
+    code = """if True:
+        import warnings
+        from mpu_cli import kernels
+        from mpu_cli.__main__ import main
+        from mpu_cli.svmlight import reader
+
+        class Announced:  # as a function of numba's that is not in its cache
+            stats = type("Stats", (), {"cache_path": "/nowhere"})
+
+        def read(*args, read=reader.read, **kwargs):
+            kernels.announce_compilation(Announced)
+            warnings.warn("a word of warning", stacklevel=1)
+            return read(*args, **kwargs)
+
+        reader.read = read
+        main()"""
+    arguments = ["estimate-c", str(tiny), "--folds", "2", "--log-format", "json"]
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while part := os.read(controller, 4096):
+            shown += part
+    except OSError:  # the end, on Linux
+        pass
+    os.close(controller)
+    assert process.wait() == 0
+    lines = objects(shown.decode())
+    assert any("a word of warning" in line.get("message", "") for line in lines)
+    assert any("compiling the fast kernels" in line.get("message", "") for line in lines)

@@ -1,0 +1,72 @@
+"""Extreme numbers, from the text of a file to its predictions: all is finite, or there is a clear error."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpu_cli.bundle import load
+from mpu_cli.svmlight.reader import read
+from tests.cli.training import QUICK, message
+
+
+def lines(exponent: int = 0) -> str:
+    """Thirty instances with two labels; values are of the order of ten to the exponent."""
+    labels = ["1,2" if i % 6 == 0 else "1" if i % 2 == 0 else "2" if i % 3 == 0 else "" for i in range(30)]
+    return "".join(f"{label} 1:{i % 2 + 1}.5e{exponent} 2:-{i % 3}.25e{exponent}\n" for i, label in enumerate(labels))
+
+
+DATA = {
+    "1e30": lines(30),
+    "1e37": lines(37),
+    "1e-18": lines(-18),
+    "1e-300, which is 0": lines(-300),
+    "one value of 1e38": lines() + "1 2:1e38\n",
+    "one value of 1e-38": lines() + "1 2:1e-38\n",
+    "1e38 at once with 1e-38": lines() + "1 2:1e38 3:1e-38\n",
+    "a constant feature": lines().replace("\n", " 9:1\n"),
+    "only constant features": "1 1:2 2:3\n2 1:2 2:3\n" * 20,
+    "every instance twice": lines() * 2,
+    "one instance again and again": "1,2 1:2 2:3\n" * 40,
+    "a label with one annotation": lines() + "9 1:1\n",
+    "a feature of index 2,000,000": lines() + "1 2000000:1\n",
+}
+OPTIONS = {
+    "usual": (),
+    "c = 1": ("--c", 1),
+    "c near 0": ("--c", 1e-6),
+    "c below all 32-bit numbers": ("--c", 1e-300),
+    "two levels": ("--levels", 2),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("text", DATA.values(), ids=DATA)
+def test_weights_and_probabilities_are_finite(run, tmp_path, text, options):
+    source, model, scores = tmp_path / "x.svm", tmp_path / "x.mpu", tmp_path / "scores.txt"
+    source.write_text(text)
+    assert run("train", source, *QUICK, *options, "-q").exit_code == 0
+    assert all(np.isfinite(level.weights).all() for level in load(model).predictor.levels)
+    assert run("predict", model, source, "--format", "scores", "-o", scores).exit_code == 0
+    probabilities = read(scores).features
+    assert probabilities.shape[0] == text.count("\n")
+    assert ((probabilities.data >= 0) & (probabilities.data <= 1)).all()
+
+
+@pytest.mark.parametrize("text", [lines(-38), lines(-44)], ids=["1e-38", "1e-44"])
+def test_weights_beyond_32_bits_are_an_error(run, tmp_path, text):
+    (tmp_path / "x.svm").write_text(text)
+    assert "bring the feature values to the order of 1" in message(run("train", tmp_path / "x.svm", *QUICK, "-q"))
+    assert list(tmp_path.iterdir()) == [tmp_path / "x.svm"]
+
+
+@pytest.mark.parametrize("command", ["train", "estimate-c"])
+def test_values_beyond_32_bits_are_an_error_of_their_line(run, tmp_path, command):
+    (tmp_path / "x.svm").write_text(lines() + "1 2:1e300\n")
+    assert "x.svm:31: value '1e300' of feature 2 is too large" in message(run(command, Path(tmp_path / "x.svm")))
+
+
+def test_dense_weights_that_cannot_fit_are_refused_with_their_size(run, tmp_path):
+    labels = ",".join(map(str, range(10_000)))
+    (tmp_path / "x.svm").write_text(f"{labels} 5000000:1\n 1:1\n")
+    assert "takes 400.8 GB" in message(run("train", tmp_path / "x.svm", *QUICK, "--levels", 2, "-q"))

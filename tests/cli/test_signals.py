@@ -1,0 +1,139 @@
+"""Ctrl-C, SIGTERM, and a reader that goes away: at any moment a fixed status, one line, and nothing left behind."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.cli.training import QUICK
+from tests.endurance.commands import contents
+
+ENDS = [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")]
+FOREVER = ("--c", "0.5", "--cost", "1", "--epochs", "100000")
+
+
+def start(*arguments, **streams) -> subprocess.Popen:
+    """Start ``mpu``; SIGINT is not ignored in it, as it may be in the tests themselves."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "mpu_cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        **streams,
+    )
+
+
+def names(folder) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.fixture
+def big(tmp_path):
+    """Data that take a while to read."""
+    path = tmp_path / "big.svm"
+    path.write_bytes(b"1,2 1:0.5 2:0.25 7:1\n" * 400_000)
+    return path
+
+
+@pytest.mark.parametrize(("number", "status", "line"), ENDS)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
+    """In compiled loops, in the main thread and in others; the old model stays."""
+    run("train", tiny, *QUICK)
+    before = contents(tmp_path)
+    process = start("train", tiny, "--resume", "-j", jobs, *FOREVER)
+    assert process.stderr.readline().startswith("read:")
+    time.sleep(0.1)
+    process.send_signal(number)
+    assert (*process.communicate(timeout=20), process.returncode) == ("", line, status)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(("number", "status", "line"), ENDS)
+def test_while_a_file_is_written(big, tmp_path, number, status, line):
+    process = start("corrupt", big, tmp_path / "noisy.svm", "--missing-rate", 0.5, "--keep-one")
+    while len(names(tmp_path)) < 2 and process.poll() is None:
+        time.sleep(0.001)
+    process.send_signal(number)
+    assert (*process.communicate(timeout=20), process.returncode) == ("", line, status)
+    assert names(tmp_path) == {"big.svm"}
+
+
+@pytest.mark.parametrize("arguments", [
+    ("train", "-", "-o", "model"), ("estimate-c", "-"), ("corrupt", "--missing-rate", "0.5"),
+    ("evaluate", "-", "tiny.svm"), ("experiment", "-", "--out", "results"),
+], ids=lambda arguments: arguments[0])  # fmt: skip
+def test_every_command_while_it_waits_for_input(tiny, arguments):
+    read_end, write_end = os.pipe()  # nobody writes
+    process = start(*arguments, stdin=read_end, cwd=tiny.parent)
+    os.close(read_end)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGTERM)
+    assert (*process.communicate(timeout=20), process.returncode) == ("", "terminated\n", 143)
+    os.close(write_end)
+    assert names(tiny.parent) == {"tiny.svm"}
+
+
+def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
+    chance = random.Random(0)
+    ready = "import sys; sys.stderr.write('.'); sys.stderr.flush(); "  # what comes before is not ours
+    code = ready + "from mpu_cli.__main__ import main; sys.argv[0] = 'mpu'; main()"
+    for number, status, line in ENDS * 4:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, "train", str(tiny), "-q", "--resume", *FOREVER],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        assert process.stderr.read(1) == "."
+        time.sleep(0.02 + chance.random() * 0.8)
+        process.send_signal(number)
+        assert (process.communicate(timeout=20)[1], process.returncode) == (line, status)
+        assert names(tmp_path) == {"tiny.svm"}
+
+
+def test_an_ignored_signal_stays_ignored(tiny):
+    """As `nohup`, and `&` in a script, leave it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mpu_cli", "estimate-c", str(tiny), "-q"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    assert process.returncode == 0
+
+
+def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
+    process = start("train", tiny, "--resume", *FOREVER)
+    assert process.stderr.readline().startswith("read:")
+    process.stdout.close()
+    process.stderr.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 143
+    assert names(tmp_path) == {"tiny.svm"}
+
+
+def test_the_last_line_is_json_too(tiny):
+    process = start("train", tiny, "--log-format", "json", *FOREVER)
+    assert '"step": "read"' in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    line = process.communicate(timeout=20)[1]
+    assert line.endswith('"level": "error", "message": "terminated"}\n')
+    assert line.count("\n") == 1
+
+
+def test_a_closed_pipe_ends_quietly(big, tmp_path):
+    process = start("corrupt", big, "--missing-rate", 0.5)
+    assert process.stdout.readline()
+    process.stdout.close()
+    with process.stderr as messages:
+        assert (messages.read(), process.wait(timeout=20)) == ("", 141)
+    assert names(tmp_path) == {"big.svm"}

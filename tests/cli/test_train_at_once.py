@@ -1,0 +1,60 @@
+"""Several `mpu train` on the same model."""
+
+import os
+import socket
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from mpu_cli import bundle
+from tests.cli.training import QUICK, TINY
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """Give data whose model is being trained."""
+    (tmp_path / "tiny.svm").write_text(TINY)
+    with bundle.writer(tmp_path / "tiny.mpu"):
+        yield tmp_path / "tiny.svm"
+
+
+@pytest.mark.parametrize("options", [(), ("--wait", 0.1), ("--json", "--quiet")])
+def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, options):
+    result = run("train", busy, *QUICK, *options)
+    assert result.exit_code == 75
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {busy.with_suffix('.mpu')}: is being trained by process {os.getpid()} on ")
+    assert f"on {socket.gethostname()} since 20" in line
+    assert line.endswith(" UTC; wait for that with --wait SECONDS")
+
+
+def test_the_second_reads_no_data(run, busy, tmp_path):
+    os.mkfifo(tmp_path / "endless.svm")  # nobody will ever write into it
+    assert run("train", tmp_path / "endless.svm", "-o", busy.with_suffix(".mpu")).exit_code == 75
+
+
+def test_the_first_in_another_directory_does_not_matter(run, busy, tmp_path):
+    assert run("train", busy, "-o", tmp_path / "other.mpu", *QUICK).exit_code == 0
+
+
+def test_the_second_waits_for_the_first(run, tmp_path, monkeypatch):
+    (tmp_path / "tiny.svm").write_text(TINY)
+    first = ExitStack()
+    first.enter_context(bundle.writer(tmp_path / "tiny.mpu"))
+    monkeypatch.setattr(time, "sleep", lambda seconds: first.close())
+    assert run("train", tmp_path / "tiny.svm", *QUICK, "--wait", 60).exit_code == 0
+    assert bundle.load(tmp_path / "tiny.mpu").label_ids.tolist() == [1, 2, 3]
+
+
+def test_a_failed_run_leaves_no_directory(run, tmp_path):
+    (tmp_path / "bad.svm").write_text("no data\n")
+    assert run("train", tmp_path / "bad.svm").exit_code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "soon"])
+def test_seconds_to_wait_are_checked(run, tmp_path, seconds):
+    (tmp_path / "tiny.svm").write_text(TINY)
+    assert run("train", tmp_path / "tiny.svm", "--wait", seconds).exit_code == 2
