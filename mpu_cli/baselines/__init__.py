@@ -1,0 +1,1 @@
+"""The methods that the paper compares with: arrays in, model objects out."""
