@@ -1,0 +1,97 @@
+"""One cell of an experiment: train, predict the test fold, count."""
+
+import resource
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
+
+from mpu_cli import kernels
+from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
+from mpu_cli.experiment.predictions import Predictions, fit_and_predict
+from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.tuning import tune
+from mpu_cli.svmlight.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a process needs to know to run a cell.
+
+    Attributes
+    ----------
+    cell : Cell
+    method : Method
+    design : Design
+    dataset : str
+        What results call the data.
+    data : Path
+        The instances, as `joblib.dump` wrote a `Dataset`.
+    kernel : str or None
+        Which inner loops run, as for `mpu_cli.kernels.choose`.
+    """
+
+    cell: Cell
+    method: Method
+    design: Design
+    dataset: str
+    data: Path
+    kernel: str | None
+
+
+def run(task: Task) -> list[Row]:
+    """Run a cell on one thread.
+
+    Returns
+    -------
+    list of Row
+        One for each decision rule.
+
+    Raises
+    ------
+    MpuError
+        The method cannot learn from these data.
+    """
+    kernels.choose(task.kernel)
+    data = joblib.load(task.data, mmap_mode="r")  # which processes share
+    training, test = task.design.split(data, task.cell)
+    name, options = task.method.name, task.method.options
+    options = replace(options, training=replace(options.training, seed=task.design.seed, jobs=1))
+    with threadpool_limits(limits=1):
+        predictions = fit_and_predict(name, options, training, test)
+        rows = [_measured(task, OWN, predictions, predictions.thresholds, test)]
+        if TUNED in task.design.rules:
+            start = time.perf_counter()
+            threshold, c = tune(name, options, training)
+            seconds = predictions.fit_seconds + time.perf_counter() - start
+            tuned = replace(predictions, c=c, fit_seconds=seconds)
+            rows.append(_measured(task, TUNED, tuned, np.float32(threshold), test))
+    return rows
+
+
+def _measured(task: Task, rule: str, predictions: Predictions, thresholds: np.ndarray, test: Dataset) -> Row:
+    counts = LabelSetMetrics()
+    counts.add(test.labels, csr_array(predictions.probabilities >= thresholds))
+    metrics = counts.results()
+    return Row.of(
+        task.cell,
+        task.dataset,
+        rule,
+        micro_f1=metrics["micro_f1"],
+        macro_f1=metrics["macro_f1"],
+        fit_seconds=predictions.fit_seconds,
+        predict_seconds=predictions.predict_seconds,
+        peak_bytes=_peak_bytes(),
+        c=predictions.c,
+    )
+
+
+def _peak_bytes() -> int:
+    """Largest resident memory of this process so far, libraries and data mapped into memory included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,141 @@
+"""What an experiment consists of: which instances are drawn, their folds, and the labels that are removed."""
+
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.validation import deal
+from mpu_cli.methods import MethodOptions
+from mpu_cli.svmlight.dataset import Dataset
+
+OWN, TUNED = "own", "tuned"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with its options.
+
+    Attributes
+    ----------
+    label : str
+        What results call it: its name, and the options that were given.
+    name : str
+        One of `mpu_cli.methods.NAMES`.
+    options : MethodOptions
+        Seed and jobs are those of the experiment, whatever they are here.
+    """
+
+    label: str
+    name: str
+    options: MethodOptions = field(default_factory=MethodOptions)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training and its test.
+
+    Attributes
+    ----------
+    method : str
+        Label of the method.
+    missing_rate : float
+        Share of the training labels that is removed.
+    fold : int
+        Number of the test fold, from 0.
+    instances : int
+        How many instances are drawn, those for training and those for the test together.
+    """
+
+    method: str
+    missing_rate: float
+    fold: int
+    instances: int
+
+
+@dataclass(frozen=True)
+class Design:
+    """An experiment.
+
+    Attributes
+    ----------
+    methods : tuple of Method
+    missing_rates : tuple of float
+        From 0 to below 1.
+    sizes : tuple of int
+        Instances to draw.
+    folds : int
+        The instances drawn are dealt into so many folds.
+    run_folds : int
+        So many of them serve as test folds, each with the other `folds` - 1 for training.
+    tuned : bool
+        Whether each method is also measured with the threshold of `mpu_cli.experiment.tuning`.
+    seed : int
+    """
+
+    methods: tuple[Method, ...]
+    missing_rates: tuple[float, ...]
+    sizes: tuple[int, ...]
+    folds: int = 10
+    run_folds: int = 10
+    tuned: bool = False
+    seed: int = 0
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The decision rules: each method's own, and the tuned threshold."""
+        return (OWN, TUNED) if self.tuned else (OWN,)
+
+    def cells(self) -> list[Cell]:
+        """All cells, fold by fold, so that what has been run at any time is a fair comparison."""
+        keys = product(self.sizes, range(self.run_folds), self.missing_rates, self.methods)
+        return [Cell(method.label, rate, fold, size) for size, fold, rate, method in keys]
+
+    def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset]:
+        """Make the training and the test instances of a cell.
+
+        They depend on the seed, the number of instances and the fold, the removed labels on the missing rate too, and
+        nothing on the method. A draw of more instances contains that of fewer.
+
+        Parameters
+        ----------
+        data : Dataset
+            All instances, with complete labels.
+        cell : Cell
+
+        Returns
+        -------
+        training, test : Dataset
+            Only the training instances have lost labels.
+        """
+        drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
+        held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
+        training, test = data[np.delete(drawn, held_out)], data[drawn[held_out]]
+        left = remove_labels(training.labels, cell.missing_rate, (self.seed, cell.fold))
+        return Dataset(left, training.features), test
+
+
+def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
+    """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
+
+    With the same seed, what is removed at one rate is also removed at a higher one, so that a curve over rates does not
+    owe its steps to the draw. (`mpu_cli.corruption`, which never has all labels in memory, cannot do that.)
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+    missing_rate : float
+        From 0 to 1.
+    seed : tuple of int
+
+    Returns
+    -------
+    csr_array of bool, shape (n, q)
+    """
+    order = np.random.default_rng(seed).permutation(labels.nnz)
+    keep = np.ones(labels.nnz, bool)
+    keep[order[: round(missing_rate * labels.nnz)]] = False
+    left = csr_array((keep, labels.indices, labels.indptr), shape=labels.shape, copy=True)
+    left.eliminate_zeros()
+    return left

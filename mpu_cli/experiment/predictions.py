@@ -1,0 +1,56 @@
+"""Learn from instances and predict others, in terms of all labels of an experiment."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpu_cli import methods
+from mpu_cli.errors import MpuError
+from mpu_cli.svmlight.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model says of instances, and what it took.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        0 for a label without annotation in training.
+    thresholds : ndarray of float32, shape (q,)
+        The method's own rule; infinite for a label without annotation in training.
+    c : float
+        The mean label frequency that the method used.
+    fit_seconds, predict_seconds : float
+    """
+
+    probabilities: np.ndarray
+    thresholds: np.ndarray
+    c: float
+    fit_seconds: float
+    predict_seconds: float
+
+
+def fit_and_predict(name: str, options: methods.MethodOptions, training: Dataset, instances: Dataset) -> Predictions:
+    """Learn from training instances and predict others; of those only the features are used.
+
+    Raises
+    ------
+    MpuError
+        No label is left in training, or the method cannot learn from the data.
+    """
+    labels, known = training.occurring_labels()
+    if not len(known):
+        raise MpuError("no label is left in the training part")
+    start = time.perf_counter()
+    fitted = methods.fit(name, training.features, labels, options, unlabeled=instances.features)
+    fitted_at = time.perf_counter()
+    predicted = fitted.model.probabilities(instances.features)
+    end = time.perf_counter()
+    q = training.labels.shape[1]
+    probabilities = np.zeros((len(instances), q), np.float32)
+    probabilities[:, known] = predicted
+    thresholds = np.full(q, np.inf, np.float32)
+    thresholds[known] = fitted.model.thresholds
+    return Predictions(probabilities, thresholds, float(fitted.c.mean()), fitted_at - start, end - fitted_at)

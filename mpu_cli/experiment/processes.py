@@ -1,0 +1,112 @@
+"""Tasks in processes of their own, so that one that crashes or runs out of memory takes nothing with it.
+
+The processes are forked from a server that has one thread and has loaded and used what they need (`preloaded`): to
+start one takes some hundredths of a second, and it cannot inherit a lock that another thread holds.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from mpu_cli.errors import MpuError
+
+_PRELOADED = "mpu_cli.experiment.preloaded"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task came to nothing, in one line."""
+
+    message: str
+
+
+def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[tuple[Any, Any]]:
+    """Call a function with each task, each in a process of its own, and yield what comes of it as it comes.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module: the processes import it. It is called with one task.
+    tasks : iterable
+        Things that can be pickled.
+    jobs : int
+        Processes at a time.
+
+    Yields
+    ------
+    task, outcome
+        What the function returned, or a `Failure`.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([_PRELOADED])
+    waiting = deque(tasks)
+    running: dict[Connection, tuple[Any, BaseProcess]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                task = waiting.popleft()
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_serve, args=(sender, function, task), daemon=True)
+                process.start()
+                sender.close()
+                running[receiver] = task, process
+            for receiver in wait(list(running)):
+                task, process = running.pop(receiver)
+                yield task, _outcome(receiver, process)
+    finally:
+        for _, process in running.values():
+            process.kill()
+            process.join()
+
+
+def _serve(sender: Connection, function: Callable, task: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the first one decides
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # where memory runs out, this one goes, not the first
+    try:
+        outcome = function(task)
+    except Exception as error:
+        outcome = Failure(_why(error))
+    sender.send(outcome)
+
+
+def _end_with_the_first() -> None:
+    """End this process as soon as the one that started it ends, however it does."""
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _why(error: Exception) -> str:
+    message = " ".join(str(error).split())
+    if isinstance(error, MpuError):
+        return message
+    name = "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    return f"{name}: {message}" if message else name
+
+
+def _outcome(receiver: Connection, process: BaseProcess) -> Any:
+    try:
+        return receiver.recv()
+    except EOFError:
+        process.join()
+        return Failure(_how_it_ended(process.exitcode))
+    finally:
+        process.join()
+        receiver.close()
+
+
+def _how_it_ended(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"the process ended with status {exit_code}"
+    name = signal.Signals(-exit_code).name
+    return f"the process was killed by {name}" + ", perhaps for lack of memory" * (name == "SIGKILL")

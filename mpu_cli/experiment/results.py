@@ -1,0 +1,177 @@
+"""The results of an experiment: a CSV file that grows cell by cell, and the settings it belongs to.
+
+A row is on disk before the next cell's is written, so an interrupted experiment goes on where it stopped.
+"""
+
+import csv
+import io
+import json
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.experiment.design import Cell
+from mpu_cli.svmlight.streams import open_output
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a cell gave under one decision rule; where it failed, `error` says why and the figures are None.
+
+    Attributes
+    ----------
+    dataset, method : str
+    rule : {"own", "tuned"}
+    missing_rate, fold, instances : as in `Cell`
+    micro_f1, macro_f1 : float or None
+        On the complete labels of the test fold; macro-F1 over the labels that are true or predicted there.
+    fit_seconds, predict_seconds : float or None
+        Wall time on one thread, reading and starting left out.
+    peak_bytes : int or None
+        Largest resident memory of the cell's process, libraries and the data included.
+    c : float or None
+        Mean label frequency that was used; 1 where the method knows none.
+    error : str
+        Empty where all went well.
+    """
+
+    dataset: str
+    method: str
+    rule: str
+    missing_rate: float
+    fold: int
+    instances: int
+    micro_f1: float | None = None
+    macro_f1: float | None = None
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    peak_bytes: int | None = None
+    c: float | None = None
+    error: str = ""
+
+    @classmethod
+    def of(cls, cell: Cell, dataset: str, rule: str, **values) -> "Row":
+        """Make a row of a cell; `values` are what it gave."""
+        return cls(dataset, cell.method, rule, cell.missing_rate, cell.fold, cell.instances, **values)
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that it belongs to."""
+        return Cell(self.method, self.missing_rate, self.fold, self.instances)
+
+
+HEADER = tuple(field.name for field in fields(Row))
+_INTEGERS = {"fold", "instances", "peak_bytes"}
+_WORDS = {"dataset", "method", "rule", "error"}
+
+
+def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:
+    """Read the rows of the cells that are complete; take what an interruption left half-done out of the file.
+
+    Parameters
+    ----------
+    path : Path
+        Is made, with a header, where it does not exist.
+    cells : collection of Cell
+        Of the experiment.
+    rules : collection of str
+        A cell with a row for each of these is complete.
+
+    Raises
+    ------
+    InputError
+        A line, other than an unfinished last one, is not a row of these cells.
+    """
+    text = path.read_bytes() if path.exists() else b""
+    rows = _parse(text[: text.rfind(b"\n") + 1], path, set(cells))
+    found = defaultdict(set)
+    for row in rows:
+        found[row.cell].add(row.rule)
+    complete = [row for row in rows if found[row.cell] == set(rules)]
+    if (wanted := _lines([HEADER, *map(astuple, complete)])) != text:
+        with open_output(path) as stream:
+            stream.write(wanted)
+    return complete
+
+
+def append(path: Path, rows: Iterable[Row]) -> None:
+    """Add rows; they are on disk on return."""
+    with path.open("ab") as stream:
+        stream.write(_lines(map(astuple, rows)))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _lines(rows: Iterable[Sequence]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _parse(text: bytes, path: Path, cells: set[Cell]) -> list[Row]:
+    reader = csv.reader(io.StringIO(text.decode(errors="replace"), newline=""), strict=True)
+    rows = []
+    try:
+        if next(reader, list(HEADER)) != list(HEADER):
+            raise ValueError
+        for values in reader:
+            row = Row(**{name: _value(name, value) for name, value in zip(HEADER, values, strict=True)})
+            if row.cell not in cells:
+                raise ValueError
+            rows.append(row)
+    except (ValueError, csv.Error) as error:
+        raise InputError(
+            str(path),
+            max(reader.line_num, 1),
+            "not a line that this experiment wrote; remove it, and its cell is run again",
+        ) from error
+    return rows
+
+
+def _value(name: str, text: str) -> str | int | float | None:
+    if name in _WORDS:
+        return text
+    if not text:
+        return None
+    return int(text) if name in _INTEGERS else float(text)
+
+
+def keep_settings(path: Path, settings: dict) -> None:
+    """Write the settings of an experiment, or make sure that they are those of the one that is there.
+
+    Parameters
+    ----------
+    path : Path
+        A JSON file.
+    settings : dict of JSON values
+
+    Raises
+    ------
+    MpuError
+        The file has other settings; the message names them.
+    """
+    if not path.exists():
+        with open_output(path) as stream:
+            stream.write(json.dumps(settings, indent=2).encode() + b"\n")
+        return
+    try:
+        before = dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError) as error:
+        raise InputError(str(path), None, "not the settings of an experiment; give another --out") from error
+    differing = [
+        f"{name} {_shown(before.get(name))}, now {_shown(settings.get(name))}"
+        for name in sorted(before.keys() | settings.keys())
+        if before.get(name) != settings.get(name)
+    ]
+    if differing:
+        raise MpuError(
+            f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): "
+            "give the same ones to go on with it, or another --out"
+        )
+
+
+def _shown(value) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

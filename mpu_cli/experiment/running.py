@@ -1,0 +1,160 @@
+"""Run the cells of an experiment that are not done yet, each in a process of its own, and report on all of them."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from mpu_cli import __version__, kernels, signals
+from mpu_cli.bundle.lock import holder, try_lock
+from mpu_cli.errors import BusyError, MpuError
+from mpu_cli.experiment import cell, processes, results
+from mpu_cli.experiment.design import Cell, Design
+from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.summary import markdown
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.growing import GrowingCsr
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import open_output
+
+RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md", ".lock"
+
+
+def read_pooled(sources: Sequence[str], reading: Reading, jobs: int) -> Dataset:
+    """Read files as one set of instances; the labels that occur are columns from 0 on.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a line breaks the grammar.
+    MpuError
+        No instance has a label.
+    """
+    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
+    for source in sources:
+        part = read(source, reading, jobs)
+        labels.append(part.labels)
+        features.append(part.features)
+    pooled = Dataset(labels.finish(), features.finish())
+    occurring, ids = pooled.occurring_labels()
+    if not len(ids):
+        raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
+    return Dataset(occurring, pooled.features)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Make the folder of an experiment, and keep other processes from writing there in the ``with`` block.
+
+    Raises
+    ------
+    BusyError
+        Another process does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
+    lock = try_lock(path)
+    if lock is None:
+        raise BusyError(f"{folder}: {holder(path)} runs an experiment there: wait for it, or give another --out")
+    try:
+        with signals.finally_call(lambda: path.unlink(missing_ok=True)):
+            yield
+    finally:
+        os.close(lock)
+
+
+def resume(design: Design, data: Dataset, dataset: str, folder: Path) -> tuple[list[Row], list[Cell]]:
+    """Tell what is done and what is left of an experiment.
+
+    Parameters
+    ----------
+    design : Design
+    data : Dataset
+    dataset : str
+        What results call the data.
+    folder : Path
+        Has the results, or will have them.
+
+    Returns
+    -------
+    rows : list of Row
+        What the finished cells gave, in the order of the design.
+    left : list of Cell
+
+    Raises
+    ------
+    MpuError
+        The folder has results of another experiment.
+    """
+    settings = {
+        "dataset": dataset,
+        "data": joblib.hash(data),
+        "methods": [method.label for method in design.methods],
+        "missing_rates": list(design.missing_rates),
+        "instances": list(design.sizes),
+        "folds": design.folds,
+        "run_folds": design.run_folds,
+        "tuned": design.tuned,
+        "seed": design.seed,
+        "kernel": _kernel(),
+        "version": __version__,
+    }
+    results.keep_settings(folder / SETTINGS, settings)
+    cells = design.cells()
+    rows = in_order(results.resume(folder / RESULTS, cells, design.rules), design)
+    done = {row.cell for row in rows}
+    return rows, [cell for cell in cells if cell not in done]
+
+
+def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
+    """Sort rows as the cells of the design."""
+    place = {cell: i for i, cell in enumerate(design.cells())}
+    return sorted(rows, key=lambda row: place[row.cell])
+
+
+def _kernel() -> str:
+    return "numba" if kernels.compiled() else "numpy"
+
+
+def run(
+    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, jobs: int
+) -> Iterator[list[Row]]:
+    """Run cells, `jobs` at a time; give the rows of each when they are on disk."""
+    methods = {method.label: method for method in design.methods}
+    scratch = tempfile.TemporaryDirectory(prefix="mpu-experiment-")
+    with signals.finally_call(scratch.cleanup):
+        shared = Path(scratch.name) / "data"
+        joblib.dump(data, shared)
+        tasks = [cell.Task(c, methods[c.method], design, dataset, shared, _kernel()) for c in cells]
+        for task, outcome in processes.run(cell.run, tasks, jobs):
+            rows = outcome
+            if isinstance(outcome, processes.Failure):
+                rows = [Row.of(task.cell, dataset, rule, error=outcome.message) for rule in design.rules]
+            results.append(folder / RESULTS, rows)
+            yield rows
+
+
+def write_report(rows: Sequence[Row], folder: Path) -> tuple[str, bool]:
+    """Write the summary and, where matplotlib is installed, the figures.
+
+    Returns
+    -------
+    summary : str
+    drawn : bool
+        Whether there are figures.
+    """
+    summary = markdown(rows)
+    with open_output(folder / SUMMARY) as stream:
+        stream.write(summary.encode())
+    drawn = find_spec("matplotlib") is not None
+    if drawn:
+        from mpu_cli.experiment import figures
+
+        figures.draw(rows, folder)
+    return summary, drawn

@@ -1,0 +1,177 @@
+"""What the rows of an experiment say, as Markdown."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+
+from mpu_cli.experiment.design import OWN
+from mpu_cli.experiment.exponents import fit_power_law
+from mpu_cli.experiment.results import Row
+
+METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
+RULES = {"own": "each method's own decision rule", "tuned": "the tuned threshold for every method"}
+_MEGABYTE = 10**6
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one table or figure compares: all methods and missing rates, under one rule, at one size.
+
+    Attributes
+    ----------
+    rule : str
+    instances : int
+    methods : list of str
+    rates : list of float
+        Ascending.
+    """
+
+    rule: str
+    instances: int
+    methods: list[str]
+    rates: list[float]
+    _rows: dict[tuple[str, float], list[Row]]
+
+    def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
+        """Return a metric by fold."""
+        return {row.fold: getattr(row, metric) for row in self._rows.get((method, rate), ())}
+
+    def mean(self, metric: str, method: str, rate: float) -> float:
+        """Return the mean of a metric over folds; NaN where there is none."""
+        return mean(self.scores(metric, method, rate).values())
+
+    def deviation(self, metric: str, method: str, rate: float) -> float:
+        """Return the standard deviation of a metric over folds; NaN with fewer than two."""
+        return deviation(self.scores(metric, method, rate).values())
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean; NaN of nothing."""
+    values = list(values)
+    return float(np.mean(values)) if values else float("nan")
+
+
+def deviation(values: Iterable[float]) -> float:
+    """Return the sample standard deviation; NaN of fewer than two values."""
+    values = list(values)
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+
+def panels(rows: Iterable[Row]) -> list[Panel]:
+    """Part the rows of cells that did not fail; methods stay in the order of the rows."""
+    parts = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if not row.error:
+            parts[row.rule, row.instances][row.method, row.missing_rate].append(row)
+    return [
+        Panel(rule, instances, list(dict.fromkeys(m for m, _ in part)), sorted({r for _, r in part}), part)
+        for (rule, instances), part in parts.items()
+    ]
+
+
+def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
+    """Return the mean seconds of training under the method's own rule, by method and number of instances."""
+    seconds = defaultdict(lambda: defaultdict(list))
+    for row in _own(rows):
+        seconds[row.method][row.instances].append(row.fit_seconds)
+    return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Write the summary.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        At least one.
+    """
+    parts = [f"# {rows[0].dataset}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
+    for panel in panels(rows):
+        for metric, name in METRICS.items():
+            parts.append(f"## {name}, {RULES[panel.rule]}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
+            if len(panel.methods) > 1:
+                parts.append(_lead(panel, metric))
+    parts.append(f"## Time and memory of a cell, means\n\n{_costs(rows)}")
+    if exponents := _exponents(rows):
+        parts.append(f"## Training time as a power of the number of instances\n\n{exponents}")
+    if any(row.error for row in rows):
+        parts.append(f"## Failed\n\n{_failures(rows)}")
+    return "\n".join(parts)
+
+
+def _own(rows: Iterable[Row]) -> Iterator[Row]:
+    return (row for row in rows if not row.error and row.rule == OWN)
+
+
+def _scores(panel: Panel, metric: str) -> str:
+    means = np.array([[panel.mean(metric, method, rate) for rate in panel.rates] for method in panel.methods])
+    best = np.nanmax(means, axis=0)
+    table = []
+    for method, row in zip(panel.methods, means, strict=True):
+        cells = [method]
+        for rate, value, top in zip(panel.rates, row, best, strict=True):
+            spread = panel.deviation(metric, method, rate)
+            text = "" if isnan(value) else f"{value:.3f}" if isnan(spread) else f"{value:.3f} ± {spread:.3f}"
+            cells.append(f"**{text}**" if value == top else text)
+        table.append(cells)
+    return _table(["method, by share of the labels missing", *(f"{rate:.0%}" for rate in panel.rates)], table)
+
+
+def _lead(panel: Panel, metric: str) -> str:
+    """Compare the best method of each missing rate with the second, on the folds that both have."""
+    table = []
+    for rate in panel.rates:
+        here = [method for method in panel.methods if panel.scores(metric, method, rate)]
+        if len(here) < 2:
+            continue
+        first, second = sorted(here, key=lambda method: -panel.mean(metric, method, rate))[:2]
+        one, other = (panel.scores(metric, method, rate) for method in (first, second))
+        differences = [one[fold] - other[fold] for fold in one.keys() & other.keys()]
+        ahead = f"{sum(d > 0 for d in differences)} of {len(differences)}"
+        table.append([f"{rate:.0%}", first, second, _signed(differences), ahead])
+    return _table(["labels missing", "best", "runner-up", "difference, paired by fold", "folds ahead"], table)
+
+
+def _signed(differences: list[float]) -> str:
+    spread = deviation(differences)
+    return f"{mean(differences):+.4f}" + ("" if isnan(spread) else f" ± {spread:.4f}")
+
+
+def _costs(rows: Sequence[Row]) -> str:
+    costs = defaultdict(list)
+    for row in _own(rows):
+        costs[row.instances, row.method].append((row.fit_seconds, row.predict_seconds, row.peak_bytes / _MEGABYTE))
+    table = []
+    for (instances, method), cost in costs.items():
+        training, prediction, memory = np.mean(cost, axis=0)
+        table.append([method, f"{instances:,}", f"{training:,.2f}", f"{prediction:,.2f}", f"{memory:,.0f}"])
+    return _table(["method", "instances", "training, s", "prediction, s", "peak memory, MB"], table)
+
+
+def _exponents(rows: Sequence[Row]) -> str:
+    table = []
+    for method, seconds in fit_seconds(rows).items():
+        if len(seconds) > 1:
+            law = fit_power_law(list(seconds), list(seconds.values()))
+            span = f"{min(seconds):,} to {max(seconds):,}"
+            table.append([method, f"{law.exponent:.2f} ± {law.standard_error:.2f}", span])
+    return _table(["method", "exponent ± standard error", "instances"], table) if table else ""
+
+
+def _failures(rows: Sequence[Row]) -> str:
+    cells = dict.fromkeys((row.cell, row.error) for row in rows if row.error)
+    counts = Counter((cell.method, cell.instances, error) for cell, error in cells)
+    table = [[method, f"{instances:,}", str(count), error] for (method, instances, error), count in counts.items()]
+    return _table(["method", "instances", "cells", "why"], table)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    rule = "|---" + "|---:" * (len(header) - 1) + "|"
+    return "\n".join([_line(header), rule, *map(_line, rows)]) + "\n"
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,52 @@
+"""The same decision threshold criterion for every method, so that methods can be compared without their rules.
+
+A fifth of the training instances is held out and predicted by a model of the others. The threshold, one for all labels,
+maximises the micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.thresholds`). The
+label frequency c that the estimate needs comes from all training instances as in `mpu train`, whatever the method.
+The threshold then serves the model of all training instances.
+"""
+
+import numpy as np
+
+from mpu_cli import methods
+from mpu_cli.core.features import Features
+from mpu_cli.core.propensity import estimate
+from mpu_cli.core.sample import SAMPLE_SIZE, Sample
+from mpu_cli.core.thresholds import pooled_threshold
+from mpu_cli.core.validation import deal
+from mpu_cli.experiment.predictions import fit_and_predict
+from mpu_cli.svmlight.dataset import Dataset
+
+_PARTS = 5
+
+
+def tune(name: str, options: methods.MethodOptions, training: Dataset) -> tuple[float, float]:
+    """Choose the threshold.
+
+    Parameters
+    ----------
+    name : str
+        Of the method.
+    options : MethodOptions
+    training : Dataset
+        Instances with incomplete labels.
+
+    Returns
+    -------
+    threshold, c : float
+
+    Raises
+    ------
+    MpuError
+        As from `fit_and_predict`.
+    """
+    seed, jobs = options.training.seed, options.training.jobs
+    labels, _ = training.occurring_labels()
+    sample = Sample(Features.of(training.features), labels, SAMPLE_SIZE, None, seed)
+    c = estimate(sample.naive_probabilities(jobs), sample.labels).c
+    held_out = deal(len(training), _PARTS, seed)[0]
+    rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
+    predictions = fit_and_predict(name, options, training[rest], training[held_out])
+    frequencies = np.full(training.labels.shape[1], c)
+    threshold, _ = pooled_threshold(predictions.probabilities, training.labels[held_out], frequencies)
+    return threshold, c

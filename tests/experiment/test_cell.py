@@ -1,0 +1,81 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from mpu_cli.core.thresholds import pooled_threshold
+from mpu_cli.core.validation import deal
+from mpu_cli.errors import MpuError
+from mpu_cli.experiment.design import Design
+from mpu_cli.experiment.predictions import fit_and_predict
+from mpu_cli.experiment.tuning import tune
+from mpu_cli.svmlight.dataset import Dataset
+from tests.core.simulated import as_features, as_labels
+from tests.experiment.small import BR, DESIGN, MPU, QUICK, dense, problem, run_cell
+
+
+def test_metrics_are_scikit_learns_on_the_test_fold(tmp_path):
+    data = problem()
+    (row,) = run_cell(DESIGN, data, 2, tmp_path)
+    assert row.cell == DESIGN.cells()[2]
+    assert (row.method, row.missing_rate, row.rule, row.error) == ("br", 0.5, "own", "")
+    training, test = DESIGN.split(data, row.cell)
+    options = replace(QUICK, training=replace(QUICK.training, jobs=1))
+    predictions = fit_and_predict("br", options, training, test)
+    predicted = predictions.probabilities >= predictions.thresholds
+    truth = dense(test.labels)
+    assert row.micro_f1 == pytest.approx(f1_score(truth, predicted, average="micro"))
+    assert row.macro_f1 == pytest.approx(f1_score(truth, predicted, average="macro", zero_division=0))
+    assert row.c == 1
+    assert row.peak_bytes > 10**7
+    assert row.fit_seconds > 0 <= row.predict_seconds
+
+
+def test_the_same_task_gives_the_same_figures(tmp_path):
+    data = problem()
+    one, other = (run_cell(DESIGN, data, 3, tmp_path)[0] for _ in range(2))
+    assert (one.micro_f1, one.macro_f1, one.c) == (other.micro_f1, other.macro_f1, other.c)
+
+
+def test_a_label_that_training_lost_counts_as_missed(tmp_path):
+    """Label 0 is everywhere and easy; label 1 is on one instance, so one fold has it in the test only."""
+    Y = np.zeros((20, 2), bool)
+    Y[:, 0] = True
+    Y[7, 1] = True
+    data = Dataset(as_labels(Y), as_features(np.ones((20, 1))))
+    design = Design((BR,), (0.0,), (20,), folds=4, run_folds=4)
+    missed = [i for i, rows in enumerate(deal(20, 4, 0)) if 7 in rows]
+    (row,) = run_cell(design, data, missed[0], tmp_path)
+    assert row.micro_f1 == pytest.approx(2 * 5 / (5 + 6))
+    assert row.macro_f1 == pytest.approx(1 / 2)
+
+
+def test_nothing_left_to_learn_is_an_error_that_says_so(tmp_path):
+    data = Dataset(as_labels(np.eye(4)), as_features(np.eye(4)))
+    design = Design((BR,), (0.9,), (4,), folds=2, run_folds=2)
+    with pytest.raises(MpuError, match="no label is left"):
+        run_cell(design, data, 0, tmp_path)
+
+
+def test_tuned_rule_adds_a_row_and_changes_nothing_else(tmp_path):
+    data = problem(120)
+    design = Design((BR,), (0.6,), (120,), folds=3, run_folds=1)
+    (plain,) = run_cell(design, data, 0, tmp_path)
+    own, tuned = run_cell(replace(design, tuned=True), data, 0, tmp_path)
+    assert (own.rule, tuned.rule) == ("own", "tuned")
+    assert own.micro_f1 == plain.micro_f1
+    assert tuned.micro_f1 > own.micro_f1
+    assert tuned.fit_seconds > own.fit_seconds
+    assert 0 < tuned.c < 1 == own.c
+
+
+@pytest.mark.parametrize("method", [BR, MPU])
+def test_the_tuned_threshold_maximises_the_estimate_on_a_held_out_fifth(method):
+    training = problem(100)
+    threshold, c = tune(method.name, method.options, training)
+    held_out = deal(100, 5, 0)[0]
+    rest = np.setdiff1d(np.arange(100), held_out)
+    predictions = fit_and_predict(method.name, method.options, training[rest], training[held_out])
+    expected = pooled_threshold(predictions.probabilities, training.labels[held_out], np.full(4, c))
+    assert threshold == expected[0]

@@ -1,0 +1,81 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_cli.experiment.design import Cell, remove_labels
+from tests.core.simulated import as_labels
+from tests.experiment.small import DESIGN, dense, problem
+
+LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))
+def test_removed_labels_are_exactly_as_many_and_nested(a, b, seed):
+    low, high = (dense(remove_labels(LABELS, rate, (seed, 0))) for rate in sorted((a, b)))
+    whole = dense(LABELS)
+    assert low.sum() == LABELS.nnz - round(min(a, b) * LABELS.nnz)
+    assert (high <= low).all()
+    assert (low <= whole).all()
+
+
+def test_removed_labels_are_a_uniform_draw():
+    kept = sum(dense(remove_labels(LABELS, 0.3, (seed,))) for seed in range(400))[dense(LABELS)]
+    assert np.abs(kept / 400 - 0.7).max() < 5 * np.sqrt(0.3 * 0.7 / 400)
+
+
+def test_removal_leaves_the_labels_themselves_alone():
+    before = LABELS.nnz
+    remove_labels(LABELS, 0.5, (0,))
+    assert LABELS.nnz == before
+    assert LABELS.data.all()
+
+
+def test_cells_are_all_combinations_and_every_method_has_run_before_the_next_fold():
+    cells = DESIGN.cells()
+    assert len(cells) == len(set(cells)) == 2 * 2 * 3
+    assert [cell.fold for cell in cells] == [0] * 4 + [1] * 4 + [2] * 4
+
+
+def test_test_folds_are_a_partition_with_complete_labels():
+    data = problem()
+    tests = [DESIGN.split(data, Cell("br", 0.5, fold, 60))[1] for fold in range(3)]
+    assert sum(map(len, tests)) == 60
+    assert sum(test.labels.nnz for test in tests) == data.labels.nnz
+    rows = {tuple(row) for test in tests for row in dense(test.features).tolist()}
+    assert rows == {tuple(row) for row in dense(data.features).tolist()}
+
+
+def test_methods_learn_from_the_same_instances_with_the_same_labels():
+    data = problem()
+    for rate in (0.0, 0.5):
+        (one, one_test), (other, other_test) = (DESIGN.split(data, Cell(m, rate, 1, 40)) for m in ("br", "mpu"))
+        for a, b in ((one, other), (one_test, other_test)):
+            assert (dense(a.labels) == dense(b.labels)).all()
+            assert (dense(a.features) == dense(b.features)).all()
+
+
+def test_the_removed_labels_of_a_fold_are_nested_over_rates():
+    kept = [dense(DESIGN.split(problem(), Cell("br", rate, 2, 60))[0].labels) for rate in (0, 0.2, 0.5)]
+    assert kept[0].sum() > kept[1].sum() > kept[2].sum()
+    assert (kept[2] <= kept[1]).all()
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"folds": 4}])
+def test_the_seed_and_the_folds_change_the_split(change):
+    data = problem()
+    cell = Cell("br", 0.0, 0, 60)
+    one, other = (design.split(data, cell)[1] for design in (DESIGN, replace(DESIGN, **change)))
+    assert dense(one.features).tolist() != dense(other.features).tolist()
+
+
+def test_a_larger_draw_contains_a_smaller_one():
+    data = problem()
+    drawn = []
+    for size in (20, 40):
+        parts = DESIGN.split(data, Cell("br", 0.0, 0, size))
+        drawn.append({tuple(row) for part in parts for row in dense(part.features).tolist()})
+    assert [len(rows) for rows in drawn] == [20, 40]
+    assert drawn[0] < drawn[1]

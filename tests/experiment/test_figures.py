@@ -1,0 +1,53 @@
+import pytest
+
+from tests.experiment.small import row
+
+pytest.importorskip("matplotlib")
+
+from mpu_cli.experiment.figures import draw
+
+RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
+
+
+def names(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def both(*stems: str) -> set[str]:
+    return {f"{stem}.{suffix}" for stem in stems for suffix in ("png", "svg")}
+
+
+def test_metrics_against_missing_rates(tmp_path):
+    draw(RATES, tmp_path)
+    assert names(tmp_path) == both("micro_f1", "macro_f1")
+    assert (tmp_path / "micro_f1.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "macro_f1.svg").read_bytes()
+
+
+def test_one_rate_and_one_size_is_no_figure(tmp_path):
+    draw([row(), row(error="no", rate=0.5)], tmp_path)
+    assert names(tmp_path) == set()
+
+
+def test_rules_have_figures_of_their_own(tmp_path):
+    draw([*RATES, row(rule="tuned"), row(rule="tuned", rate=0.3)], tmp_path)
+    assert names(tmp_path) == both("micro_f1", "macro_f1", "micro_f1-tuned", "macro_f1-tuned")
+
+
+def test_time_against_sizes(tmp_path):
+    draw([row(instances=n, seconds=n / 100) for n in (100, 200)] + [row("mpu", instances=100)], tmp_path)
+    assert names(tmp_path) == both("time")
+
+
+def test_sizes_have_figures_of_their_own(tmp_path):
+    draw([*RATES, *(row(rate=rate, instances=120) for rate in (0.0, 0.3))], tmp_path)
+    assert names(tmp_path) == both("micro_f1-60", "macro_f1-60", "micro_f1-120", "macro_f1-120", "time")
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path):
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+        draw(RATES, folder)
+    for name in names(folders[0]):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()

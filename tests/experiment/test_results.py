@@ -1,0 +1,124 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.experiment import results
+from mpu_cli.experiment.results import Row
+from tests.experiment.small import row
+
+HEADER = (
+    "dataset,method,rule,missing_rate,fold,instances,micro_f1,macro_f1,fit_seconds,predict_seconds,peak_bytes,c,error"
+)
+CELLS = [row(fold=fold).cell for fold in range(3)]
+words = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1)
+shares = st.floats(0, 1)
+rows = st.builds(
+    Row,
+    words,
+    words,
+    st.just("own"),
+    shares,
+    st.integers(0, 99),
+    st.integers(1, 10**9),
+    *[st.none() | shares] * 2,
+    *[st.none() | st.floats(0, 1e9)] * 2,
+    st.none() | st.integers(0, 10**13),
+    st.none() | shares,
+    st.just("") | words,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.csv"
+
+
+def test_the_header_is_there_before_any_row(path):
+    assert results.resume(path, CELLS, ["own"]) == []
+    assert path.read_text() == HEADER + "\n"
+
+
+@settings(max_examples=25)
+@given(st.lists(rows, max_size=5, unique_by=lambda row: row.cell))
+def test_what_is_appended_is_read_again(tmp_path_factory, written):
+    path = tmp_path_factory.mktemp("results") / "results.csv"
+    cells = [row.cell for row in written]
+    results.resume(path, cells, ["own"])
+    for one in written:
+        results.append(path, [one])
+    assert results.resume(path, cells, ["own"]) == written
+
+
+@pytest.mark.parametrize("cut", range(1, 30, 7))
+def test_a_half_written_last_line_is_dropped(path, cut):
+    results.resume(path, CELLS, ["own"])
+    results.append(path, [row(fold=0)])
+    whole = path.read_bytes()
+    results.append(path, [row(fold=1)])
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert results.resume(path, CELLS, ["own"]) == [row(fold=0)]
+    assert path.read_bytes() == whole
+
+
+def test_a_half_written_header_is_dropped(path):
+    path.write_text(HEADER[:20])
+    assert results.resume(path, CELLS, ["own"]) == []
+    assert path.read_text() == HEADER + "\n"
+
+
+def test_a_cell_without_all_its_rules_is_dropped(path):
+    rules = ["own", "tuned"]
+    complete = [row(fold=0), row(fold=0, rule="tuned")]
+    results.resume(path, CELLS, rules)
+    results.append(path, [*complete, row(fold=1)])
+    assert results.resume(path, CELLS, rules) == complete
+    results.append(path, [row(fold=2)])
+    assert path.read_text().count("\n") == 1 + 3
+
+
+def test_an_undamaged_file_is_not_touched(path):
+    results.resume(path, CELLS, ["own"])
+    results.append(path, [row(error="no memory, no result")])
+    before = path.stat().st_mtime_ns, path.stat().st_ino
+    assert results.resume(path, CELLS, ["own"]) == [row(error="no memory, no result")]
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a,b\n", 1),
+        (f"{HEADER}\nsmall,br\n", 2),
+        (f"{HEADER}\nsmall,br,own,0.0,0,60,,,,,,,\nsmall,br,own,zero,0,60,,,,,,,\n", 3),
+        (f"{HEADER}\nsmall,br,own,0.0,0.5,60,,,,,,,\n", 2),
+        (f"{HEADER}\n\xff\n", 2),
+        (f"{HEADER}\nsmall,br,own,0.0,7,60,,,,,,,\n", 2),
+    ],
+)
+def test_other_lines_are_errors_with_their_number(path, text, line):
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
+        results.resume(path, CELLS, ["own"])
+    assert path.read_text(encoding="latin-1") == text
+
+
+def test_settings_are_written_once_and_then_compared(tmp_path):
+    path = tmp_path / "settings.json"
+    settings = {"seed": 1, "methods": ["mpu", "br"], "folds": 10}
+    results.keep_settings(path, settings)
+    assert json.loads(path.read_text()) == settings
+    results.keep_settings(path, settings)
+    with pytest.raises(MpuError, match=r"\(methods mpu,br, now mpu; seed 1, now 2\)"):
+        results.keep_settings(path, settings | {"seed": 2, "methods": ["mpu"]})
+    assert json.loads(path.read_text()) == settings
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "7", "\x00"])
+def test_settings_that_are_none_are_an_error(tmp_path, text):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="another --out"):
+        results.keep_settings(path, {})

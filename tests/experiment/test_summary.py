@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from mpu_cli.experiment.summary import fit_seconds, markdown, panels
+from tests.experiment.small import row
+
+
+def scores(method, rate, *values, **others):
+    return [row(method, rate, fold, f1=value, **others) for fold, value in enumerate(values)]
+
+
+def line(text: str, *starts: str) -> str:
+    """The first line that begins with these cells."""
+    (found, *_) = [line for line in text.splitlines() if line.startswith("| " + " | ".join(starts) + " |")]
+    return found
+
+
+ROWS = [
+    *scores("br", 0.0, 0.5, 0.7),
+    *scores("br", 0.3, 0.5, 0.5),
+    *scores("mpu", 0.0, 0.4, 0.6),
+    *scores("mpu", 0.3, 0.6, 0.8),
+    *scores("well", 0.0, 0.1, 0.1),
+]
+
+
+def test_means_and_deviations_with_the_best_in_bold():
+    text = markdown(ROWS)
+    spread = np.std([0.5, 0.7], ddof=1)
+    assert line(text, "br") == f"| br | **0.600 ± {spread:.3f}** | 0.500 ± 0.000 |"
+    assert line(text, "mpu") == f"| mpu | 0.500 ± {spread:.3f} | **0.700 ± {spread:.3f}** |"
+
+
+def test_a_method_without_a_result_has_an_empty_cell():
+    assert line(markdown(ROWS), "well").endswith("|  |")
+
+
+def test_the_best_is_compared_with_the_runner_up_fold_by_fold():
+    text = markdown(ROWS)
+    assert line(text, "0%", "br", "mpu") == "| 0% | br | mpu | +0.1000 ± 0.0000 | 2 of 2 |"
+    spread = np.std([0.1, 0.3], ddof=1)
+    assert line(text, "30%", "mpu", "br") == f"| 30% | mpu | br | +0.2000 ± {spread:.4f} | 2 of 2 |"
+
+
+def test_only_folds_that_both_have_are_paired():
+    rows = [*scores("br", 0.0, 0.5, 0.9, 0.5), *scores("mpu", 0.0, 0.6), row("mpu", 0.0, 1, error="no")]
+    assert line(markdown(rows), "0%", "br", "mpu") == "| 0% | br | mpu | -0.1000 | 0 of 1 |"
+
+
+def test_one_fold_has_no_deviation():
+    text = markdown([row("br", f1=0.25), row("mpu", f1=0.5)])
+    assert line(text, "br") == "| br | 0.250 |"
+    assert "0% | mpu | br | +0.2500 | 1 of 1 |" in text
+
+
+def test_one_method_has_no_runner_up():
+    assert "runner-up" not in markdown([row()])
+
+
+def test_failures_are_listed_once_a_cell_with_their_reason():
+    rows = [row(), *(row("well", fold=f, rule=r, error="too|large") for f in (0, 1) for r in ("own", "tuned"))]
+    text = markdown(rows)
+    assert "| well | 60 | 2 | too\\|large |" in text
+    assert "Failed" not in markdown([row()])
+
+
+def test_nothing_but_failures():
+    text = markdown([row(error="no")])
+    assert "| br | 60 | 1 | no |" in text
+    assert "F1," not in text
+
+
+def test_rules_and_sizes_are_tables_of_their_own():
+    rows = [row(rule=rule, instances=n) for rule in ("own", "tuned") for n in (60, 6000)]
+    text = markdown(rows)
+    assert [(panel.rule, panel.instances) for panel in panels(rows)] == [
+        ("own", 60), ("own", 6000), ("tuned", 60), ("tuned", 6000)
+    ]  # fmt: skip
+    assert "## Micro-F1, the tuned threshold for every method, 6,000 instances" in text
+    assert "## Macro-F1, each method's own decision rule, 60 instances" in text
+
+
+def test_costs_are_means():
+    text = markdown([row(seconds=1.0), row(fold=1, seconds=2.0)])
+    assert line(text, "br", "60") == "| br | 60 | 1.50 | 0.12 | 100 |"
+
+
+def test_exponents_where_there_are_several_sizes():
+    rows = [row(instances=n, seconds=2e-6 * n**2, fold=fold) for n in (100, 200, 400) for fold in (0, 1)]
+    assert fit_seconds(rows) == {"br": {n: pytest.approx(2e-6 * n**2) for n in (100, 200, 400)}}
+    assert "| br | 2.00 ± 0.00 | 100 to 400 |" in markdown(rows)
+    assert "power" not in markdown(rows[:2])
