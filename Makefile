@@ -5,10 +5,14 @@ VENV ?= .venv
 EXTRAS ?= test,fast
 # Tools that mpu is compared with get an environment of their own.
 PEERS ?= .venv-peers
+# How long each target is fuzzed; what it found stays in fuzz/work.
+FUZZ_SECONDS ?= 60
+
+KERNEL_TESTS := tests/svmlight tests/core tests/baselines
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test lint rcv1 rcv1-small bench bench-full clean
+.PHONY: help venv demo test test-bounds endurance fuzz lint rcv1 rcv1-small bench bench-full clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +24,29 @@ demo: venv  ## Run the main job on the digits that come with the project, result
 
 test: venv  ## Run the tests
 	$(VENV)/bin/python -m pytest
+
+test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kernels with bounds checks, then uncompiled
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/work/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
+
+endurance: venv  ## Kill trainings, predict while they run, and predict 10 GB, for about an hour
+	$(VENV)/bin/python -m tests.endurance.kills --kills 200
+	$(VENV)/bin/python -m tests.endurance.resume --kills 30
+	$(VENV)/bin/python -m tests.endurance.load --processes 50 --seconds 600
+	$(VENV)/bin/python -m tests.endurance.stream --gigabytes 10
+
+fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers and the loader of models, FUZZ_SECONDS (60) each
+	$(call fuzz,numpy,reading numpy,tests/svmlight/corpus)
+	$(call fuzz,numba,reading numba,tests/svmlight/corpus)
+	$(call fuzz,predictions,predictions,tests/evaluation/corpus)
+	$(call fuzz,models,models,tests/bundle/corpus)
+
+# fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
+define fuzz
+mkdir -p fuzz/work/$(1)
+NUMBA_CACHE_DIR=fuzz/work/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_time=$(FUZZ_SECONDS) -max_len=256 -timeout=30 \
+	-rss_limit_mb=0 -malloc_limit_mb=1024 -dict=fuzz/tokens.dict -artifact_prefix=fuzz/work/ fuzz/work/$(1) $(3)
+endef
 
 lint: $(VENV)/installed-lint  ## Check style and formatting
 	$(VENV)/bin/ruff check
@@ -47,8 +74,8 @@ $(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
-	rm -rf $(VENV) $(PEERS) bench demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
-	find mpu_cli benchmarks tests data -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(PEERS) bench fuzz/work demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find mpu_cli benchmarks fuzz tests data -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp an extra: installed again only when pyproject.toml has changed.
 $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python

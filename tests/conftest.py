@@ -26,6 +26,13 @@ def compiled():
         model = train_linear(TrainingSet(features, data.labels, np.arange(1), 0), np.ones(1), Settings(epochs=1))
         model.probabilities(features)
 
+        from mpu_cli.baselines import m3l
+        from mpu_cli.baselines.kernels import kernel
+
+        m3l.train_linear(data.features, data.labels, cost=1.0)
+        one = np.ones((1, 1), np.float32)
+        kernel().ascend_batch(one.copy(), one, one.astype(bool), one.copy(), one, 1.0)
+
 
 @pytest.fixture
 def run():

@@ -24,7 +24,7 @@ def test_time_and_memory_of_a_process():
 
 @pytest.mark.skipif(not HAS_PROC, reason="needs /proc")
 def test_memory_of_descendants_is_summed():
-    child = "x = bytearray(b'1') * 40_000_000; import time; time.sleep(0.3)"
+    child = "x = bytearray(b'1') * 40_000_000; import time; time.sleep(1)"
     code = f"import subprocess, sys; both = [subprocess.Popen([sys.executable, '-c', {child!r}]) for _ in range(2)]"
     usage = python(f"{code}; [process.wait() for process in both]")
     assert usage.anonymous > 80_000_000

@@ -1,0 +1,90 @@
+"""`mpu` commands in processes of their own, two trainings to run them on, and what each of the two has to give.
+
+A process is forked from one that has the modules loaded, so that thousands of runs take minutes.
+"""
+
+import multiprocessing
+import os
+import sys
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from mpu_cli import bundle, methods, prediction  # noqa: F401, loaded once for all processes
+from mpu_cli.cli import mpu
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.endurance.commands"])
+
+DIGITS = Path(__file__).parents[2] / "data"
+TRAINING = ("--c", "0.6", "--cost", "30", "--epochs", "5", "-j", "1", "--kernel", "numpy", "--quiet")
+FORMATS = ("labels", "scores")
+
+
+def start(log: Path, *args: str | Path) -> BaseProcess:
+    """Start ``mpu`` with arguments; what it says goes to the end of a file."""
+    process = PROCESSES.Process(target=_run, args=(log, [str(arg) for arg in args]))
+    process.start()
+    return process
+
+
+def _run(log: Path, args: list[str]) -> None:
+    sys.stdout.flush()
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    mpu(args, prog_name="mpu")
+
+
+class Trainings:
+    """Two halves of the digits: what `mpu train` makes of each, and what each model predicts.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty directory for all files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "log.txt"
+        self.model = folder / "model.mpu"
+        lines = (DIGITS / "digits-train.svm").read_text().splitlines(keepends=True)
+        self.data = [folder / f"half{half}.svm" for half in (0, 1)]
+        self.test = folder / "test.svm"
+        self.test.write_text("".join((DIGITS / "digits-test.svm").read_text().splitlines(keepends=True)[:50]))
+        self.models: list[dict[str, bytes]] = []
+        self.predictions: list[dict[str, bytes]] = []
+        for half in (0, 1):
+            self.data[half].write_text("".join(lines[half::2]))
+            self.run("train", self.data[half], "-o", self.model, *TRAINING)
+            self.models.append(contents(self.model))
+            self.predictions.append({form: self.predict(form) for form in FORMATS})
+        assert self.predictions[0] != self.predictions[1]
+
+    def start_training(self, half: int) -> BaseProcess:
+        """Start to train the model on one of the halves."""
+        return start(self.log, "train", self.data[half], "-o", self.model, *TRAINING)
+
+    def start_predicting(self, form: str, output: Path) -> BaseProcess:
+        """Start to predict with the model."""
+        return start(self.log, "predict", self.model, self.test, "--format", form, "-o", output, "--kernel", "numpy")
+
+    def predict(self, form: str) -> bytes:
+        """Return what the model predicts."""
+        output = self.log.with_name("predictions.txt")
+        self.finish(self.start_predicting(form, output))
+        return output.read_bytes()
+
+    def run(self, *args: str | Path) -> None:
+        """Run ``mpu``; it must succeed."""
+        self.finish(start(self.log, *args))
+
+    def finish(self, process: BaseProcess) -> None:
+        """Wait for a process that must succeed, and say nothing."""
+        process.join()
+        said = self.log.read_text()
+        assert process.exitcode == 0 and not said, f"status {process.exitcode}: {said}"
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """Return all that is in a directory, by relative path."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}

@@ -1,0 +1,76 @@
+"""Many `mpu predict` at a time with a model that is trained again and again.
+
+Run as ``python -m tests.endurance.load --processes 50 --seconds 600``. The model is trained on one half of the data and
+the other in turn. Every prediction must succeed and be, to the byte, that of one of the two models.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from itertools import cycle
+from pathlib import Path
+
+from tests.endurance.commands import FORMATS, Trainings
+
+
+def predict_while_training(processes: int, seconds: float, folder: Path) -> Counter:
+    """Keep so many predictions under way for so long, while the model changes.
+
+    Parameters
+    ----------
+    processes : int
+        How many predict at a time.
+    seconds : float
+        Longer where no training has ended by then.
+    folder : Path
+        An empty directory for all files.
+
+    Returns
+    -------
+    Counter
+        How many models were trained, and how many predictions were made with the one and the other.
+    """
+    trainings = Trainings(folder)
+    done = Counter()
+    halves = cycle((0, 1))
+    forms = cycle(FORMATS)
+    training = trainings.start_training(next(halves))
+    slots: list = [None] * processes
+    outputs = [folder / f"output{slot}.txt" for slot in range(processes)]
+    end = time.monotonic() + seconds
+    going_on = True
+    while going_on or any(slots):
+        going_on = time.monotonic() < end or not done["trainings"]
+        if going_on and not training.is_alive():
+            trainings.finish(training)
+            done["trainings"] += 1
+            training = trainings.start_training(next(halves))
+        for slot, output in enumerate(outputs):
+            if slots[slot] is not None and not slots[slot][0].is_alive():
+                process, form = slots[slot]
+                trainings.finish(process)
+                half = [predicted[form] for predicted in trainings.predictions].index(output.read_bytes())
+                done[f"predictions with model {half}"] += 1
+                slots[slot] = None
+            if going_on and slots[slot] is None:
+                form = next(forms)
+                slots[slot] = trainings.start_predicting(form, output), form
+        time.sleep(0.01)
+    trainings.finish(training)
+    return done
+
+
+def main() -> None:
+    """Run as the command line says, and print what was done."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for what, times in sorted(predict_while_training(arguments.processes, arguments.seconds, Path(folder)).items()):
+            print(f"{times:6,}  {what}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""`mpu predict` over gigabytes through a pipe: memory stays flat, and no line is lost.
+
+Run as ``python -m tests.endurance.stream --gigabytes 10``. A generated file in the shape of RCV1 is predicted once by
+itself, and then again and again as one stream; the output must be that of the file as many times.
+"""
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from benchmarks.corpus import Corpus
+from benchmarks.generate import TEST, TRAIN, write
+
+TRAINING = ("--c", "0.6", "--cost", "30", "--epochs", "2", "--levels", "2", "--quiet")
+MEGABYTE = 10**6
+# By how much the memory of a process may move after the first tenth of the stream.
+_SLACK = 50 * MEGABYTE
+
+
+def predict_stream(n_bytes: int, folder: Path, instances: int = 60_000) -> dict[str, float]:
+    """Predict a file so often, as one stream, that at least so many bytes go through.
+
+    Parameters
+    ----------
+    n_bytes : int
+    folder : Path
+        An empty directory for all files.
+    instances : int
+        Of the file.
+
+    Returns
+    -------
+    dict
+        What went through and how long it took, and the largest resident memory in the first tenth of the stream and
+        after it, in bytes.
+    """
+    corpus = Corpus()
+    train, file, model = folder / "train.svm", folder / "file.svm", folder / "model.mpu"
+    write(corpus, TRAIN, 2_000, train)
+    write(corpus, TEST, instances, file)
+    _mpu("train", train, "-o", model, *TRAINING)
+    once = subprocess.run(_command("predict", model, file), stdout=subprocess.PIPE, check=True).stdout
+    assert once.count(b"\n") == instances
+    times = -(-n_bytes // file.stat().st_size)
+
+    start = time.perf_counter()
+    process = subprocess.Popen(_command("predict", model, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    feeder = threading.Thread(target=_feed, args=(process.stdin, file, times))
+    feeder.start()
+    digest, lines, early, late = hashlib.sha256(), 0, 0, 0
+    for block in _blocks(process.stdout):
+        digest.update(block)
+        lines += block.count(b"\n")
+        if lines <= instances * times // 10:
+            early = max(early, _resident(process.pid))
+        else:
+            late = max(late, _resident(process.pid))
+    feeder.join()
+    assert process.wait() == 0, f"status {process.returncode}"
+    assert lines == instances * times, f"{lines:,} lines for {instances * times:,} instances"
+    assert digest.digest() == _digest(once, times), "other predictions than for the file alone"
+    assert late <= early + _SLACK, f"memory grew from {early:,} to {late:,} bytes"
+    return {
+        "bytes": file.stat().st_size * times,
+        "lines": lines,
+        "seconds": time.perf_counter() - start,
+        "memory in the first tenth": early,
+        "memory after it": late,
+    }
+
+
+def _command(*args: str | Path) -> list[str]:
+    return [sys.executable, "-m", "mpu_cli", *map(str, args)]
+
+
+def _mpu(*args: str | Path) -> None:
+    subprocess.run(_command(*args), check=True)
+
+
+def _feed(stream: BinaryIO, file: Path, times: int) -> None:
+    data = file.read_bytes()
+    with stream:
+        for _ in range(times):
+            stream.write(data)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    while block := stream.read(MEGABYTE // 4):
+        yield block
+
+
+def _digest(text: bytes, times: int) -> bytes:
+    digest = hashlib.sha256()
+    for _ in range(times):
+        digest.update(text)
+    return digest.digest()
+
+
+def _resident(pid: int) -> int:
+    """Return the resident memory of a process in bytes; 0 where it has ended, or there is no /proc."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return 1024 * int(sizes[0]) if sizes else 0
+
+
+def main() -> None:
+    """Run as the command line says, and print what was done."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--gigabytes", type=float, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for what, number in predict_stream(int(arguments.gigabytes * 10**9), Path(folder)).items():
+            print(f"{number:16,.0f}  {what}")
+
+
+if __name__ == "__main__":
+    main()

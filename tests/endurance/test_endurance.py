@@ -1,0 +1,15 @@
+"""A few rounds of what `make endurance` does for long."""
+
+from tests.endurance.kills import survive
+from tests.endurance.load import predict_while_training
+
+
+def test_a_killed_training_leaves_a_whole_model_and_the_next_one_mends_all(tmp_path):
+    found = survive(2, seed=1, folder=tmp_path)
+    assert found["kills"] == 2
+
+
+def test_predictions_during_trainings_are_those_of_a_whole_model(tmp_path):
+    done = predict_while_training(processes=4, seconds=1, folder=tmp_path)
+    assert done["trainings"]
+    assert done["predictions with model 0"] + done["predictions with model 1"]
