@@ -13,6 +13,10 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.errors import MpuError
 
+OUT_OF_RANGE = (
+    "the weights left the range of 32-bit numbers: bring the feature values to the order of 1, or give less extreme "
+    "options"
+)
 BATCH_SIZE = 32
 # 32-bit numbers in a SIMD register. A label took 1.3 times as long in a block of 62 as in one of 64.
 _SIMD = 8
@@ -55,7 +59,8 @@ class LinearModel:
 
     def probabilities(self, features: Features) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q."""
-        return expit(kernel().scores(features, self.weights) + self.bias)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return expit(kernel().scores(features, self.weights) + self.bias)
 
 
 class TrainingSet:
@@ -154,10 +159,7 @@ def train_block(
             weights=None if start is None else start.weights[:, block],
         )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
-        raise MpuError(
-            "the weights left the range of 32-bit numbers: bring the feature values to the order of 1, or give less "
-            "extreme options"
-        )
+        raise MpuError(OUT_OF_RANGE)
     return LinearModel(weights, bias)
 
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core import parallel, sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.journal import Journal
+from mpu_cli.errors import MpuError
 
 _ROWS = 1 << 14
 
@@ -165,5 +166,8 @@ def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settin
     model = sgd.train_block(fold.training, block, c, settings)
     for start in range(0, len(fold.rows), _ROWS):  # a fold of its own would be a copy of a good part of the data
         rows = fold.rows[start : start + _ROWS]
-        into[rows, block] = model.probabilities(fold.features[rows])
+        probabilities = model.probabilities(fold.features[rows])
+        if np.isnan(probabilities).any():
+            raise MpuError(sgd.OUT_OF_RANGE)
+        into[rows, block] = probabilities
     return block
