@@ -12,6 +12,7 @@ MPU_SETTINGS = {
     "1 level, C and c given": ("--levels", "1", "--c", "1", "--cost", "300"),
     "1 level, c given": ("--levels", "1", "--c", "1"),
     "2 levels, automatic": ("--levels", "2"),
+    "2 levels, automatic, 5 folds": ("--levels", "2", "--folds", "5"),
 }
 MPU_KERNELS = ("numba", "numpy")
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.bundle.corpus import replay
 
-INPUTS = sorted((Path(__file__).parent / "corpus").glob("*.input"))
+INPUTS = sorted((Path(__file__).parent / "corpus" / "inputs").iterdir())
 
 
-@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
 def test_input(path, tmp_path):
     replay(path.read_bytes(), tmp_path)

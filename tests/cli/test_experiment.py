@@ -249,6 +249,7 @@ def test_data_without_labels_are_an_error(run, tmp_path):
         (("--methods", "mpu:level=1"), "'level' is not an option of mpu; it has"),
         (("--methods", "br:levels=1"), "'levels' is not an option of br"),
         (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
+        (("--methods", "mpu:empty=1"), "'empty' is not an option of mpu"),
         (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: 0 is not in the range"),
         (("--methods", "mpu:c=file.txt"), "--c takes a number or auto here, no file"),
         (("--missing-rates", "0,1"), "from 0 to below 1"),

@@ -8,9 +8,9 @@ from tests.svmlight.corpus import replay
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
-INPUTS = sorted((Path(__file__).parent / "corpus").glob("*.input"))
+INPUTS = sorted((Path(__file__).parent / "corpus" / "inputs").iterdir())
 
 
-@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
 def test_input(path):
     replay(path.read_bytes())

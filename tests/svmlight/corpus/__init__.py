@@ -1,4 +1,4 @@
-"""What fuzzing found, and where it starts from: a file is an input of ``fuzz.reading``."""
+"""What fuzzing found, and where it starts from: a file in `inputs` is one of ``fuzz.reading``."""
 
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 from tests.svmlight.reference import assert_reads_as_the_reference
