@@ -5,7 +5,7 @@ VENV ?= .venv
 EXTRAS ?= test,fast
 # Tools that mpu is compared with get an environment of their own.
 PEERS ?= .venv-peers
-# How long each target is fuzzed; what it found stays in fuzz/work.
+# How long each target is fuzzed; what it found stays in fuzz/results.
 FUZZ_SECONDS ?= 60
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
@@ -29,7 +29,7 @@ test: venv  ## Run the tests
 	$(VENV)/bin/python -m pytest
 
 test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kernels with bounds checks, then uncompiled
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/work/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
 	NUMBA_DISABLE_JIT=1 $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
 
 endurance: venv  ## Kill trainings, predict while they run, and predict 10 GB, for about an hour
@@ -46,9 +46,9 @@ fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers and the loader of models, FUZZ
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz
-mkdir -p fuzz/work/$(1)
-NUMBA_CACHE_DIR=fuzz/work/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_time=$(FUZZ_SECONDS) -max_len=256 -timeout=30 \
-	-rss_limit_mb=0 -malloc_limit_mb=1024 -dict=fuzz/tokens.dict -artifact_prefix=fuzz/work/ fuzz/work/$(1) $(3)
+mkdir -p fuzz/results/$(1)
+NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_time=$(FUZZ_SECONDS) -max_len=256 -timeout=30 \
+	-rss_limit_mb=0 -malloc_limit_mb=1024 -dict=fuzz/tokens.dict -artifact_prefix=fuzz/results/ fuzz/results/$(1) $(3)
 endef
 
 lint: $(VENV)/installed-lint  ## Check style and formatting
@@ -77,7 +77,7 @@ $(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
-	rm -rf $(VENV) $(PEERS) bench fuzz/work demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) bench fuzz/results demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find mpu_cli benchmarks fuzz tests data -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp an extra: installed again only when pyproject.toml has changed.
