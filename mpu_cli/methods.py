@@ -12,7 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.journal import NO_JOURNAL, Journal
-from mpu_cli.core.training import Observer, Options, Report, no_observer, timed, train
+from mpu_cli.core.observer import Observer, no_observer, timed
+from mpu_cli.core.training import Options, Report, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import MpuError
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from mpu_cli.ahead import map_ahead
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight.ahead import map_ahead
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks

@@ -134,7 +134,7 @@ def test_steps_are_observed(problem):
 
     def observe(step, ticks):
         observed.append(step)
-        from mpu_cli.core.training import no_observer
+        from mpu_cli.core.observer import no_observer
 
         return no_observer(step, ticks)
 

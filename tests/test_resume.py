@@ -208,6 +208,18 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(problem,
     assert not folder.exists()
 
 
+def test_a_single_pass_is_one_step(problem, folder):
+    asked = replace(options(levels=1, c=0.7, cost=3.0, sample=30).training, epochs=1)
+    expected, report = training.train(*problem, asked)
+    with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
+        training.train(*problem, asked, journal=InterruptedAfter(steps, 1))
+    with resume.keep_steps(folder, KEY) as steps:
+        model, again = training.train(*problem, asked, journal=steps)
+        steps.remove()
+    assert as_bytes(model) == as_bytes(expected)
+    assert again.expected_f1 == report.expected_f1
+
+
 # The command
 
 

@@ -25,12 +25,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_too_large
+from mpu_cli.core.observer import Observer, no_observer
 from mpu_cli.core.propensity import estimate, estimate_per_label
 from mpu_cli.core.sample import Sample
-from mpu_cli.core.selection import choose_settings
+from mpu_cli.core.selection import STEP_EXPONENT, choose_settings
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step, train_linear
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.training import Observer, Options, no_observer
+from mpu_cli.core.training import Options
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 
 
@@ -99,7 +100,8 @@ def train(
     if options.cost is None:
         with observe("choose C", None) as tick:
             choice = choose_settings(sample.folds, sample.labels, ones, settings, options.jobs, tick)
-        settings, held_out = choice.settings, choice.probabilities
+        held_out = choice.probabilities
+        settings = replace(choice.settings, step=choice.settings.step * sample.share**STEP_EXPONENT)
     else:
         settings = replace(settings, cost=options.cost)
         with observe("out of fold", sample.m) as tick:
@@ -107,7 +109,7 @@ def train(
     c, own = _frequencies(held_out, sample.labels, c_method)
 
     if variant == "weighted":
-        if not sample.whole:
+        if sample.share < 1:
             rows = deal(n, options.folds or default_folds(n), options.seed)
             folds = (split(features, labels, held, options.seed) for held in rows)
             with observe("weights", len(rows)) as tick:

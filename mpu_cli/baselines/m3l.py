@@ -48,10 +48,10 @@ from mpu_cli.baselines.limits import refuse_large_kernel, refuse_large_linear
 from mpu_cli.baselines.m3l_selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator, sampled
 from mpu_cli.baselines.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.core.features import Features
+from mpu_cli.core.observer import Observer, no_observer
 from mpu_cli.core.sample import SAMPLE_SIZE
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
-from mpu_cli.core.training import Observer, no_observer
 
 LABEL_CORRELATION = 0.5
 TOLERANCE = 0.01

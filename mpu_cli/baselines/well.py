@@ -38,7 +38,7 @@ from mpu_cli.baselines.limits import refuse_large_graph
 from mpu_cli.baselines.rbf import mean_squared_distance, rbf_kernel
 from mpu_cli.baselines.transductive import TransductiveModel
 from mpu_cli.core import parallel
-from mpu_cli.core.training import Observer, no_observer
+from mpu_cli.core.observer import Observer, no_observer
 
 # Weight of all neighbours by that of an annotation.
 SHARE = 0.5

@@ -1,17 +1,17 @@
 """Independent pieces of work over threads."""
 
-import warnings
 from collections.abc import Callable, Generator, Iterable
 
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
+
+from mpu_cli.ahead import map_ahead
 
 
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
     """Yield ``function(*arguments)`` for each tuple, in order.
 
-    The work shares its arrays, so it runs in threads: NumPy and SciPy release the GIL in their products. BLAS gets one
-    thread for each of ours, whatever `jobs`, so that a sum is taken in the same order however many run.
+    The work shares its arrays, so it runs in threads: the kernels, NumPy and SciPy release the GIL in their loops. BLAS
+    gets one thread for each of ours, whatever `jobs`, so that a sum is taken in the same order however many run.
 
     Parameters
     ----------
@@ -22,12 +22,4 @@ def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Gene
         Number of threads; -1 for one a core.
     """
     with threadpool_limits(limits=1):
-        tasks = (delayed(function)(*arguments) for arguments in argument_tuples)
-        results = Parallel(n_jobs=jobs, backend="threading", return_as="generator")(tasks)
-        try:
-            for result in results:  # noqa: UP028 -- it would hand close() on before the warning is ignored
-                yield result
-        finally:
-            with warnings.catch_warnings():  # joblib's, of tasks given up; whoever closes the generator knows
-                warnings.simplefilter("ignore", UserWarning)
-                results.close()
+        yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, jobs)

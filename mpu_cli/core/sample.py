@@ -32,13 +32,13 @@ class Sample:
 
     Attributes
     ----------
-    whole : bool
-        Whether all instances are in it.
+    share : float
+        Of all instances, those that are in it.
     """
 
     def __init__(self, features: Features, labels: csr_array, size: int, m: int | None, seed: int) -> None:
-        self.whole = len(features) <= size
-        if not self.whole:
+        self.share = min(size / len(features), 1.0)
+        if self.share < 1:
             rows = np.sort(np.random.default_rng(seed).choice(len(features), size, replace=False))
             features, labels = features[rows], labels[rows]
         self.features, self.labels = features, labels

@@ -104,6 +104,7 @@ def train_linear(
     jobs: int = 1,
     start: LinearModel | None = None,
     empty: Callable[..., np.ndarray] = np.empty,
+    seen: int = 0,
 ) -> LinearModel:
     """Learn all labels from all instances.
 
@@ -119,6 +120,8 @@ def train_linear(
         Where weights and biases start. Default: weights of zero, biases from `initial_bias`.
     empty : callable
         Makes large arrays: `numpy.empty`, or another with its first two parameters.
+    seen : int
+        Instances that `start` has learned from in the same pass; the steps go on decaying from there.
 
     Returns
     -------
@@ -128,7 +131,7 @@ def train_linear(
     model = LinearModel(empty((data.width, q), np.float32), np.empty(q, np.float32))
 
     def learn(block: slice) -> None:
-        learned = train_block(data, block, c, settings, start)
+        learned = train_block(data, block, c, settings, start, seen)
         model.weights[:, block], model.bias[block] = learned.weights, learned.bias
 
     for _ in parallel.run(learn, ((block,) for block in data.blocks()), jobs):
@@ -137,7 +140,12 @@ def train_linear(
 
 
 def train_block(
-    data: TrainingSet, block: slice, c: np.ndarray, settings: Settings, start: LinearModel | None = None
+    data: TrainingSet,
+    block: slice,
+    c: np.ndarray,
+    settings: Settings,
+    start: LinearModel | None = None,
+    seen: int = 0,
 ) -> LinearModel:
     """Learn one block of labels: the unit of work, a plain function of arrays."""
     annotated = data.labels[:, block]
@@ -157,6 +165,7 @@ def train_block(
             epochs=settings.epochs or default_epochs(n),
             rng=np.random.default_rng(data.seed),
             weights=None if start is None else start.weights[:, block],
+            seen=seen,
         )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise MpuError(OUT_OF_RANGE)
@@ -164,13 +173,13 @@ def train_block(
 
 
 def default_epochs(n: int) -> int:
-    """Ten to fifty passes over up to 5,000 instances; above, five, fewer from 25,000 on, and one from 100,000 on."""
-    return int(np.clip(50_000 // n, 10, 50) if n <= 5_000 else np.clip(-(-100_000 // n), 1, 5))
+    """Ten to fifty passes over up to 5,000 instances; above, five, fewer from 12,500 on, and one from 50,000 on."""
+    return int(np.clip(50_000 // n, 10, 50) if n <= 5_000 else np.clip(-(-50_000 // n), 1, 5))
 
 
 def default_step(epochs: int) -> float:
     """Take eta0 before it is chosen: the larger, the fewer the passes over the data."""
-    return 1.0 if epochs >= 10 else 2.0 if epochs >= 5 else 4.0
+    return 1.0 if epochs >= 10 else 2.0 if epochs >= 5 else 4.0 if epochs >= 3 else 8.0
 
 
 def initial_bias(annotated: np.ndarray, c: np.ndarray, n: int) -> np.ndarray:

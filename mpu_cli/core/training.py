@@ -3,11 +3,8 @@
 estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> thresholds
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,13 +12,15 @@ from scipy.sparse import csr_array
 from mpu_cli.core import thresholds
 from mpu_cli.core.features import Features
 from mpu_cli.core.journal import NO_JOURNAL, Found, Journal
+from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.observer import Observer, no_observer, timed
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
-from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
-from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, default_step, train_linear
+from mpu_cli.core.selection import SELECTION_SIZE, STEP_EXPONENT, choose_settings
+from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
-from mpu_cli.core.validation import deal, default_folds, leading, out_of_fold, out_of_unfinished_folds
+from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm import WarmStart, warm_epochs
 
 
@@ -97,29 +96,6 @@ class Report:
     seconds: dict[str, float]
 
 
-# Told of every step: its name and how many ticks it will make (None: not known). The context it returns lasts as long
-# as the step; what that gives is called once a tick.
-Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
-
-
-def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[[], None]]:
-    """Observe nothing."""
-    return nullcontext(lambda: None)
-
-
-def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
-    """Observe, and put the wall time of each step under its name into `seconds`."""
-
-    @contextmanager
-    def step(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-        start = time.perf_counter()
-        with observe(name, ticks) as tick:
-            yield tick
-        seconds[name] = time.perf_counter() - start
-
-    return step
-
-
 def train(
     matrix: csr_array,
     labels: csr_array,
@@ -169,68 +145,46 @@ def train(
             estimated = _estimate(sample, options.jobs, tick, journal)
     c = np.full(q, estimated.c if options.c is None else options.c, dtype=float)
 
-    probabilities = None
+    held_out = None
     epochs = options.epochs or default_epochs(n)
     settings = Settings(step=default_step(epochs), epochs=epochs) if start is None else start.settings
     if options.cost is not None:
         settings = replace(settings, cost=options.cost)
     elif start is None:
         with step("choose C") as tick:
-            settings, probabilities = _choose(sample, c, settings, options.jobs, tick, journal)
+            settings, held_out = _choose(sample, c, settings, options.jobs, tick, journal)
     del sample
     settings = replace(settings, epochs=epochs)
     level_settings = settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(n))
 
     scale = options.stack_scale * np.sqrt(features.mean_squared_norm())
-
-    def learn(level: int) -> Found:
-        data = TrainingSet(features, labels, np.arange(n), options.seed)
-        begin = None if start is None else start.level(level, matrix, labels, c, scale)
-        model = train_linear(data, c, level_settings, options.jobs, begin, options.empty)
-        return {"weights": model.weights, "bias": model.bias}
-
+    learner = LevelLearner(labels, c, settings, options.folds, options.seed, options.jobs, options.empty, step, journal)
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
         if level:
-            features = stack(features, probabilities, scale, options.empty)
-            probabilities = None
-        with step(f"level {level}"):
-            levels.append(LinearModel(**journal.take(f"level {level}", partial(learn, level))))
-        if probabilities is None:
-            fold_rows = deal(n, options.folds or default_folds(n), options.seed)
-            # At last, one threshold needs no more instances than the settings do.
-            in_part = level == options.levels - 1 and options.threshold != "per-label"
-            if in_part:
-                fold_rows = fold_rows[: leading(fold_rows, options.sample)]
-            with step(f"level {level}, out of fold", len(fold_rows)) as tick:
-                probabilities = out_of_unfinished_folds(
-                    features,
-                    labels,
-                    fold_rows,
-                    c,
-                    settings,
-                    seed=options.seed,
-                    jobs=options.jobs,
-                    tick=tick,
-                    journal=journal,
-                    step=f"level {level}",
-                    empty=options.empty,
-                )
-            if in_part:
-                held_out = np.sort(np.concatenate(fold_rows))
-                into = options.empty((len(held_out), q), np.float32)
-                probabilities = np.take(probabilities, held_out, axis=0, out=into, mode="clip")  # unbuffered
-                labels = labels[held_out]
-        threshold, f1 = thresholds.pooled_threshold(probabilities, labels, c)
+            features = stack(features, held_out.probabilities, scale, options.empty)
+            held_out = None
+        # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
+        enough = options.sample if level == options.levels - 1 and options.threshold != "per-label" else n
+        if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
+            model, held_out = learner.fit_and_predict(level, features, enough)
+        else:
+            begin = None if start is None else start.level(level, matrix, labels, c, scale)
+            model = learner.fit(level, features, level_settings, begin)
+        levels.append(model)
+        if held_out is None:
+            held_out = learner.predict(level, features, enough)
+        annotated = labels[held_out.rows]
+        threshold, f1 = thresholds.pooled_threshold(held_out.probabilities, annotated, c)
         level_f1.append(f1)
 
     with step("thresholds"):
         if options.threshold == "per-label":
-            chosen, f1 = thresholds.label_thresholds(probabilities, labels, c, threshold)
+            chosen, f1 = thresholds.label_thresholds(held_out.probabilities, annotated, c, threshold)
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
-            f1 = thresholds.estimated_f1(probabilities, labels, c, chosen)
+            f1 = thresholds.estimated_f1(held_out.probabilities, annotated, c, chosen)
     stacked = StackedModel(tuple(levels), float(scale), chosen)
     return stacked, Report(c, estimated, level_settings, level_f1, f1, seconds)
 
@@ -246,14 +200,15 @@ def _estimate(sample: Sample, jobs: int, tick: Callable[[], None], journal: Jour
 
 def _choose(
     sample: Sample, c: np.ndarray, start: Settings, jobs: int, tick: Callable[[], None], journal: Journal
-) -> tuple[Settings, np.ndarray | None]:
+) -> tuple[Settings, HeldOut | None]:
     """Choose C and eta0; return the out-of-fold predictions under them too where the sample is all there is."""
 
     def compute() -> Found:
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
         choice = choose_settings(sample.folds[:m], sample.labels, c, start, jobs, tick)
-        chosen = {"cost": choice.settings.cost, "step": choice.settings.step}
-        if not sample.whole:
+        step = choice.settings.step * sample.share**STEP_EXPONENT
+        chosen = {"cost": choice.settings.cost, "step": step}
+        if sample.share < 1:
             return chosen
         probabilities = choice.probabilities
         out_of_fold(sample.folds[m:], probabilities.shape, c, choice.settings, jobs, into=probabilities)
@@ -261,4 +216,5 @@ def _choose(
 
     found = journal.take("choose C", compute)
     settings = replace(start, cost=float(found["cost"]), step=float(found["step"]))
-    return settings, found.get("probabilities")
+    probabilities = found.get("probabilities")
+    return settings, None if probabilities is None else HeldOut(slice(None), probabilities)

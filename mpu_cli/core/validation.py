@@ -1,6 +1,6 @@
 """Out-of-fold predictions by m-fold cross-validation (Kong et al. 2014, the cross-validation figure)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -164,10 +164,27 @@ def out_of_unfinished_folds(
 
 def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings, into: np.ndarray) -> slice:
     model = sgd.train_block(fold.training, block, c, settings)
-    for start in range(0, len(fold.rows), _ROWS):  # a fold of its own would be a copy of a good part of the data
-        rows = fold.rows[start : start + _ROWS]
-        probabilities = model.probabilities(fold.features[rows])
-        if np.isnan(probabilities).any():
-            raise MpuError(sgd.OUT_OF_RANGE)
+    for rows, probabilities in predicted(model, fold.features, fold.rows):
         into[rows, block] = probabilities
     return block
+
+
+def predicted(model: sgd.LinearModel, features: Features, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Predict some of the instances, a slice of them at a time: all together would be a copy of much of the data.
+
+    Yields
+    ------
+    rows : ndarray of int, shape (r,)
+    probabilities : ndarray of float32, shape (r, q)
+
+    Raises
+    ------
+    MpuError
+        The numbers left their range.
+    """
+    for start in range(0, len(rows), _ROWS):
+        part = rows[start : start + _ROWS]
+        probabilities = model.probabilities(features[part])
+        if np.isnan(probabilities).any():
+            raise MpuError(sgd.OUT_OF_RANGE)
+        yield part, probabilities

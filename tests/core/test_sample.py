@@ -14,7 +14,7 @@ def numbered(n: int) -> tuple[Features, np.ndarray]:
 def test_takes_everything_that_fits_in_order():
     features, labels = numbered(100)
     sample = Sample(features, as_labels(labels), 100, 5, 0)
-    assert sample.whole
+    assert sample.share == 1
     assert sample.features is features
     assert_array_equal(sample.labels.toarray(), labels)
 
@@ -23,7 +23,7 @@ def test_draws_instances_with_their_labels():
     features, labels = numbered(100)
     sample = Sample(features, as_labels(labels), 30, 4, 0)
     drawn = (sample.features.sparse.toarray() if sample.features.sparse.shape[1] else sample.features.dense).ravel()
-    assert not sample.whole
+    assert sample.share == 0.3
     assert len(np.unique(drawn)) == 30
     assert_array_equal(sample.labels.toarray(), labels[drawn.astype(int)])
     assert sample.m == len(sample.folds) == 4

@@ -140,7 +140,7 @@ def test_seed_decides_which_instances_share_a_batch():
 
 
 @pytest.mark.parametrize(
-    ("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (20_000, 5), (90_000, 2), (10**7, 1)]
+    ("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (12_000, 5), (40_000, 2), (50_000, 1), (10**7, 1)]
 )
 def test_default_epochs(n, epochs):
     assert default_epochs(n) == epochs

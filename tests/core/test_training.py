@@ -1,4 +1,5 @@
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sklearn.metrics import f1_score
 from mpu_cli.core import limits, sgd, training
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.propensity import estimate
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.sgd import default_epochs, default_step
@@ -15,6 +17,7 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import deal
+from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import TooLargeError
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 
@@ -162,6 +165,9 @@ def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypat
         assert trained.count(report.settings) == 2 + 1 + 1
     else:
         assert len(trained) == folds_of_the_choice + 1 + 2
+        assert any(
+            report.settings.step * 2**0.25 == pytest.approx(settings.step) for settings in trained
+        )  # of half of the instances
 
 
 def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
@@ -176,6 +182,40 @@ def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
     threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], np.full(4, 0.7))
     assert model.thresholds == pytest.approx(np.full(4, threshold))
     assert report.expected_f1 == pytest.approx(f1)
+
+
+def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
+    """The last level, once: no fold is trained for the threshold."""
+    matrix, labels = problem
+    trained = []
+    train_block = sgd.train_block
+    monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
+    options = quick(c=0.7, cost=3.0, sample=40, epochs=1)
+    _, report = train(matrix, labels, options)
+    assert list(report.seconds) == ["level 0", "level 0, out of fold", "level 1", "thresholds"]
+    assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
+
+    model, report = train(matrix, labels, replace(options, levels=1))
+    last, c = deal(120, 3, 0)[0], np.full(4, 0.7)
+    _, probabilities = train_progressively(
+        Features.of(matrix), labels, last, c, report.settings, seed=options.seed, jobs=1
+    )
+    threshold, f1 = pooled_threshold(probabilities, labels[last], c)
+    assert model.thresholds == pytest.approx(np.full(4, threshold))
+    assert report.expected_f1 == pytest.approx(f1)
+
+
+def test_a_single_pass_is_not_enough_for(problem):
+    """What needs all predictions, more instances than it can hold out, or models that start cold."""
+    given = {"levels": 1, "c": 0.7, "cost": 3.0}
+    for options in ({"threshold": "per-label", "sample": 40}, {"sample": 61}, {"epochs": 2, "sample": 40}):
+        _, report = train(*problem, quick(**(given | {"epochs": 1} | options)))
+        assert "level 0, out of fold" in report.seconds
+    model, report = train(*problem, quick(**given, epochs=1, sample=40))
+    assert "level 0, out of fold" not in report.seconds
+    start = WarmStart(model, np.arange(4), report.settings)
+    _, report = train(*problem, quick(**given, epochs=1, sample=40), start=start)
+    assert "level 0, out of fold" in report.seconds
 
 
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):

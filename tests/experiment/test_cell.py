@@ -59,8 +59,8 @@ def test_nothing_left_to_learn_is_an_error_that_says_so(tmp_path):
 
 
 def test_tuned_rule_adds_a_row_and_changes_nothing_else(tmp_path):
-    data = problem(120)
-    design = Design((BR,), (0.6,), (120,), folds=3, run_folds=1)
+    data = problem(600)
+    design = Design((BR,), (0.6,), (600,), folds=3, run_folds=1)
     (plain,) = run_cell(design, data, 0, tmp_path)
     own, tuned = run_cell(replace(design, tuned=True), data, 0, tmp_path)
     assert (own.rule, tuned.rule) == ("own", "tuned")

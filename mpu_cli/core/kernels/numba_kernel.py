@@ -44,12 +44,16 @@ def descend(
     epochs: int,
     rng: np.random.Generator,
     weights: np.ndarray | None = None,
+    seen: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
     sparse, dense = batches.features.sparse, batches.features.dense
     n_batches = -(-n // batches.size)
-    v = np.zeros((batches.features.width, q), np.float32) if weights is None else np.array(weights, order="C")
+    if weights is None:
+        v = np.zeros((batches.features.width, q), np.float32)
+    else:
+        v = np.multiply(weights, np.float32(1 + decay * step * seen), order="C")
     mean_v = np.zeros_like(v)
     bias = bias.copy()
     mean_bias = np.zeros_like(bias)
@@ -71,14 +75,14 @@ def descend(
             c,
             v,
             bias,
-            epoch * n,
+            seen + epoch * n,
             step,
             bias_step,
             decay,
         )
         if epoch >= first_averaged:
             share = 1 / (epochs - first_averaged)
-            mean_v += np.float32(share / (1 + decay * step * (epoch + 1) * n)) * v
+            mean_v += np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n))) * v
             mean_bias += np.float32(share) * bias
     return mean_v, mean_bias
 

@@ -90,6 +90,7 @@ def descend(
     epochs: int,
     rng: np.random.Generator,
     weights: np.ndarray | None = None,
+    seen: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.2).
 
@@ -119,22 +120,23 @@ def descend(
     rng : numpy.random.Generator
     weights : ndarray of float32, shape (width, q), optional
         Where the weights start. Default: zero.
+    seen : int
+        Instances that these weights have been learned from before: t starts there.
 
     Returns
     -------
     weights : ndarray of float32, shape (width, q)
     bias : ndarray of float32, shape (q,)
     """
-    v = (
-        np.zeros((batches.features.width, annotated.shape[1]), np.float32)
-        if weights is None
-        else np.array(weights, order="C")
-    )
+    if weights is None:
+        v = np.zeros((batches.features.width, annotated.shape[1]), np.float32)
+    else:
+        v = np.multiply(weights, np.float32(1 + decay * step * seen), order="C")
     bias = bias.copy()
     mean_v, mean_bias = np.zeros_like(v), np.zeros_like(bias)
     annotated = annotated.toarray()
     averaged = range(epochs // 2, epochs)
-    t = 0
+    t = seen
     for epoch in range(epochs):
         for b in visited(len(batches), rng):
             batch = batches[b]

@@ -30,8 +30,9 @@ def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[F
     size=st.sampled_from([1, 3, 32]),
     epochs=st.integers(1, 3),
     warm=st.booleans(),
+    seen=st.sampled_from([0, 7]),
 )
-def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm):
+def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen):
     rng = np.random.default_rng(seed)
     features, annotated = problem(rng, n, D, d, q)
     rows = rng.permutation(n)[: max(1, n * 3 // 4)]
@@ -50,6 +51,7 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm):
             epochs=epochs,
             rng=np.random.default_rng(seed),
             weights=weights,
+            seen=seen,
         )
         for kernel in (numpy_kernel, numba_kernel)
     ]

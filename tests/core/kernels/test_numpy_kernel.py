@@ -66,6 +66,29 @@ def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, ep
     assert_array_equal(bias, [-1, 0, 0.5])
 
 
+@pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
+def test_goes_on_where_it_stopped(sparse_columns):
+    """Two halves are the whole: one instance a batch, so that only the order of the batches matters."""
+    _, features, S = problem(sparse_columns)
+    start = np.array([-1, 0, 0.5], np.float32)
+
+    class InOrder:
+        def permutation(self, n):
+            return np.arange(n)
+
+    def descended(rows, bias, **options):
+        options |= OPTIONS | {"epochs": 1, "rng": InOrder()}
+        return descend(prepare(features, rows, 1), as_labels(S), C, bias, **options)
+
+    weights, bias = descended(ROWS[:11], start)
+    assert_allclose(
+        np.vstack(descended(ROWS[11:], bias, weights=weights, seen=11)),
+        np.vstack(descended(ROWS, start)),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
 @given(st.integers(1, 40), st.integers(1, 45), st.integers(0, 5))
 def test_batches_cover_the_instances_once_in_order(n, batch_size, sparse_columns):
     rng = np.random.default_rng(n)

@@ -1,4 +1,4 @@
-"""Work on a stream in threads, a few pieces ahead of the one that is asked for."""
+"""Work in threads on one piece after another, a few ahead of the one that is asked for."""
 
 import os
 from collections import deque
@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-_MOST_THREADS = 8  # together they parse about as fast as one thread reads
+
+def threads(jobs: int) -> int:
+    """Return the number of threads that a number of jobs means: -1 is one a core."""
+    return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
 def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
@@ -24,7 +27,7 @@ def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
     jobs : int
         Number of threads; -1 for one a core.
     """
-    n_threads = min((os.cpu_count() or 1) if jobs == -1 else jobs, _MOST_THREADS)
+    n_threads = threads(jobs)
     pool = ThreadPoolExecutor(n_threads)
     try:
         submitted = _submitted(pool, function, pieces)
