@@ -49,13 +49,16 @@ def announce_compilation(*functions) -> None:
     """
     global _announced
     with _announcing:
-        if _announced or not any(hasattr(function, "stats") and not _cached(function) for function in functions):
+        if _announced or not any(hasattr(function, "stats") and not _ready(function) for function in functions):
             return
         _announced = True
         _log.info("compiling the fast kernels, once (numba)...")
 
 
-def _cached(function) -> bool:
+def _ready(function) -> bool:
+    """Whether a function has been compiled in this process, or its machine code is in the cache."""
+    if function.signatures:
+        return True
     folder = Path(function.stats.cache_path)
     prefix = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-"
     return folder.is_dir() and any(path.name.startswith(prefix) for path in folder.iterdir())

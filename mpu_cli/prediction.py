@@ -108,6 +108,9 @@ def predict(
 def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
     """Cut the features of chunks into slices of at most so many instances."""
     for chunk in chunks:
+        if len(chunk) <= most_rows:
+            yield chunk.features  # a slice would be a copy
+            continue
         for start in range(0, len(chunk), most_rows):
             yield chunk.features[start : start + most_rows]
 

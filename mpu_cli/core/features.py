@@ -82,8 +82,8 @@ class Features:
         for start in range(0, len(self), _ROWS):  # squares and sums of all entries would take twice their memory
             ends = indptr[start : start + _ROWS + 1]
             squares = np.square(self.sparse.data[ends[0] : ends[-1]], dtype=np.float64)
-            sums = np.concatenate([[0.0], np.cumsum(squares)])
-            norms[start : start + _ROWS] += np.diff(sums[ends - ends[0]])
+            filled = np.flatnonzero(np.diff(ends))
+            norms[start + filled] += np.add.reduceat(squares, ends[filled] - ends[0])
         return norms
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:

@@ -132,13 +132,14 @@ def train(
     """
     n, q = labels.shape
     refuse_too_large(matrix.shape[1], q, options.levels)
-    if options.c is None or (options.cost is None and start is None):
+    to_choose = options.c is None or (options.cost is None and start is None)
+    if to_choose:
         refuse_large_sample(min(n, options.sample), q)
     seconds: dict[str, float] = {}
     step = timed(observe, seconds)
 
     features = Features.of(matrix, empty=options.empty)
-    sample = Sample(features, labels, options.sample, options.folds, options.seed)
+    sample = Sample(features, labels, options.sample, options.folds, options.seed) if to_choose else None
     estimated = None
     if options.c is None:
         with step("estimate c", sample.m) as tick:

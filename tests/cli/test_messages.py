@@ -89,7 +89,7 @@ def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny)
         from mpu_cli.svmlight import reader
 
         class Announced:  # as a function of numba's that is not in its cache
-            stats = type("Stats", (), {"cache_path": "/nowhere"})
+            stats, signatures = type("Stats", (), {"cache_path": "/nowhere"}), ()
 
         def read(*args, read=reader.read, **kwargs):
             kernels.announce_compilation(Announced)

@@ -12,10 +12,17 @@ from scipy.sparse import csr_array
 
 from mpu_cli import kernels
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels.prefetch import prefetch
 from mpu_cli.core.order import visited
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
 BLOCK_SIZE = 64
+# 32-bit numbers in a SIMD register. Rows of weights are filled up with zeros to a multiple: loops without a remainder
+# took 0.8 of the time for 45 labels.
+_SIMD = 8
+# So many instances ahead, within a batch, data are asked for: instances are visited in random order, and waiting for
+# their data took a fifth of the time.
+_AHEAD = 2
 
 
 @dataclass(frozen=True)
@@ -48,14 +55,15 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
+    padded = -(-q // _SIMD) * _SIMD
     sparse, dense = batches.features.sparse, batches.features.dense
     n_batches = -(-n // batches.size)
-    if weights is None:
-        v = np.zeros((batches.features.width, q), np.float32)
-    else:
-        v = np.multiply(weights, np.float32(1 + decay * step * seen), order="C")
+    v = np.zeros((batches.features.width, padded), np.float32)
+    if weights is not None:
+        np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
     mean_v = np.zeros_like(v)
-    bias = bias.copy()
+    bias = np.pad(bias, (0, padded - q))
+    c = np.pad(c, (0, padded - q), constant_values=1)
     mean_bias = np.zeros_like(bias)
     first_averaged = epochs // 2
     annotation = annotated.data.astype(np.float32)
@@ -84,7 +92,7 @@ def descend(
             share = 1 / (epochs - first_averaged)
             mean_v += np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n))) * v
             mean_bias += np.float32(share) * bias
-    return mean_v, mean_bias
+    return mean_v[:, :q], mean_bias[:q]
 
 
 def scores(features: Features, weights: np.ndarray) -> np.ndarray:
@@ -99,11 +107,23 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 def _add_sparse_product(indptr, indices, values, weights, z):
     for i in range(z.shape[0]):
-        row = z[i]
-        for p in range(indptr[i], indptr[i + 1]):
+        row, p = z[i], indptr[i]
+        while p + 4 <= indptr[i + 1]:  # four at a time: the sums are read and written a quarter as often
+            x0, x1, x2, x3 = values[p], values[p + 1], values[p + 2], values[p + 3]
+            w0, w1, w2, w3 = (
+                weights[indices[p]],
+                weights[indices[p + 1]],
+                weights[indices[p + 2]],
+                weights[indices[p + 3]],
+            )
+            for k in range(len(row)):
+                row[k] += x0 * w0[k] + x1 * w1[k] + x2 * w2[k] + x3 * w3[k]
+            p += 4
+        while p < indptr[i + 1]:
             x, w = values[p], weights[indices[p]]
             for k in range(len(row)):
                 row[k] += x * w[k]
+            p += 1
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
@@ -146,6 +166,10 @@ def _epoch(
         else:
             z[:B] = 0
         for i in range(B):
+            if i + _AHEAD < B:
+                r = rows[first + i + _AHEAD]
+                prefetch(indices, indptr[r], indptr[r + 1])
+                prefetch(values, indptr[r], indptr[r + 1])
             r = rows[first + i]
             row = z[i]
             for p in range(indptr[r], indptr[r + 1]):
