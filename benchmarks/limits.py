@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 _TRIAD_DOUBLES = 16_000_000  # an array of 128 MB, several times a large cache
 _CACHED_DOUBLES = 800_000  # three arrays are as large as the weights for RCV1, 19 MB
-_TRIAD_BLOCK = 16_384  # whose intermediate result of 128 kB stays in the cache next to the core
+_ROUNDS = 5  # at a time, since threads take a while to start
 _MATRIX = 3072  # rows and columns of the float32 matrices
 
 
@@ -49,17 +51,17 @@ def bandwidth(threads: int, repetitions: int = 5, doubles: int = _TRIAD_DOUBLES)
     a, b, c = (np.full(doubles, value) for value in (0.0, 1.0, 2.0))
     bounds = np.linspace(0, doubles, threads + 1).astype(int)
 
-    def triad(part: int) -> None:
-        scaled = np.empty(_TRIAD_BLOCK)
-        for start in range(bounds[part], bounds[part + 1], _TRIAD_BLOCK):
-            block = slice(start, min(start + _TRIAD_BLOCK, bounds[part + 1]))
-            product = scaled[: block.stop - block.start]
-            np.multiply(c[block], 3.0, out=product)
-            np.add(b[block], product, out=a[block])
-
+    parts = [slice(*ends) for ends in pairwise(bounds)]
     with ThreadPoolExecutor(threads) as pool:
-        seconds = _best(lambda: list(pool.map(triad, range(threads))), repetitions)
-    return 3 * a.nbytes / seconds
+        seconds = _best(lambda: list(pool.map(lambda part: _triads(a[part], b[part], c[part]), parts)), repetitions)
+    return 3 * _ROUNDS * a.nbytes / seconds
+
+
+@numba.njit(nogil=True)
+def _triads(a, b, c):
+    for s in range(_ROUNDS):
+        for i in range(len(a)):
+            a[i] = b[i] + s * c[i]
 
 
 def arithmetic(threads: int, repetitions: int = 5, size: int = _MATRIX) -> float:
