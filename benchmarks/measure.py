@@ -104,8 +104,8 @@ class _Watch(threading.Thread):
 def _family(pid: int) -> Iterator[int]:
     """Give a process and all of its descendants."""
     yield pid
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):  # it has just ended
+    with suppress(OSError):  # it, or one of its threads, has just ended
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
             for child in children.read_text().split():
                 yield from _family(int(child))
 

@@ -72,3 +72,11 @@ def test_predictions_that_are_cut_short(tmp_path):
     (tmp_path / "predictions").write_text("1\n")
     with pytest.raises(FailedError, match="as many"):
         measure.micro_f1(tmp_path / "truth", tmp_path / "predictions")
+
+
+def test_a_process_may_end_while_its_children_are_looked_for(monkeypatch):
+    def ended(*_):
+        raise ProcessLookupError
+
+    monkeypatch.setattr(measure.Path, "glob", ended)
+    assert list(measure._family(1)) == [1]
