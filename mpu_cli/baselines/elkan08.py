@@ -95,8 +95,8 @@ def train(
     features = Features.of(matrix, empty=options.empty)
     ones = np.ones(q)
     sample = Sample(features, labels, options.sample, options.folds, options.seed)
-    epochs = options.epochs or default_epochs(n)
-    settings = Settings(step=default_step(epochs), epochs=epochs)
+    epochs = options.epochs or default_epochs(n, features.coherence)
+    settings = Settings(step=default_step(epochs, features.coherence), epochs=epochs)
     if options.cost is None:
         with observe("choose C", None) as tick:
             choice = choose_settings(sample.folds, sample.labels, ones, settings, options.jobs, tick)

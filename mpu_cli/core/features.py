@@ -10,6 +10,8 @@ from scipy.sparse import csr_array
 # From this share of non-zeros on, dense matrix products beat sparse ones.
 _DENSE_FROM = 0.25
 _ROWS = 1 << 14
+# For `coherence`: instances, as many as in a small mini-batch, and how often they are drawn.
+_TOGETHER, _DRAWS = 32, 8
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,22 @@ class Features:
             filled = np.flatnonzero(np.diff(ends))
             norms[start + filled] += np.add.reduceat(squares, ends[filled] - ends[0])
         return norms
+
+    @cached_property
+    def coherence(self) -> float:
+        """How alike instances of a mini-batch are: from 1, where they share no feature, to 32, where all are the same.
+
+        The largest eigenvalue of the Gram matrix of 32 random instances, by their mean squared norm; the mean of some
+        draws. A step of eta on the sum of their gradients takes weights at most so many times too far.
+        """
+        rng = np.random.default_rng(0)
+        found = []
+        for _ in range(_DRAWS):
+            drawn = self[np.sort(rng.choice(len(self), min(len(self), _TOGETHER), replace=False))]
+            sparse, dense = drawn.sparse.astype(np.float64), drawn.dense.astype(np.float64)
+            gram = (sparse @ sparse.T).toarray() + dense @ dense.T
+            found.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
+        return max(float(np.mean(found)), 1.0)
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
         """Mean squared norm of the instances, or of some of them; 1 where all of them are zero."""

@@ -7,8 +7,8 @@ what is nearer. The order depends on the number of instances only, not on where 
 
 import numpy as np
 
-# Few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
-_GROUP_BATCHES = 4096
+# Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
+_GROUP = 131_072
 # Enough to fill some pages of memory, few enough for a group to have thousands of blocks: instances may be sorted.
 _BLOCK = 32
 
@@ -24,22 +24,22 @@ def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
     seed : int
     """
     rng = np.random.default_rng(seed)
-    groups = _groups(-(-len(rows) // batch_size))
+    groups = _groups(-(-len(rows) // batch_size), batch_size)
     if len(groups) > 1:
         blocks = np.split(rows, range(_BLOCK, len(rows), _BLOCK))
         rows = np.concatenate([blocks[b] for b in rng.permutation(len(blocks))])
     return np.concatenate([rng.permutation(rows[g.start * batch_size : g.stop * batch_size]) for g in groups])
 
 
-def visited(n_batches: int, rng: np.random.Generator) -> np.ndarray:
+def visited(n_batches: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
     """Return the order of the batches in an epoch: a permutation of ``range(n_batches)``."""
-    groups = _groups(n_batches)
+    groups = _groups(n_batches, batch_size)
     if len(groups) > 1:
         groups = [groups[g] for g in rng.permutation(len(groups))]
     return np.concatenate([g.start + rng.permutation(g.stop - g.start) for g in groups])
 
 
-def _groups(n_batches: int) -> list[slice]:
+def _groups(n_batches: int, batch_size: int) -> list[slice]:
     """Cut batches into groups of nearly equal size."""
-    n_groups = max(-(-n_batches // _GROUP_BATCHES), 1)
+    n_groups = max(-(-n_batches * batch_size // _GROUP), 1)
     return [slice(g * n_batches // n_groups, (g + 1) * n_batches // n_groups) for g in range(n_groups)]

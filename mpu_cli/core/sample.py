@@ -58,6 +58,7 @@ class Sample:
     def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from."""
         c = np.ones(self.labels.shape[1])
-        epochs = sgd.default_epochs(len(self.features))
-        settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs), epochs)
+        coherence = self.features.coherence
+        epochs = sgd.default_epochs(len(self.features), coherence)
+        settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
         return out_of_fold(self.folds, self.labels.shape, c, settings, jobs, tick)

@@ -147,8 +147,11 @@ def train(
     c = np.full(q, estimated.c if options.c is None else options.c, dtype=float)
 
     held_out = None
-    epochs = options.epochs or default_epochs(n)
-    settings = Settings(step=default_step(epochs), epochs=epochs) if start is None else start.settings
+    usual_epochs = default_epochs(n, features.coherence)
+    epochs = options.epochs or usual_epochs
+    settings = (
+        Settings(step=default_step(epochs, features.coherence), epochs=epochs) if start is None else start.settings
+    )
     if options.cost is not None:
         settings = replace(settings, cost=options.cost)
     elif start is None:
@@ -156,7 +159,9 @@ def train(
             settings, held_out = _choose(sample, c, settings, options.jobs, tick, journal)
     del sample
     settings = replace(settings, epochs=epochs)
-    level_settings = settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(n))
+    level_settings = (
+        settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
+    )
 
     scale = options.stack_scale * np.sqrt(features.mean_squared_norm())
     learner = LevelLearner(labels, c, settings, options.folds, options.seed, options.jobs, options.empty, step, journal)

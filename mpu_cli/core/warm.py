@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, initial_bias
+from mpu_cli.core.sgd import LinearModel, Settings, initial_bias
 from mpu_cli.core.stacking import StackedModel
 
 
@@ -68,6 +68,6 @@ class WarmStart:
         return LinearModel(weights, bias)
 
 
-def warm_epochs(n: int) -> int:
-    """Return the passes over n instances of a warm start; a cold one takes `default_epochs`."""
-    return max(1, default_epochs(n) // 2)
+def warm_epochs(epochs: int) -> int:
+    """Return the passes of a warm start where a cold one takes so many."""
+    return max(1, epochs // 2)

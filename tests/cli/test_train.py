@@ -105,7 +105,7 @@ def test_the_readable_report(run, tiny):
     ]
     assert "5 instances, 3 features, 3 labels" in result.stdout
     assert "0.500, given: 50.0% of the true labels are missing" in result.stdout
-    assert "  30, step 8, 2 epochs" in result.stdout
+    assert "  30, step 2, 2 epochs" in result.stdout
 
 
 def test_messages_go_to_standard_error(run, tiny):

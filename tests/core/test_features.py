@@ -76,3 +76,17 @@ def test_mean_squared_norm(X):
 def test_mean_squared_norm_is_summed_in_double_precision():
     X = np.full((2, 3), 1e30, np.float32)
     assert_allclose(Features.of(as_features(X)).mean_squared_norm(), 3e60, rtol=1e-6)
+
+
+def test_coherence():
+    apart, alike = np.eye(100), np.ones((100, 7))
+    for X, expected in ((apart, 1.0), (alike, 32.0), (alike[:5], 5.0), (1e30 * alike, 32.0), (0 * alike, 1.0)):
+        for features in both_forms(X.astype(np.float32)):
+            assert features.coherence == pytest.approx(expected)
+
+
+def test_coherence_is_the_greatest_stretch_of_a_batch_by_its_mean():
+    X = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32) + 1
+    expected = np.linalg.norm(X, 2) ** 2 / np.square(X).sum(axis=1).mean()
+    for features in both_forms(X):
+        assert features.coherence == pytest.approx(expected, rel=1e-5)

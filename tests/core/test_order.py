@@ -20,7 +20,7 @@ def test_every_instance_has_a_place_and_every_batch_a_visit(n, seed):
     rows = 3 * np.arange(n)
     assert_array_equal(np.sort(shuffled(rows, BATCH_SIZE, seed)), rows)
     n_batches = -(-n // BATCH_SIZE)
-    assert_array_equal(np.sort(visited(n_batches, np.random.default_rng(seed))), np.arange(n_batches))
+    assert_array_equal(np.sort(visited(n_batches, BATCH_SIZE, np.random.default_rng(seed))), np.arange(n_batches))
 
 
 @pytest.mark.parametrize("n", [1, 32, 1000, 131_072])
@@ -29,13 +29,13 @@ def test_the_order_of_few_instances_is_random_altogether(n):
     assert_array_equal(shuffled(rows, BATCH_SIZE, 5), np.random.default_rng(5).permutation(rows))
     n_batches = -(-n // BATCH_SIZE)
     expected = np.random.default_rng(5).permutation(n_batches)
-    assert_array_equal(visited(n_batches, np.random.default_rng(5)), expected)
+    assert_array_equal(visited(n_batches, BATCH_SIZE, np.random.default_rng(5)), expected)
 
 
 def test_many_instances_are_visited_in_groups_of_blocks_from_everywhere():
     n = 1_000_003
     rows = shuffled(np.arange(n), BATCH_SIZE, 0)
-    batches = visited(-(-n // BATCH_SIZE), np.random.default_rng(0))
+    batches = visited(-(-n // BATCH_SIZE), BATCH_SIZE, np.random.default_rng(0))
     for group in np.array_split(batches, 8):
         of_group = np.concatenate([rows[b * BATCH_SIZE : (b + 1) * BATCH_SIZE] for b in group])
         blocks = np.unique(of_group // 32)
@@ -49,7 +49,7 @@ def test_the_order_differs_from_seed_to_seed_and_epoch_to_epoch():
     rows = np.arange(300_000)
     assert (shuffled(rows, BATCH_SIZE, 0) != shuffled(rows, BATCH_SIZE, 1)).mean() > 0.99
     rng = np.random.default_rng(0)
-    assert (visited(9000, rng) != visited(9000, rng)).mean() > 0.99
+    assert (visited(9000, BATCH_SIZE, rng) != visited(9000, BATCH_SIZE, rng)).mean() > 0.99
 
 
 def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
@@ -63,6 +63,6 @@ def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
         return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
 
     altogether = micro_f1()
-    monkeypatch.setattr(order, "_GROUP_BATCHES", 8)
+    monkeypatch.setattr(order, "_GROUP", 8 * 32)
     monkeypatch.setattr(order, "_BLOCK", 4)
     assert micro_f1() == pytest.approx(altogether, abs=0.02)

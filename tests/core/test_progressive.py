@@ -60,7 +60,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     for rows in (first, last):
         data = TrainingSet(features, labels, rows, 0)
         step = 1.0 / data.mean_squared_norm
-        for i in data.rows[visited(len(rows), np.random.default_rng(0))]:
+        for i in data.rows[visited(len(rows), 1, np.random.default_rng(0))]:
             gradient = pu_gradient(np.float32(X[i] @ weights + bias), Y[i], np.float32(c))
             shrink = 1 / (1 + decay * step * t)
             weights -= step * shrink * np.outer(X[i], gradient)

@@ -85,7 +85,7 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     model, report = train(*problem, quick(levels=1, c=c, cost=7.0, threshold=0.25))
     assert report.c.tolist() == c.tolist()
     assert report.estimate is None
-    assert (report.settings.cost, report.settings.step) == (7.0, default_step(2))
+    assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
     assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
     assert train(*problem, quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)

@@ -11,7 +11,7 @@ from mpu_cli.core.sgd import LinearModel, Settings, default_epochs
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import deal
-from mpu_cli.core.warm import WarmStart, warm_epochs
+from mpu_cli.core.warm import WarmStart
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.test_training import as_bytes
 
@@ -68,7 +68,7 @@ def test_takes_c_and_step_of_the_model_unless_given(problem):
     old, _ = train(*problem, quick())
     start = WarmStart(old, np.arange(4), Settings(cost=3.0, step=0.5))
     _, report = train(*problem, quick(epochs=None), start=start)
-    assert report.settings == Settings(3.0, 0.5, warm_epochs(120))
+    assert report.settings == Settings(3.0, 0.5, default_epochs(120) // 2)
     assert "choose C" not in report.seconds
     _, report = train(*problem, quick(cost=100.0), start=start)
     assert report.settings == Settings(100.0, 0.5, 2)

@@ -76,7 +76,7 @@ def descend(
             dense,
             batches.rows,
             batches.size,
-            visited(n_batches, rng),
+            visited(n_batches, batches.size, rng),
             annotated.indptr,
             annotated.indices,
             annotation,

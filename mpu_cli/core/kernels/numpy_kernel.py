@@ -138,7 +138,7 @@ def descend(
     averaged = range(epochs // 2, epochs)
     t = seen
     for epoch in range(epochs):
-        for b in visited(len(batches), rng):
+        for b in visited(len(batches), batches.size, rng):
             batch = batches[b]
             v_dense = v[len(v) - batch.dense.shape[1] :]
             shrink = np.float32(1 / (1 + decay * step * t))
