@@ -28,7 +28,7 @@ from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.observer import Observer, no_observer
 from mpu_cli.core.propensity import estimate, estimate_per_label
 from mpu_cli.core.sample import Sample
-from mpu_cli.core.selection import STEP_EXPONENT, choose_settings
+from mpu_cli.core.selection import choose_settings
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step, train_linear
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options
@@ -100,8 +100,7 @@ def train(
     if options.cost is None:
         with observe("choose C", None) as tick:
             choice = choose_settings(sample.folds, sample.labels, ones, settings, options.jobs, tick)
-        held_out = choice.probabilities
-        settings = replace(choice.settings, step=choice.settings.step * sample.share**STEP_EXPONENT)
+        settings, held_out = sample.transferred(choice.settings), choice.probabilities
     else:
         settings = replace(settings, cost=options.cost)
         with observe("out of fold", sample.m) as tick:

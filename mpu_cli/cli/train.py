@@ -75,7 +75,7 @@ class LabelFrequency(click.ParamType):
     type=AutoOr(click.IntRange(min=1), "auto"),
     default="auto",
     show_default=True,
-    help="Passes over the data; auto goes by their size.",
+    help="Passes over the data; auto goes by their size, and how alike instances are.",
 )
 @click.option(
     "--threshold",

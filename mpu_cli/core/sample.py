@@ -1,6 +1,7 @@
 """The instances by which c, C and eta0 are chosen, in folds ready to learn from."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,8 @@ from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, spli
 
 # More instances than this change the choice of c, C and eta0 little.
 SAMPLE_SIZE = 20_000
+# The best eta0 falls with the number of instances, about as its -1/4th power: docs/design.md.
+_STEP_EXPONENT = 0.25
 # C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/design.md).
 _NAIVE_COST = 10.0
 
@@ -54,6 +57,10 @@ class Sample:
     def folds(self) -> list[Fold]:
         """The folds, made once for all settings tried on them."""
         return [split(self.features, self.labels, rows, self._seed) for rows in self._fold_rows]
+
+    def transferred(self, settings: sgd.Settings) -> sgd.Settings:
+        """Turn settings that are best on the sample into those for all instances."""
+        return replace(settings, step=settings.step * self.share**_STEP_EXPONENT)
 
     def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from."""

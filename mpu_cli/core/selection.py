@@ -13,8 +13,6 @@ from mpu_cli.core.validation import Fold, out_of_fold
 
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-# The best eta0 falls with the number of instances, about as its -1/4th power: docs/design.md.
-STEP_EXPONENT = 0.25
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
 # A change that gains less than this is noise, and not worth another round of training.

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core import order, parallel
 from mpu_cli.core.features import Features
-from mpu_cli.core.kernels import kernel
+from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.errors import MpuError
 
 OUT_OF_RANGE = (
@@ -22,8 +22,6 @@ BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
 _MANY, _FEW_SHARED = 25_000, 2.0
 # eta0 to start from: the largest in a single pass, and what it may be times the coherence of the instances.
 _LARGEST_STEP, _STABLE = 8.0, 12.0
-# 32-bit numbers in a SIMD register. A label took 1.3 times as long in a block of 62 as in one of 64.
-_SIMD = 8
 # eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
 # are not regularised.
 BIAS_STEP = 0.02
@@ -100,7 +98,7 @@ class TrainingSet:
         """
         q = self.labels.shape[1]
         n_blocks = -(-q // kernel().BLOCK_SIZE)
-        cuts = [min(-(-b * q // (_SIMD * n_blocks)) * _SIMD, q) for b in range(n_blocks + 1)]
+        cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
         return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 

@@ -17,7 +17,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.observer import Observer, no_observer, timed
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
-from mpu_cli.core.selection import SELECTION_SIZE, STEP_EXPONENT, choose_settings
+from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
@@ -39,7 +39,7 @@ class Options:
     cost : float or None
         C; None: chosen, and eta0 with it.
     epochs : int or None
-        Passes over the data; None: by their size.
+        Passes over the data; None: by their size and coherence.
     threshold : {"pu-f1", "per-label"} or float
         How decision thresholds are chosen, or the one to use.
     stack_scale : float
@@ -212,8 +212,8 @@ def _choose(
     def compute() -> Found:
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
         choice = choose_settings(sample.folds[:m], sample.labels, c, start, jobs, tick)
-        step = choice.settings.step * sample.share**STEP_EXPONENT
-        chosen = {"cost": choice.settings.cost, "step": step}
+        for_all = sample.transferred(choice.settings)
+        chosen = {"cost": for_all.cost, "step": for_all.step}
         if sample.share < 1:
             return chosen
         probabilities = choice.probabilities

@@ -5,6 +5,8 @@ from types import ModuleType
 from mpu_cli import kernels
 from mpu_cli.core.kernels import numpy_kernel
 
+SIMD = 8  # 32-bit numbers in a register
+
 
 def kernel() -> ModuleType:
     """Return the module of the kernels that run in this process."""

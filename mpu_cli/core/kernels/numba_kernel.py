@@ -12,14 +12,12 @@ from scipy.sparse import csr_array
 
 from mpu_cli import kernels
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.prefetch import prefetch
 from mpu_cli.core.order import visited
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
 BLOCK_SIZE = 64
-# 32-bit numbers in a SIMD register. Rows of weights are filled up with zeros to a multiple: loops without a remainder
-# took 0.8 of the time for 45 labels.
-_SIMD = 8
 # So many instances ahead, within a batch, data are asked for: instances are visited in random order, and waiting for
 # their data took a fifth of the time.
 _AHEAD = 2
@@ -55,7 +53,7 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
-    padded = -(-q // _SIMD) * _SIMD
+    padded = -(-q // SIMD) * SIMD  # loops without a remainder took 0.8 of the time for 45 labels
     sparse, dense = batches.features.sparse, batches.features.dense
     n_batches = -(-n // batches.size)
     v = np.zeros((batches.features.width, padded), np.float32)
