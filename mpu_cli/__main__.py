@@ -10,17 +10,20 @@ _OBJECTS = 100_000
 
 def main() -> None:
     """Run ``mpu`` with the arguments of the process."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))  # until there is one who waits for them
+    ending = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # until there is one who waits for them
     from mpu_cli import signals
 
     signals.watch()
     gc.set_threshold(_OBJECTS)
-    from mpu_cli.cli import mpu
+    from mpu_cli.cli import mpu, standard_streams
 
+    standard_streams.prepare()
     try:
         mpu(prog_name="mpu")
     finally:
         signals.too_late()
+        standard_streams.finish()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: what is unfinished is removed, one line is said, and the process ends at once.
+"""Ctrl-C, SIGTERM and SIGHUP: what is unfinished is removed, one line is said, and the process ends at once.
 
 The signals are blocked in every thread but one, which waits for them. So no exception strikes in the middle of
 anything, a long computation in compiled code delays nothing, and worker threads need not be asked to stop.
@@ -6,7 +6,6 @@ anything, a long computation in compiled code delays nothing, and worker threads
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -14,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-_WORDS = {int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
+_WORDS = {int(signal.SIGHUP): "hung up", int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 # Held for good by the thread that ends the process, so that nothing comes after it.
 _lock = threading.RLock()
 _cleanups: list[Callable[[], None]] = []
@@ -22,7 +21,7 @@ _watching = False
 
 
 def _plain(text: str) -> None:
-    os.write(sys.__stderr__.fileno(), text.encode() + b"\n")
+    os.write(2, text.encode() + b"\n")
 
 
 _say: Callable[[str], None] = _plain

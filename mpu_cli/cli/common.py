@@ -3,14 +3,16 @@
 import json
 import math
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from typing import NoReturn
 
 import click
 
 from mpu_cli import signals
 from mpu_cli.cli import messages
+from mpu_cli.cli.messages import one_line
 from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
@@ -27,44 +29,43 @@ class CleanErrors(click.Group):
 
     def make_context(self, *args, **kwargs) -> click.Context:
         """Read the options of the group itself; its help may find no room where it is written to."""
-        try:
+        with _failures_said():
             return super().make_context(*args, **kwargs)
-        except BrokenPipeError:
-            raise  # click ends quietly
-        except OSError as error:
-            messages.error(_reason(error))
-            raise click.exceptions.Exit(1) from None
 
     def invoke(self, ctx: click.Context):
         """Run the subcommand; turn errors that a user can mend into a message and a status."""
         messages.reset()
         args = list(ctx.args)
         try:
-            return super().invoke(ctx)
+            with _failures_said():
+                return super().invoke(ctx)
         except click.UsageError as error:
             signals.too_late()
             messages.wrong_usage(error, args)
             ctx.exit(error.exit_code)
-        except MpuError as error:
-            fail(ctx, str(error), error.exit_status)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the rest of the output goes
             ctx.exit(PIPE_CLOSED)
-        except OSError as error:
-            fail(ctx, _reason(error))
-        except MemoryError as error:
-            fail(ctx, f"out of memory: {error}" if str(error) else "out of memory")
 
 
-def _reason(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+@contextmanager
+def _failures_said() -> Iterator[None]:
+    """Say in one line what went wrong, where a user can mend it, and exit."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except MpuError as error:
+        _fail(str(error), error.exit_status)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    except MemoryError as error:
+        _fail(f"out of memory: {error}" if str(error) else "out of memory")
 
 
-def fail(ctx: click.Context, message: str, status: int = 1) -> None:
-    """Say what went wrong, in one line, and exit."""
+def _fail(message: str, status: int = 1) -> NoReturn:
     signals.too_late()
     messages.error(message)
-    ctx.exit(status)
+    raise click.exceptions.Exit(status)
 
 
 class FiniteRange(click.FloatRange):
@@ -206,7 +207,7 @@ def _without_nan(value):
 
 def print_table(rows: list[list]) -> None:
     """Print rows of equal length in aligned columns: the first to the left, the others to the right."""
-    cells = [[f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    cells = [[f"{cell:.4f}" if isinstance(cell, float) else one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:
         line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]

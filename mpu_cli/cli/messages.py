@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from unicodedata import category
 
 import click
 
 from mpu_cli import signals
 
+# Unicode categories: control characters, line and paragraph separators.
+_CONTROLS = ("Cc", "Zl", "Zp")
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 
 
@@ -140,11 +143,17 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     if _manner.as_json:
         _say("error", "", message=error.format_message())
     else:
+        error.message = one_line(error.message)
         error.show()
 
 
+def one_line(text: str) -> str:
+    """Escape what would end a line, or steer the terminal: names of files and labels may hold anything."""
+    return "".join(repr(character)[1:-1] if category(character) in _CONTROLS else character for character in text)
+
+
 def _say(level: str, text: str, **fields: str | float) -> None:
-    click.echo(_json_line(level, fields) if _manner.as_json else text, err=True)
+    click.echo(_json_line(level, fields) if _manner.as_json else one_line(text), err=True)
 
 
 def _json_line(level: str, fields: dict) -> str:
@@ -162,7 +171,7 @@ class _Spoken(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         say = warn if record.levelno >= logging.WARNING else info
-        say(record.getMessage().strip())
+        say(" ".join(record.getMessage().split()))
 
 
 def _listen() -> None:

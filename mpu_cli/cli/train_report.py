@@ -2,6 +2,8 @@
 
 import click
 
+from mpu_cli.cli.messages import one_line
+
 
 def print_report(report: dict) -> None:
     """Print what training found, a line a finding; what only some methods find comes after what most do.
@@ -35,7 +37,7 @@ def print_report(report: dict) -> None:
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s)"
     width = max(map(len, lines)) + 2
     for name, text in lines.items():
-        click.echo(f"{name:<{width}}{text}")
+        click.echo(f"{name:<{width}}{one_line(text)}")
 
 
 def _frequency(c: float | list[float], estimated: bool) -> str:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, and a reader that goes away: at any moment a fixed status, one line, and nothing left behind."""
+"""Signals, and a reader that goes away: at any moment a fixed status, one line, and nothing left behind."""
 
 import os
 import random
@@ -12,7 +12,11 @@ import pytest
 from tests.cli.training import QUICK
 from tests.endurance.commands import contents
 
-ENDS = [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")]
+ENDS = [
+    (signal.SIGHUP, 129, "hung up\n"),
+    (signal.SIGINT, 130, "interrupted\n"),
+    (signal.SIGTERM, 143, "terminated\n"),
+]
 FOREVER = ("--c", "0.5", "--cost", "1", "--epochs", "100000")
 
 

@@ -1,0 +1,155 @@
+"""Standard streams that are full, closed, or of another encoding: a lost report is an error, a lost log line is not."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.training import QUICK, TINY
+
+PLAIN = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+NO_ROOM = "error: standard output: cannot be written: No space left on device\n"
+REPORTS = {
+    "train": ("train", "tiny.svm", "-o", "new.mpu", *QUICK),
+    "train --json": ("train", "tiny.svm", "-o", "new.mpu", *QUICK, "--json"),
+    "predict": ("predict", "tiny.mpu", "tiny.svm"),
+    "evaluate": ("evaluate", "tiny.svm", "tiny.tags"),
+    "evaluate --json": ("evaluate", "tiny.svm", "tiny.tags", "--json"),
+    "estimate-c": ("estimate-c", "tiny.svm", "--folds", "2"),
+    "corrupt": ("corrupt", "tiny.svm", "--missing-rate", "0.5"),
+    "--help": ("--help",),
+    "train --help": ("train", "--help"),
+    "--version": ("--version",),
+}
+needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+reports = pytest.mark.parametrize("name", REPORTS)
+buffering = pytest.mark.parametrize("unbuffered", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Data, a model of them, and predictions."""
+    folder = tmp_path_factory.mktemp("streams")
+    (folder / "tiny.svm").write_text(TINY)
+    (folder / "tiny.tags").write_text("1\n2\n1,2\n3\n\n")
+    assert shell(folder, ("train", "tiny.svm", "--quiet", *QUICK)).returncode == 0
+    return folder
+
+
+def shell(folder, arguments, redirection="", **environment) -> subprocess.CompletedProcess:
+    """Run ``mpu`` as a shell does, with a redirection and nothing of the environment of the tests."""
+    command = ["sh", "-c", f'exec "$0" -m mpu_cli "$@" {redirection}', sys.executable, *map(str, arguments)]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), **PLAIN, **environment}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=60)
+
+
+def last_line(text: str) -> str:
+    return text.splitlines(keepends=True)[-1]
+
+
+@needs_full_device
+@buffering
+@reports
+def test_a_full_disk_under_standard_output_is_one_line(folder, name, unbuffered):
+    done = shell(folder, REPORTS[name], "> /dev/full", **unbuffered)
+    assert (done.returncode, last_line(done.stderr)) == (1, NO_ROOM)
+    assert done.stderr.count("error") == 1
+
+
+@needs_full_device
+@buffering
+def test_a_full_disk_under_standard_output_harms_nothing_where_there_is_no_report(folder, unbuffered):
+    done = shell(folder, (*REPORTS["train"], "--quiet"), "> /dev/full", **unbuffered)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_full_device
+def test_a_full_disk_under_standard_output_is_one_object_in_json(folder):
+    done = shell(folder, (*REPORTS["evaluate"], "--log-format", "json"), "> /dev/full")
+    assert done.returncode == 1
+    assert json.loads(done.stderr)["message"] == NO_ROOM.removeprefix("error: ").rstrip()
+
+
+@reports
+def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, name):
+    done = shell(folder, REPORTS[name], ">&-")
+    assert done.returncode == 1
+    assert last_line(done.stderr) == "error: standard output: cannot be written: Bad file descriptor\n"
+
+
+def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder):
+    done = shell(folder, (*REPORTS["train"], "--quiet"), ">&- <&-")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_full_device
+@buffering
+@pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-", "2>&- >&- <&-"])
+@pytest.mark.parametrize("options", [(), ("--log-format", "json"), ("--verbose",)], ids=" ".join)
+def test_a_lost_log_line_does_not_cost_the_model(folder, tmp_path, redirection, options, unbuffered):
+    arguments = ("train", folder / "tiny.svm", "-o", tmp_path / "new.mpu", *QUICK, *options)
+    if ">&- " in redirection:
+        arguments += ("--quiet",)
+    assert shell(tmp_path, arguments, redirection, **unbuffered).returncode == 0
+    assert shell(tmp_path, ("predict", "new.mpu", folder / "tiny.svm")).returncode == 0
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2> /dev/full"])
+def test_the_status_of_a_failure_does_not_depend_on_who_hears_of_it(folder, redirection):
+    assert shell(folder, ("predict", "none.mpu", "tiny.svm"), redirection).returncode == 1
+    assert shell(folder, ("predict",), redirection).returncode == 2
+
+
+def test_a_closed_descriptor_does_not_become_that_of_a_file(folder, tmp_path):
+    """What is said, also by a library, would else go into the first file that is opened."""
+    done = shell(tmp_path, ("predict", folder / "tiny.mpu", folder / "tiny.svm", "-o", "out", "-v"), "2>&- >&- <&-")
+    assert done.returncode == 0
+    assert len((tmp_path / "out").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mu", "name"), [("latin-1", r"\u03bc", r"\u010de\u0161tina"), ("utf-8", "μ", "čeština")]
+)
+def test_what_the_encoding_of_a_stream_lacks_is_escaped(folder, tmp_path, encoding, mu, name):
+    (tmp_path / "μ.svm").write_text(TINY)
+    (tmp_path / "names").write_text("čeština\nš\nž\n", encoding="utf-8")
+    how = {"PYTHONIOENCODING": encoding}
+    trained = shell(tmp_path, ("train", "μ.svm", *QUICK), **how)
+    assert (trained.returncode, f"{mu}.mpu" in trained.stdout) == (0, True)
+    labels = ("--per-label", "--label-names", "names")
+    evaluated = shell(tmp_path, ("evaluate", "μ.svm", folder / "tiny.tags", *labels), **how)
+    assert (evaluated.returncode, name in evaluated.stdout) == (0, True)
+    failed = shell(tmp_path, ("predict", "none-μ", "μ.svm"), **how)
+    assert (failed.returncode, failed.stderr.startswith(f"error: none-{mu}: ")) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["a\nb.svm", "a\rb.svm", "a\x1b[31mb.svm", "a\u2028b.svm"])
+def test_an_error_is_one_line_whatever_the_name_of_the_file(run, tmp_path, name):
+    (tmp_path / name).write_text("1 x\n")
+    for arguments in (
+        ("train", tmp_path / name),
+        ("predict", tmp_path / name, "x"),
+        ("evaluate", tmp_path / name, "x"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert len([character for character in result.stderr if not character.isprintable()]) == 1
+        assert result.stderr.endswith("\n")
+
+
+def test_a_report_has_its_lines_whatever_the_name_of_the_file(run, tmp_path):
+    (tmp_path / "a\nb.svm").write_text(TINY)
+    result = run("train", tmp_path / "a\nb.svm", *QUICK)
+    assert result.exit_code == 0
+    assert r"a\nb.mpu" in result.stdout
+
+
+def test_a_name_with_control_characters_stays_in_its_cell(run, tmp_path):
+    (tmp_path / "truth").write_text("1 1:1\n")
+    (tmp_path / "tags").write_text("1\n")
+    (tmp_path / "names").write_text("one\x1b[31m\n")
+    result = run("evaluate", tmp_path / "truth", tmp_path / "tags", "--per-label", "--label-names", tmp_path / "names")
+    assert r"one\x1b[31m" in result.stdout
