@@ -19,7 +19,7 @@ from typing import BinaryIO
 from mpu_cli import signals
 from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
-from mpu_cli.bundle.lock import holder, try_lock
+from mpu_cli.lock import holder, try_lock
 from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest, compose
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError

@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 
 from mpu_cli import __version__, kernels, signals
-from mpu_cli.bundle.lock import holder, try_lock
+from mpu_cli.lock import holder, try_lock
 from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.design import Cell, Design
