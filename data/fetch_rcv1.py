@@ -152,9 +152,9 @@ def main(ctx: click.Context, size: str, base_url: str, folder: Path) -> None:
         for expected in SETS[size]:
             fetch(expected, base_url, folder)
     except MpuError as error:
-        fail(ctx, str(error))
+        fail(str(error))
     except OSError as error:
-        fail(ctx, f"{error.filename}: {error.strerror}")
+        fail(f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
         click.echo("interrupted; run this again to go on from here", err=True)
         ctx.exit(128 + signal.SIGINT)

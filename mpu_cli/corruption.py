@@ -62,7 +62,7 @@ def corrupt(
     Parameters
     ----------
     source, target : str or Path
-        Files, compressed by suffix; ``-`` is standard input or output. They may be the same file.
+        Files, compressed by suffix; ``-`` is standard input or output.
     missing_rate : float
         Share of labels to remove, from 0 to 1.
     scheme : {"uniform", "per-instance"}

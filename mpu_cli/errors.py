@@ -1,7 +1,7 @@
 """What can go wrong, in the user's words.
 
-Every error that a user can mend is a `MpuError`; the command line prints it as ``error: ...`` and exits with
-status 1, or 75 where trying again later may help. Anything else that escapes is a bug.
+Every error that a user can mend is a `MpuError`; the command line prints it as ``error: ...`` and exits with its
+status. Anything else that escapes is a bug.
 """
 
 import os
@@ -48,6 +48,12 @@ class BusyError(MpuError):
     """Another process is at work on the same thing; the same run can succeed later."""
 
     exit_status = os.EX_TEMPFAIL  # 75
+
+
+class OverlapError(MpuError):
+    """Files of one command of which one would replace another, or be lost in it. Nothing has been read or written."""
+
+    exit_status = 2
 
 
 class TooLargeError(MpuError):

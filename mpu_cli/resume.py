@@ -6,8 +6,8 @@ damaged, or of other data or options, is not taken for one.
 """
 
 import hashlib
-import os
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
@@ -21,6 +21,7 @@ from mpu_cli import __version__, signals
 from mpu_cli.core.journal import Found, Journal
 from mpu_cli.core.kernels import kernel
 from mpu_cli.errors import ModelError
+from mpu_cli.files import open_regular
 
 _STEP_NAME = re.compile(r"(?P<key>[0-9a-f]{16})-(?P<step>[a-z0-9-]+)-(?P<checksum>[0-9a-f]{64})\.npz")
 _TEMPORARY = ".writing-"
@@ -95,20 +96,20 @@ class KeptSteps(Journal):
         ModelError
             It cannot be written.
         """
-        unnamed = self._folder / f"{_TEMPORARY}{os.getpid()}"
+        unnamed = self._folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
         with _said_to_be_unwritable(self._folder), signals.temporary(unnamed) as rename:
-            with unnamed.open("wb") as file:
+            with unnamed.open("xb") as file:
                 np.savez(file, **found())
-            rename(self._folder / f"{self._key}-{_slug(step)}-{_checksum(unnamed)}.npz")
+            with suppress(IsADirectoryError):  # not ours: the step is not kept
+                rename(self._folder / f"{self._key}-{_slug(step)}-{_checksum(unnamed)}.npz")
 
     def remove(self, others: bool = False) -> None:
         """Remove the steps of this training, or those of others, and the directory if nothing else is in it."""
         with _said_to_be_unwritable(self._folder):
-            for path, name in _steps(self._folder):
-                if (name["key"] != self._key) == others:
+            steps = [path for path, name in _steps(self._folder) if (name["key"] != self._key) == others]
+            for path in (*steps, *self._folder.glob(f"{_TEMPORARY}*")):
+                with suppress(IsADirectoryError):  # not ours
                     path.unlink(missing_ok=True)
-            for path in self._folder.glob(f"{_TEMPORARY}*"):
-                path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -148,18 +149,17 @@ def _slug(step: str) -> str:
 
 
 def _read(path: Path, checksum: str) -> Found | None:
-    try:
+    with suppress(OSError, ValueError):  # it is taken again
         if _checksum(path) == checksum:
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
+    with suppress(OSError):
         path.unlink()
-    except (OSError, ValueError):
-        pass  # it is taken again
     return None
 
 
 def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -9,7 +9,6 @@ import hashlib
 import io
 import math
 import os
-import stat
 import zipfile
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import ModelError, TooLargeError
+from mpu_cli.files import open_regular
 from mpu_cli.storage import available_memory
 
 # The dtype and the shape of each array of a file.
@@ -74,18 +74,6 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a damaged zip archive raises errors of many types
         raise ModelError(f"{path}: is damaged ({error}); train the model again") from error
-
-
-def open_regular(path: Path) -> io.FileIO:
-    """Open a file for reading, without a buffer, that is no link, no pipe, no device.
-
-    Raises
-    ------
-    ValueError
-        It is one.
-    """
-    expect(stat.S_ISREG(path.lstat().st_mode), "it is not a regular file")
-    return path.open("rb", buffering=0)
 
 
 class _ShortReads(io.BufferedReader):

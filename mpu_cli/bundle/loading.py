@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.bundle.arrays import expect, open_regular, read_arrays
+from mpu_cli.bundle.arrays import expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import ModelError
+from mpu_cli.files import open_regular
 
 
 def load(path: Path) -> TrainedModel:

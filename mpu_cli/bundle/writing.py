@@ -19,14 +19,16 @@ from typing import BinaryIO
 from mpu_cli import signals
 from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
-from mpu_cli.lock import holder, try_lock
 from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest, compose
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
+from mpu_cli.files import open_regular
+from mpu_cli.lock import holder, try_lock
 
 WORKSHOP = ".training"
 _LOCK = "lock"
 _POLL_SECONDS = 0.1
+_HEAD_BYTES = 256  # of a manifest: its first key tells what it is
 _OLD_TEMPORARY = ".writing-"  # of mpu 0.1
 
 
@@ -41,6 +43,8 @@ def check_target(path: Path) -> None:
     if path.is_dir():
         if foreign := [entry.name for entry in path.iterdir() if not _is_ours(entry)]:
             raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
+        if (path / MANIFEST).exists() and not _is_a_model(path / MANIFEST):
+            raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
     elif path.exists() or path.is_symlink():
         raise ModelError(f"{path}: is not a directory, and a model is one; choose another name")
     elif not path.absolute().parent.is_dir():
@@ -88,6 +92,13 @@ def _is_ours(entry: Path) -> bool:
         return is_directory
     known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or ARRAYS_NAME.fullmatch(entry.name)
     return bool(known) and not is_directory
+
+
+def _is_a_model(manifest: Path) -> bool:
+    """Whether a manifest is that of a model, perhaps of a damaged one, and not of somebody else's application."""
+    with open_regular(manifest) as file:
+        ours = b'"format": "mpu model"' in file.read(_HEAD_BYTES)
+    return ours or any(ARRAYS_NAME.fullmatch(entry.name) for entry in manifest.parent.iterdir())
 
 
 @contextmanager

@@ -55,14 +55,15 @@ def _failures_said() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except MpuError as error:
-        _fail(str(error), error.exit_status)
+        fail(str(error), error.exit_status)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except MemoryError as error:
-        _fail(f"out of memory: {error}" if str(error) else "out of memory")
+        fail(f"out of memory: {error}" if str(error) else "out of memory")
 
 
-def _fail(message: str, status: int = 1) -> NoReturn:
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Say what went wrong, in one line, and exit."""
     signals.too_late()
     messages.error(message)
     raise click.exceptions.Exit(status)

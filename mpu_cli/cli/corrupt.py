@@ -53,11 +53,12 @@ def corrupt(
       mpu corrupt train.svm noisy.svm --missing-rate 0.3 --seed 1 --removed removed.tsv
       xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
     """
-    _check_targets(source, target, removed)
     from dataclasses import asdict
 
     from mpu_cli import corruption
+    from mpu_cli.files import refuse_overlaps
 
+    refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed})
     report = corruption.corrupt(
         source,
         target,
@@ -74,12 +75,3 @@ def corrupt(
         f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels",
         **asdict(report),
     )
-
-
-def _check_targets(source: str, target: str, removed: str | None) -> None:
-    if removed is None:
-        return
-    if removed == target:
-        raise click.UsageError("--removed and OUT are the same.")
-    if removed == source != "-":
-        raise click.UsageError("--removed would replace IN.")

@@ -74,12 +74,14 @@ def estimate_c(
     from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
     from mpu_cli.core.sample import Sample
     from mpu_cli.errors import InputError
+    from mpu_cli.files import refuse_overlaps
     from mpu_cli.frequencies import frequency_lines
     from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.streams import open_output
 
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
+    refuse_overlaps({"FILE": source}, {"--output": output, "--cache": cache})
     with progress("read"):
         data = read(source, reading, jobs, empty, cache)
         labels, ids = data.occurring_labels()

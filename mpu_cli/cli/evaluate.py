@@ -93,9 +93,9 @@ def evaluate(
     """
     from mpu_cli.evaluation.compare import compare
     from mpu_cli.evaluation.report import build_report, metric_names, per_label_report, read_label_names
+    from mpu_cli.files import refuse_overlaps
 
-    if truth == predictions == "-":
-        raise click.UsageError("TRUTH and PREDICTIONS cannot both be standard input.")
+    refuse_overlaps({"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}, {})
     if label_names and not per_label:
         raise click.UsageError("--label-names needs --per-label.")
     names = metrics.split(",") if metrics is not None else None

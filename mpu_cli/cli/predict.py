@@ -52,7 +52,9 @@ def predict(
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
     """
     from mpu_cli import bundle, prediction
+    from mpu_cli.files import refuse_overlaps
 
+    refuse_overlaps({"MODEL": model, "FILE": source}, {"--output": output}, ("MODEL",))
     counts = prediction.predict(
         bundle.load(model),
         source,

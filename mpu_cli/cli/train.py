@@ -24,6 +24,7 @@ from mpu_cli.cli.train_report import print_report
 from mpu_cli.svmlight.grammar import Reading
 
 _POSITIVE = FiniteRange(0, min_open=True)
+_MODELS = ("--output", "--warm-start")
 _COMPRESSED = (".gz", ".bz2", ".xz")
 
 
@@ -165,6 +166,7 @@ def train(
     from mpu_cli.core import training
     from mpu_cli.core.journal import NO_JOURNAL
     from mpu_cli.errors import InputError
+    from mpu_cli.files import refuse_overlaps
     from mpu_cli.frequencies import read_frequencies
     from mpu_cli.resume import fingerprint, folder_of, keep_steps
     from mpu_cli.svmlight.cache import read
@@ -177,8 +179,8 @@ def train(
         output = default_model(source)
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    if source == unlabeled == "-":
-        raise click.UsageError("Standard input cannot be both FILE and --unlabeled.")
+    inputs = {"FILE": source, "--unlabeled": unlabeled, "--c": c if isinstance(c, Path) else None}
+    refuse_overlaps(inputs | {"--warm-start": warm_start}, {"--output": output, "--cache": cache}, _MODELS)
     ctx = click.get_current_context()
     save = ctx.with_resource(bundle.writer(output, wait))
 

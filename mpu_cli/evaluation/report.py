@@ -1,13 +1,16 @@
 """What `mpu evaluate` reports, as one plain dictionary: its JSON, and the source of its tables."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.svmlight.streams import open_input
+
+_LONGEST_NAME = 1 << 16  # bytes of its line
 
 
 def metric_names(ks: Sequence[int]) -> list[str]:
@@ -101,14 +104,23 @@ def read_label_names(path: str, labels: Sequence[int]) -> list[str]:
     Raises
     ------
     InputError
-        The file is not UTF-8 text, or has no line for one of `labels`.
+        The file is not UTF-8 text, a line is too long, or there is no line for one of `labels`.
     """
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            names = [line.strip() for line in file]
-    except UnicodeDecodeError as error:
-        raise InputError(path, None, "is not UTF-8 text; a file of label names has one name a line") from error
-    for label in labels:
-        if not 1 <= label <= len(names):
-            raise InputError(path, None, f"has no name for label {label}: line k names label k, of {len(names)} lines")
+    if labels and min(labels) < 1:
+        raise InputError(path, None, f"has no name for label {min(labels)}: line k names label k, from 1")
+    names = []
+    with open_input(path) as stream:
+        for number, line in enumerate(iter(partial(stream.readline, _LONGEST_NAME), b""), 1):
+            if len(line) == _LONGEST_NAME:
+                raise InputError(path, number, f"longer than {_LONGEST_NAME:,} bytes; names are one on each line")
+            try:
+                names.append(line.decode().strip())
+            except UnicodeDecodeError:
+                raise InputError(path, number, "is not UTF-8 text; a file of names has one on each line") from None
+            if number == max(labels, default=0):
+                break  # the file may go on for ever
+    if labels and max(labels) > len(names):
+        raise InputError(
+            path, None, f"has no name for label {max(labels)}: line k names label k, of {len(names)} lines"
+        )
     return [names[label - 1] for label in labels]

@@ -8,23 +8,24 @@ processes that read and write the same entry at once do not disturb each other.
 
 import errno
 import hashlib
+import io
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from stat import S_ISREG
 
 import numpy as np
 
 from mpu_cli.errors import MpuError
+from mpu_cli.files import open_regular, replacing
 from mpu_cli.storage import mapped
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.growing import csr
-from mpu_cli.svmlight.streams import open_output
 
 FORMAT_VERSION = 1
 # Of the arrays: Q and D; labels; features. What the system has not written when it fails is found by the checksums.
@@ -81,10 +82,10 @@ def read(
 def _key(source: str | Path, reading: Reading) -> dict | None:
     """Return what tells a version of a file, read in a way, from others; None for what is not a regular file."""
     try:
+        if not Path(source).is_file():
+            return None
         with Path(source).open("rb") as file:
             status = os.fstat(file.fileno())
-            if not S_ISREG(status.st_mode):
-                return None
             sample = hashlib.sha256()
             for start in np.linspace(0, max(status.st_size - _SAMPLE_BYTES, 0), _SAMPLES, dtype=np.int64).tolist():
                 file.seek(start)
@@ -107,12 +108,10 @@ def _entry(directory: Path, key: dict) -> Path:
 
 
 def _make(directory: Path) -> None:
-    try:
+    with _said_to_be_unwritable(directory):
         directory.mkdir(parents=True, exist_ok=True)
         if not os.access(directory, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise MpuError(f"{directory}: parsed data cannot be kept there: {error.strerror}") from error
 
 
 def _save(data: Dataset, entry: Path, key: dict) -> None:
@@ -127,17 +126,27 @@ def _save(data: Dataset, entry: Path, key: dict) -> None:
     )
     arrays = [np.asarray(part, dtype) for part, dtype in zip(parts, _DTYPES, strict=True)]
     sums = [{"size": len(array), "crc32": zlib.crc32(array)} for array in arrays]
-    with open_output(entry) as file:
+    if entry.is_dir():
+        return  # not ours
+    with _said_to_be_unwritable(entry), replacing(entry) as file:
         header = json.dumps({"format_version": FORMAT_VERSION, "key": key, "arrays": sums}).encode() + b"\n"
         for content in (header, *arrays):
             file.write(content)
             file.write(bytes(-memoryview(content).nbytes % _ALIGNMENT))
 
 
+@contextmanager
+def _said_to_be_unwritable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise MpuError(f"{path}: parsed data cannot be kept there: {error.strerror}") from error
+
+
 def _load(entry: Path, key: dict) -> Dataset | None:
     """Return the data of an entry; None where there is none, or it is of another version of the source, or damaged."""
     try:
-        with entry.open("rb") as file:
+        with io.BufferedReader(open_regular(entry)) as file:
             header = json.loads(file.readline(_LONGEST_HEADER))
             if header["format_version"] != FORMAT_VERSION or header["key"] != key:
                 return None

@@ -5,7 +5,6 @@ import errno
 import gzip
 import lzma
 import os
-import secrets
 import sys
 import zlib
 from collections.abc import Iterator
@@ -15,8 +14,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mpu_cli import signals
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.files import replacing
 
 BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")
@@ -137,9 +136,12 @@ def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
     if str(target) in STANDARD_OUTPUT:
         return _standard_output()
     path = Path(os.path.realpath(target))
-    if Path(target).exists() and not path.is_file():
-        return Path(target).open("wb")
-    return _replacement(path)
+    if path.exists():
+        if not path.is_file():
+            return Path(target).open("wb")
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return replacing(path)
 
 
 @contextmanager
@@ -148,19 +150,6 @@ def _standard_output() -> Iterator[BinaryIO]:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
-
-
-@contextmanager
-def _replacement(path: Path) -> Iterator[BinaryIO]:
-    if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    unnamed = path.with_name(f".mpu-{os.getpid()}-{secrets.token_hex(4)}")
-    with signals.temporary(unnamed) as rename:
-        with unnamed.open("xb") as raw:
-            yield raw
-        if path.exists():
-            unnamed.chmod(path.stat().st_mode & 0o7777)
-        rename(path)
 
 
 def _compressed(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:

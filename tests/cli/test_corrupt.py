@@ -64,9 +64,9 @@ def test_implicit_values(run):
         (("--missing-rate", "half"), "'half' is not a valid float"),
         (("--missing-rate", "0.5", "--scheme", "other"), "'other' is not one of 'uniform', 'per-instance'"),
         (("--missing-rate", "0.5", "--seed", "-1"), "-1 is not in the range"),
-        (("--missing-rate", "0.5", "--removed", "-"), "--removed and OUT are the same"),
-        (("IN", "OUT", "--missing-rate", "0.5", "--removed", "OUT"), "--removed and OUT are the same"),
-        (("IN", "OUT", "--missing-rate", "0.5", "--removed", "IN"), "--removed would replace IN"),
+        (("--missing-rate", "0.5", "--removed", "-"), "OUT and --removed are both standard output"),
+        (("IN", "OUT", "--missing-rate", "0.5", "--removed", "OUT"), "OUT and --removed are both OUT"),
+        (("IN", "OUT", "--missing-rate", "0.5", "--removed", "IN"), "--removed and IN are the same file"),
     ],
 )
 def test_wrong_usage(run, args, message):

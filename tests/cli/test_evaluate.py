@@ -194,7 +194,7 @@ def test_help_shows_the_example_line_by_line(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-", "-"], "cannot both be standard input"),
+        (["-", "-"], "are both standard input"),
         (["--metrics", "micro_f1,accuracy"], "'accuracy' is not one of micro_precision, micro_recall, micro_f1,"),
         (["--metrics", ""], "'' is not one of"),
         (["--metrics", "ndcg_at_10"], "'ndcg_at_10' is not one of"),

@@ -107,11 +107,6 @@ def test_implicit_values(run, model):
     assert "standard input:1:" in error(run("predict", model, "-", stdin=b" 1\n"))
 
 
-def test_the_output_may_be_the_input(run, model, source):
-    assert run("predict", model, source, "-o", source).exit_code == 0
-    assert source.read_text() == "1\n2\n1,2\n"
-
-
 def test_bad_data_leave_the_output_as_it_was(run, model, tmp_path):
     bad, out = tmp_path / "bad.svm", tmp_path / "out.txt"
     bad.write_text(DATA + "1 1:\n")

@@ -106,7 +106,7 @@ def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.txt").write_text("mine")
     assert "holds other files (mine.txt)" in message(run("train", tiny, "-o", tmp_path / "folder"))
-    assert "is not a directory" in message(run("train", tiny, "-o", tiny))
+    assert "is not a directory" in message(run("train", tiny, "-o", tmp_path / "folder" / "mine.txt"))
     assert "make it first" in message(run("train", tiny, "-o", tmp_path / "none" / "model"))
     assert (tmp_path / "folder" / "mine.txt").read_text() == "mine"
 

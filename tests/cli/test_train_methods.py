@@ -162,7 +162,7 @@ def test_labels_of_the_unlabeled_file_are_not_looked_at(run, files, tmp_path):
 def test_standard_input_is_one_file_only(run, files):
     result = run("train", "-", "-o", "m", "--method", "well", "--unlabeled", "-", stdin=files[0].read_bytes())
     assert result.exit_code == 2
-    assert "cannot be both" in result.stderr
+    assert "are both standard input" in result.stderr
 
 
 def test_a_missing_unlabeled_file(run, files):

@@ -59,8 +59,8 @@ def test_label_names(tmp_path):
     path = tmp_path / "names"
     path.write_text("one\ntwo words\nzwölf\n", encoding="utf-8")
     assert read_label_names(path, [2, 3]) == ["two words", "zwölf"]
-    for label in (0, 4):
-        with pytest.raises(InputError, match=f"no name for label {label}: line k names label k, of 3 lines"):
+    for label, lines in ((0, "from 1"), (4, "of 3 lines")):
+        with pytest.raises(InputError, match=f"no name for label {label}: line k names label k, {lines}"):
             read_label_names(path, [1, label])
 
 

@@ -1,0 +1,234 @@
+"""The files of a command: none is read and replaced at once, what is no regular file is not waited for, none stays."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.training import QUICK, TINY
+from tests.endurance.commands import contents
+
+
+@pytest.fixture
+def folder(run, tmp_path):
+    """Data, a model of them and its predictions, and a second name for each."""
+    folder = tmp_path / "w"
+    folder.mkdir()
+    (folder / "x.svm").write_text(TINY)
+    assert run("train", folder / "x.svm", *QUICK, "-q").exit_code == 0
+    (folder / "soft.svm").symlink_to("x.svm")
+    (folder / "hard.svm").hardlink_to(folder / "x.svm")
+    (folder / "soft.mpu").symlink_to("x.mpu")
+    return folder
+
+
+def names_in(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+MISSING = ("--missing-rate", "0.5")
+OVERLAPS = {
+    "corrupt in place": ("corrupt", "x.svm", "x.svm", *MISSING),
+    "corrupt to a link": ("corrupt", "x.svm", "soft.svm", *MISSING),
+    "corrupt to another spelling": ("corrupt", "x.svm", "./../w/x.svm", *MISSING),
+    "the record over IN": ("corrupt", "x.svm", "o2", "--removed", "./../w/x.svm", *MISSING),
+    "the record over IN by a link": ("corrupt", "x.svm", "o2", "--removed", "hard.svm", *MISSING),
+    "the record over OUT": ("corrupt", "x.svm", "o2", "--removed", "./../w/o2", *MISSING),
+    "the record over OUT, folded": ("corrupt", "x.svm", "o2", "--removed", "O2", *MISSING),
+    "the record and OUT to standard output": ("corrupt", "x.svm", "-", "--removed", "-", *MISSING),
+    "frequencies over FILE": ("estimate-c", "x.svm", "-o", "hard.svm", "--folds", "2"),
+    "predictions over FILE": ("predict", "x.mpu", "x.svm", "-o", "x.svm"),
+    "predictions over FILE by a link": ("predict", "x.mpu", "soft.svm", "-o", "x.svm"),
+    "predictions into MODEL": ("predict", "x.mpu", "x.svm", "-o", "x.mpu/manifest.json"),
+    "predictions into MODEL, new": ("predict", "soft.mpu", "x.svm", "-o", "../w/x.mpu/tags"),
+    "a cache in the model": ("train", "x.svm", *QUICK, "--cache", "x.mpu"),
+    "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
+    "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
+    "standard input twice": ("evaluate", "-", "/dev/stdin"),
+}
+NAMED = {
+    "corrupt": {"IN", "OUT", "--removed"},
+    "estimate-c": {"FILE", "--output"},
+    "predict": {"MODEL", "FILE", "--output"},
+    "train": {"FILE", "--output", "--cache", "--warm-start"},
+    "evaluate": {"TRUTH", "PREDICTIONS"},
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_what_would_be_lost_is_refused_with_both_names(run, folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    before, names = contents(folder), names_in(folder)
+    result = run(*OVERLAPS[name], stdin=b"1 1:1\n")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    words = line.replace(",", " ").split()
+    assert len(NAMED[OVERLAPS[name][0]] & set(words)) == 2
+    assert (contents(folder), names_in(folder)) == (before, names)
+
+
+def test_standard_input_redirected_from_the_output(folder):
+    command = [sys.executable, "-m", "mpu_cli", "corrupt", "-", "x.svm", *MISSING]
+    with (folder / "x.svm").open("rb") as stdin:
+        done = subprocess.run(command, cwd=folder, stdin=stdin, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (folder / "x.svm").read_text() == TINY
+
+
+def test_a_file_that_is_appended_to_and_read(folder):
+    """It would never end."""
+    command = [sys.executable, "-m", "mpu_cli", "predict", "x.mpu", "x.svm"]
+    with (folder / "x.svm").open("ab") as stdout:
+        done = subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (folder / "x.svm").read_text() == TINY
+
+
+def test_what_may_be_named_twice(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "tags").write_text("1\n2\n1,2\n3\n\n")
+    allowed = [
+        ("evaluate", "tags", "tags"),
+        ("corrupt", "x.svm", "/dev/null", "--removed", "/dev/null", *MISSING),
+        ("train", "x.svm", *QUICK, "--warm-start", "x.mpu"),
+        ("predict", "x.mpu", "x.svm", "-o", "x.tags"),
+    ]
+    (folder / "tags").write_text("1 1:1\n2 1:1\n")
+    (folder / "sets").write_text("1\n2\n")
+    allowed[0] = ("evaluate", "sets", "sets")
+    for arguments in allowed:
+        result = run(*arguments, "--kernel", "numpy")
+        assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_the_next_run_removes_what_a_killed_one_has_left(run, folder, number):
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "mpu_cli", "predict", "x.mpu", "-", "-o", "tags"]
+    process = subprocess.Popen(command, cwd=folder, stdin=reading, stderr=subprocess.DEVNULL)
+    os.close(reading)
+    before = names_in(folder)
+    os.write(writing, b"1 1:1\n" * 100_000)
+    while names_in(folder) == before:
+        time.sleep(0.01)
+    other = run("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "other")
+    assert other.exit_code == 0
+    assert len(names_in(folder)) == len(before) + 2  # it belongs to a process that is alive, and to another output
+    process.send_signal(number)
+    process.wait()
+    os.close(writing)
+    assert run("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "tags").exit_code == 0
+    assert names_in(folder) == before | {"tags", "other"}
+
+
+def test_two_runs_of_one_output_at_once_do_not_disturb_each_other(folder):
+    processes = []
+    for _ in range(2):
+        command = [sys.executable, "-m", "mpu_cli", "predict", "x.mpu", "-", "-o", "tags"]
+        processes.append(subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        processes[-1].stdin.write(b"1 1:1\n" * 100_000)
+        processes[-1].stdin.flush()
+    time.sleep(1)
+    for process in processes:
+        process.stdin.close()
+        assert process.wait() == 0
+    assert len((folder / "tags").read_text().splitlines()) == 100_000
+    assert not [name for name in names_in(folder) if name.startswith(".")]
+
+
+def test_an_output_with_a_long_name(run, folder):
+    target = folder / ("t" * 255)
+    assert run("predict", folder / "x.mpu", folder / "x.svm", "-o", target).exit_code == 0
+    assert len(target.read_text().splitlines()) == 5
+
+
+KINDS = {
+    "pipe": os.mkfifo,
+    "directory": os.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "broken link": lambda path: path.symlink_to("/nowhere"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kept_data_that_are_no_regular_file_are_read_again(folder, kind):
+    """In a process of its own, since what waits for a pipe waits for ever."""
+    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", "--cache", "kept", *map(str, QUICK), "-q"]
+    command += ["--kernel", "numpy"]
+    subprocess.run(command, cwd=folder, check=True)
+    expected = contents(folder / "x.mpu")
+    (entry,) = (folder / "kept").iterdir()
+    entry.unlink()
+    KINDS[kind](entry)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert contents(folder / "x.mpu") == expected
+    assert (entry.is_file() and not entry.is_symlink()) == (kind != "directory")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kept_steps_that_are_no_regular_files_are_taken_again(folder, kind):
+    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", "--resume", "-q", "--kernel", "numpy"]
+    command += ["--c", "0.5", "--cost", "30", "--levels", "2", "--epochs"]
+    process = subprocess.Popen([*command, "3000"], cwd=folder)
+    kept = folder / "x.mpu.resume"
+    while not kept.is_dir() or not any(path.suffix == ".npz" for path in kept.iterdir()):
+        assert process.poll() is None, "it was over before a step was kept"
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    for path in kept.iterdir():
+        path.unlink()
+        KINDS[kind](path)
+    foreign = kept / "0123456789abcdef-level-0-".ljust(25 + 64, "0")
+    KINDS[kind](foreign.with_name(foreign.name + ".npz"))
+    done = subprocess.run([*command, "3000"], cwd=folder, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert kept.exists() == (kind == "directory")  # directories are not ours to remove
+
+
+def test_label_names_are_read_no_further_than_needed(run, folder):
+    """`yes` and a device without a line end give more than there is memory."""
+    (folder / "tags").write_text("1\n2\n1,2\n3\n\n")
+    evaluate = ("evaluate", folder / "x.svm", folder / "tags", "--per-label", "--label-names")
+    result = run(*evaluate, "/dev/zero")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: /dev/zero:1: ")
+    os.mkfifo(folder / "pipe")
+    with subprocess.Popen(["sh", "-c", f"exec yes > {folder / 'pipe'}"], stderr=subprocess.DEVNULL) as process:
+        result = run(*evaluate, folder / "pipe")
+        process.kill()
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '{"name": "my web app"}', "", "[]", '{"format": "another", "labels": []}', "\0\0"]
+)
+def test_a_directory_with_another_manifest_is_left_alone(run, folder, text):
+    app = folder / "app"
+    app.mkdir()
+    (app / "manifest.json").write_text(text)
+    result = run("train", folder / "x.svm", "-o", app, *QUICK)
+    assert result.exit_code == 1
+    assert "manifest.json" in result.stderr.splitlines()[-1]
+    assert contents(app) == {"manifest.json": text.encode()}
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 100, b'{"format": "mpu mod', b'{\n "format": "mpu model",\n'])
+def test_a_damaged_model_can_be_trained_again(run, folder, damage):
+    (folder / "x.mpu" / "manifest.json").write_bytes(damage)
+    assert run("train", folder / "x.svm", *QUICK).exit_code == 0
+    assert run("predict", folder / "x.mpu", folder / "x.svm").exit_code == 0
+
+
+def test_a_manifest_alone_can_be_replaced_where_it_is_ours(run, folder):
+    alone = folder / "alone.mpu"
+    alone.mkdir()
+    shutil.copy(folder / "x.mpu" / "manifest.json", alone)
+    assert run("train", folder / "x.svm", "-o", alone, *QUICK).exit_code == 0
+    assert Path(alone / "manifest.json").exists()
