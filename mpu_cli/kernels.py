@@ -2,7 +2,7 @@
 
 import importlib.util
 import logging
-from pathlib import Path
+from collections.abc import Callable
 from threading import Lock
 
 from mpu_cli.errors import MpuError
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 NAMES = ("numpy", "numba")
 _chosen: str | None = None
-_announced = False
+_announced: set[Callable] = set()
 _announcing = Lock()  # the kernels run in threads
 
 
@@ -39,29 +39,27 @@ def compiled() -> bool:
     return _numba_installed() if _chosen is None else _chosen == "numba"
 
 
-def announce_compilation(*functions) -> None:
-    """Log, once, that functions are about to be compiled, unless their machine code is in the cache.
+def announce_compilation(*, kept: bool) -> None:
+    """Log, once, that functions are about to be compiled; kept is whether the next process finds their machine code."""
+    if _first(announce_compilation):
+        _log.info(f"compiling the fast kernels{', once' if kept else ''} (numba)...")
 
-    Parameters
-    ----------
-    functions : numba dispatchers
-        Plain functions, which they are where numba's ``NUMBA_DISABLE_JIT`` is set, are not compiled.
-    """
-    global _announced
+
+def announce_no_cache(reason: Exception | str) -> None:
+    """Log, once, that machine code cannot be kept, why, and how it could."""
+    if _first(announce_no_cache):
+        _log.debug(
+            f"compiled kernels are not kept, so each run compiles them: {reason}; "
+            "set NUMBA_CACHE_DIR to a directory that only you can write"
+        )
+
+
+def _first(announcement: Callable) -> bool:
+    """Whether an announcement has not been made before in this process."""
     with _announcing:
-        if _announced or not any(hasattr(function, "stats") and not _ready(function) for function in functions):
-            return
-        _announced = True
-        _log.info("compiling the fast kernels, once (numba)...")
-
-
-def _ready(function) -> bool:
-    """Whether a function has been compiled in this process, or its machine code is in the cache."""
-    if function.signatures:
-        return True
-    folder = Path(function.stats.cache_path)
-    prefix = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-"
-    return folder.is_dir() and any(path.name.startswith(prefix) for path in folder.iterdir())
+        new = announcement not in _announced
+        _announced.add(announcement)
+        return new
 
 
 def _numba_installed() -> bool:

@@ -167,7 +167,8 @@ def kernel_option(function: Callable) -> Callable:
         show_default=True,
         callback=choose,
         expose_value=False,
-        help="Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed.",
+        help="Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed. Machine code is "
+        "kept in the directory NUMBA_CACHE_DIR, if that is set, or with the package, or in ~/.cache.",
     )(function)
 
 

@@ -170,7 +170,7 @@ class _Spoken(logging.Handler):
     """Says what the library logs, and the warnings of Python."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say = warn if record.levelno >= logging.WARNING else info
+        say = {logging.DEBUG: detail, logging.INFO: info}.get(record.levelno, warn)
         say(" ".join(record.getMessage().split()))
 
 
@@ -179,6 +179,6 @@ def _listen() -> None:
     logging.captureWarnings(True)
     for name in ("mpu_cli", "py.warnings"):
         logger = logging.getLogger(name)
-        logger.setLevel(logging.INFO)
+        logger.setLevel(logging.DEBUG)
         logger.propagate = False
         logger.handlers = [_Spoken()]

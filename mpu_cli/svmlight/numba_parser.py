@@ -2,13 +2,12 @@
 
 A function ``_read_...`` begins at a place in the text and returns the place behind what it has read. Where the text
 breaks the grammar it stops short of that, so that the line does not end where it should, and that is checked once a
-line. Import this module only to use it: it needs numba, and the import says so where it is about to be compiled.
+line. Import this module only to use it: it needs numba.
 """
 
 import numpy as np
-from numba import njit
 
-from mpu_cli import kernels
+from mpu_cli.compilation import compiled, inlined
 from mpu_cli.svmlight.decimals import EXACT_DIGITS
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.svmlight.rows import Rows, UnusualError
@@ -28,8 +27,6 @@ _ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte, it sets the high
 _HIGH = np.uint64(0x8080808080808080)
 _ONES = np.uint64(0x0101010101010101)
 
-_inlined = njit(nogil=True, error_model="numpy", forceinline=True)
-
 
 def parse(block: bytes, implicit_values: bool) -> Rows:
     """Parse whole lines: the same as `mpu_cli.svmlight.numpy_parser.parse`, bit for bit."""
@@ -46,7 +43,7 @@ def parse(block: bytes, implicit_values: bool) -> Rows:
     return rows
 
 
-@_inlined
+@inlined
 def _eight_bytes(text, place):
     """Return eight bytes as one integer, the first one lowest; compiled, this is a single load."""
     word = np.uint64(0)
@@ -55,7 +52,7 @@ def _eight_bytes(text, place):
     return word
 
 
-@_inlined
+@inlined
 def _read_digits(text, place, number):
     """Read digits, perhaps none; return `number` with them appended, modulo 2^64."""
     while True:
@@ -76,7 +73,7 @@ def _read_digits(text, place, number):
             return place, number
 
 
-@_inlined
+@inlined
 def _read_id(text, place):
     """Read a label or an index; there is none where the place stays the same."""
     stop, number = _read_digits(text, place, np.uint64(0))
@@ -85,7 +82,7 @@ def _read_id(text, place):
     return stop, number
 
 
-@_inlined
+@inlined
 def _read_exponent(text, place):
     """Read the exponent of a value, perhaps none; return it too."""
     if text[place] != _LOWER_E and text[place] != _UPPER_E:
@@ -99,7 +96,7 @@ def _read_exponent(text, place):
     return stop, -exponent if negative else exponent
 
 
-@_inlined
+@inlined
 def _read_value(text, colon):
     """Read the value after a colon; return it too, or NaN where it takes more precision than there is here."""
     negative = text[colon + 1] == _MINUS
@@ -129,7 +126,7 @@ def _read_value(text, colon):
     return stop, -value if negative else value
 
 
-@_inlined
+@inlined
 def _read_labels(text, place, labels, n_labels):
     """Read the labels of a line into `labels` from `n_labels` on; return how many these are then, too."""
     start = place
@@ -144,7 +141,7 @@ def _read_labels(text, place, labels, n_labels):
         place = stop + 1
 
 
-@_inlined
+@inlined
 def _read_features(text, place, implicit_values, indices, values, n_features, rereads, n_rereads):
     """Read the features of a line as `_read_labels` does its labels.
 
@@ -168,14 +165,14 @@ def _read_features(text, place, implicit_values, indices, values, n_features, re
         n_features += 1
 
 
-@_inlined
+@inlined
 def _line_end(text, place):
     while text[place] != _NEWLINE:
         place += 1
     return place
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@compiled()
 def scan(text, implicit_values):
     """Parse whole lines.
 
@@ -236,6 +233,3 @@ def scan(text, implicit_values):
         values[:n_features],
         rereads[:n_rereads],
     )
-
-
-kernels.announce_compilation(scan)

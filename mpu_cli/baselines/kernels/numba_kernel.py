@@ -3,11 +3,10 @@
 Weights are stored label-contiguous, so that the innermost loops run over labels and become SIMD code.
 """
 
-import numba
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import kernels
+from mpu_cli.compilation import compiled
 
 
 def ascend_linear(
@@ -21,7 +20,6 @@ def ascend_linear(
     cost: float,
 ) -> tuple[float, float]:
     """Visit instances in turn; arguments and result as in `numpy_kernel.ascend_linear`."""
-    kernels.announce_compilation(_ascend_linear)
     return _ascend_linear(
         matrix.indptr,
         matrix.indices,
@@ -40,11 +38,10 @@ def ascend_batch(
     scores: np.ndarray, gram: np.ndarray, present: np.ndarray, alpha: np.ndarray, prior: np.ndarray, cost: float
 ) -> tuple[np.ndarray, float, float]:
     """Visit the instances of a batch in turn; arguments and result as in `numpy_kernel.ascend_batch`."""
-    kernels.announce_compilation(_ascend_batch)
     return _ascend_batch(scores, gram, present, alpha, prior, np.float32(cost))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled(fused=True)
 def _ascend_linear(indptr, indices, values, squared_norms, order, present, alpha, weights, prior, cost):
     q = weights.shape[1]
     scores = np.empty(q, np.float32)
@@ -67,7 +64,7 @@ def _ascend_linear(indptr, indices, values, squared_norms, order, present, alpha
     return gap, primal
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled(fused=True)
 def _ascend_batch(scores, gram, present, alpha, prior, cost):
     B, q = scores.shape
     steps = np.empty((B, q), np.float32)
@@ -85,7 +82,7 @@ def _ascend_batch(scores, gram, present, alpha, prior, cost):
     return steps, gap, primal
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled(fused=True)
 def _ascend(scores, squared_norm, present, alpha, prior, cost, step):
     """Maximise along the coordinates of one instance, label by label; changes scores, alpha and step."""
     zero, one = np.float32(0), np.float32(1)

@@ -6,11 +6,10 @@ Nothing of the data is copied: instances are read from the one CSR array in the 
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import kernels
+from mpu_cli.compilation import compiled
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.prefetch import prefetch
@@ -65,7 +64,6 @@ def descend(
     mean_bias = np.zeros_like(bias)
     first_averaged = epochs // 2
     annotation = annotated.data.astype(np.float32)
-    kernels.announce_compilation(_epoch)
     for epoch in range(epochs):
         _epoch(
             sparse.indptr,
@@ -97,12 +95,11 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     """Product of features and weights; arguments and result as in `numpy_kernel.scores`."""
     D = features.sparse.shape[1]
     z = features.dense @ weights[D:]
-    kernels.announce_compilation(_add_sparse_product)
     _add_sparse_product(features.sparse.indptr, features.sparse.indices, features.sparse.data, weights, z)
     return z
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled(fused=True)
 def _add_sparse_product(indptr, indices, values, weights, z):
     for i in range(z.shape[0]):
         row, p = z[i], indptr[i]
@@ -124,7 +121,7 @@ def _add_sparse_product(indptr, indices, values, weights, z):
             p += 1
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled(fused=True)
 def _epoch(
     indptr,
     indices,
@@ -197,7 +194,7 @@ def _epoch(
         t += B
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled(fused=True)
 def _gradient(z, annotated, c, shrink, bias, powers):
     """Replace the products z = w.x of one instance by the gradient; see `mpu_cli.core.loss.pu_gradient`.
 

@@ -6,6 +6,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from mpu_cli.compilation import inlined
+
 _CACHE_LINE = 64  # bytes
 _READ, _KEEP, _DATA = 0, 3, 1  # arguments of LLVM's intrinsic function
 
@@ -38,7 +40,7 @@ def _prefetch(_typing_context, array, i):
     return types.void(array, i), generate
 
 
-@numba.njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def prefetch(array, start, stop):
     """Ask for ``array[start:stop]``, of 32-bit numbers, to be brought near the processor while it does other work."""
     for i in range(start, stop, _CACHE_LINE // 4):
