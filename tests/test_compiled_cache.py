@@ -245,6 +245,15 @@ def test_nothing_is_unpickled_where_others_may_write(folder, who):
     assert not (folder / "harmed").exists()
 
 
+@pytest.mark.parametrize(
+    "changed", ["dispatcher.Dispatcher.enable_caching", "caching.IndexDataCacheFile._dump", "caching.CacheImpl.locator"]
+)
+def test_another_numba_may_have_no_such_cache(folder, changed):
+    (folder / "small.py").write_text(SMALL)
+    code = f"import numba; del numba.core.{changed}; import small; print(small.double(21))"
+    assert finish(start(("-c", code), folder))[0] == "42\n"
+
+
 def test_two_processes_at_once(folder):
     outputs = [process.communicate() for process in [start(COPY, folder) for _ in range(2)]]
     assert [output for output, _ in outputs] == [DATA, DATA], outputs
