@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numba
 
-from mpu_cli import kernels
+from mpu_cli import __version__, kernels
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -124,7 +124,7 @@ class _Sealed:
         return pickle.loads(code)
 
     def _seal(self, key, code: bytes) -> bytes:
-        return hashlib.sha256(repr((key, self._source_stamp)).encode() + code).digest()
+        return hashlib.sha256(repr((__version__, key, self._source_stamp)).encode() + code).digest()
 
 
 def _checked(cache, source: Path):
