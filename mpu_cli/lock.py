@@ -32,7 +32,7 @@ def try_lock(path: Path) -> int | None:
             os.close(descriptor)
             return None
         # The holder removes the file before it lets go: then this is the lock of a file that nobody else will find.
-        if not os.path.samestat(os.fstat(descriptor), path.stat()):
+        if not is_lock(path, descriptor):
             raise FileNotFoundError(path)
         os.ftruncate(descriptor, 0)
         os.write(descriptor, _description().encode())
@@ -40,6 +40,14 @@ def try_lock(path: Path) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def is_lock(path: Path, descriptor: int) -> bool:
+    """Whether a path still leads to the file that was locked, which may have been moved or removed since."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def holder(path: Path) -> str:

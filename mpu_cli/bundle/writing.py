@@ -11,7 +11,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -23,7 +23,7 @@ from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest,
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.files import open_regular
-from mpu_cli.lock import holder, try_lock
+from mpu_cli.lock import holder, is_lock, try_lock
 
 WORKSHOP = ".training"
 _LOCK = "lock"
@@ -66,7 +66,8 @@ def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], Non
     ------
     callable
         Saves a `TrainedModel`. A model that is there stays in use until the new one is complete, and is intact when
-        that fails (with a ModelError).
+        that fails (with a ModelError). Where the directory was moved or removed meanwhile, a new one is made; with a
+        BusyError if another training has come there.
 
     Raises
     ------
@@ -76,8 +77,16 @@ def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], Non
         No model can be written there: see `check_target`; or the system forbids it.
     """
     made = not path.exists()
-    with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path, wait):
-        yield partial(_save, path)
+    with (
+        signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None),
+        _hold(path, wait) as is_held,
+    ):
+
+        def write(model: TrainedModel) -> None:
+            with nullcontext() if is_held() else _hold(path, wait):
+                _save(path, model)
+
+        yield write
 
 
 def save(model: TrainedModel, path: Path) -> None:
@@ -102,23 +111,30 @@ def _is_a_model(manifest: Path) -> bool:
 
 
 @contextmanager
-def _hold(path: Path, wait: float) -> Iterator[None]:
+def _hold(path: Path, wait: float) -> Iterator[Callable[[], bool]]:
+    """Lock a directory; yield what tells whether it is still the one that its path leads to."""
     lock = path / WORKSHOP / _LOCK
     with _said_to_be_unwritable(path):
         descriptor = _wait_for(path, lock, wait)
     with signals.finally_call(partial(_let_go, path, lock, descriptor)):
         with _said_to_be_unwritable(path):
             _remove_leftovers(path)
-        yield
+        yield partial(is_lock, lock, descriptor)
 
 
 def _let_go(path: Path, lock: Path, descriptor: int) -> None:
+    with suppress(OSError):
+        if is_lock(lock, descriptor):  # otherwise the directory was moved, and what is there now is not ours
+            _clear(path, lock)
+    os.close(descriptor)
+
+
+def _clear(path: Path, lock: Path) -> None:
     with suppress(OSError):  # what stays behind is removed by the next training
         _remove_leftovers(path)
-    with suppress(OSError), _unchanged_time(path):
+    with _unchanged_time(path):
         lock.unlink(missing_ok=True)
         (path / WORKSHOP).rmdir()  # not empty where the next training has come already
-    os.close(descriptor)
 
 
 def _remove_if_empty(path: Path) -> None:

@@ -186,6 +186,50 @@ def test_a_model_is_saved_also_where_someone_removed_its_directory(saved):
     assert len(contents(saved)) == 3
 
 
+def test_a_model_directory_that_is_moved_during_a_training_keeps_its_model(saved):
+    moved = saved.with_name("moved.mpu")
+    with bundle.writer(saved) as save:
+        saved.rename(moved)
+        with pytest.raises(BusyError), bundle.writer(moved):
+            pass
+        save(make_model(1))
+        assert_same(bundle.load(saved), make_model(1))
+    assert_same(bundle.load(moved), make_model())
+    assert not (saved / ".training").exists()
+
+
+def test_the_next_training_of_a_moved_directory_takes_over_what_was_left_in_it(saved):
+    moved = saved.with_name("moved.mpu")
+    with bundle.writer(saved):
+        (saved / ".training" / "half-written").touch()
+        saved.rename(moved)
+    assert not saved.exists()
+    assert (moved / ".training").exists()
+    bundle.save(make_model(2), moved)
+    assert_same(bundle.load(moved), make_model(2))
+    assert len(contents(moved)) == 3
+
+
+@pytest.mark.parametrize("first_saves", [False, True])
+def test_a_training_whose_directory_was_moved_leaves_that_of_another_alone(saved, first_saves):
+    with ExitStack() as first:
+        save_first = first.enter_context(bundle.writer(saved))
+        saved.rename(saved.with_name("moved.mpu"))
+        with bundle.writer(saved) as save:
+            if first_saves:
+                with pytest.raises(BusyError, match=r"news\.mpu: is being trained by "):
+                    save_first(make_model(1))
+            half_written = saved / ".training" / "half-written"
+            half_written.touch()
+            first.close()
+            assert half_written.exists()
+            with pytest.raises(BusyError), bundle.writer(saved):
+                pass
+            save(make_model(2))
+    assert_same(bundle.load(saved), make_model(2))
+    assert len(contents(saved)) == 3
+
+
 def test_a_file_system_without_locks_can_hold_models(path, monkeypatch):
     def flock(*args):
         raise OSError(errno.ENOLCK, "No locks available")
