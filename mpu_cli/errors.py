@@ -19,13 +19,18 @@ class MpuError(Exception):
     exit_status = 1
 
 
+def shown(source: object) -> str:
+    """Return how messages name an input: as the user does, but ``-`` is ``standard input``."""
+    return "standard input" if str(source) == "-" else str(source)
+
+
 class InputError(MpuError):
     """Bad input at a known place.
 
     Parameters
     ----------
     source : str
-        The file as the user named it; ``-`` is shown as ``standard input``.
+        The file as the user named it.
     line : int or None
         Line number, from 1; None where the whole file is meant.
     problem : str
@@ -33,7 +38,7 @@ class InputError(MpuError):
     """
 
     def __init__(self, source: str, line: int | None, problem: str) -> None:
-        self.source = "standard input" if str(source) == "-" else str(source)
+        self.source = shown(source)
         self.line = line
         self.problem = problem
         place = self.source if line is None else f"{self.source}:{line}"

@@ -55,7 +55,7 @@ def predict(
     reading: Reading = DEFAULT_READING,
     jobs: int = -1,
 ) -> Counts:
-    """Write a line of labels, or of scores, for each instance of a file.
+    """Write a line of labels, or of scores, for each instance of a file; of a file without instances, no line.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ def predict(
     def predict_rows(features: csr_array) -> tuple[bytes, Counts]:
         return _predict_rows(model, features, thresholds, top_k, scores)
 
-    rows = _slices(iter_chunks(source, reading, jobs=jobs), max(1, _PROBABILITIES // len(model.label_ids)))
+    chunks = iter_chunks(source, reading, jobs=jobs, may_be_empty=True)
+    rows = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
     counts = Counts()
     with open_output(target) as out, threadpool_limits(limits=1):  # chunks already run in threads
         try:

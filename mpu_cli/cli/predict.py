@@ -44,7 +44,8 @@ def predict(
     """Predict the labels of FILE by MODEL, a line an instance.
 
     FILE is a LIBSVM file, plain or compressed, or - for standard input; its labels are not looked at. Memory does not
-    grow with its size. Features that never occurred in training are ignored and counted in a warning.
+    grow with its size. Features that never occurred in training are ignored and counted in a warning. A FILE without
+    instances gives an empty output and a warning.
 
     \b
     Example:
@@ -52,6 +53,7 @@ def predict(
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
     """
     from mpu_cli import bundle, prediction
+    from mpu_cli.errors import shown
     from mpu_cli.files import refuse_overlaps
 
     refuse_overlaps({"MODEL": model, "FILE": source}, {"--output": output}, ("MODEL",))
@@ -65,6 +67,8 @@ def predict(
         reading=reading,
         jobs=jobs,
     )
+    if not counts.instances:
+        warn(f"{shown(source)}: there are no instances, so nothing was predicted")
     if counts.unknown:
         warn(
             f"{counts.unknown:,} of {counts.entries:,} feature values were ignored: "

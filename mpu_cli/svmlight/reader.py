@@ -25,7 +25,11 @@ _KEPT_BYTES = 1 << 24
 
 
 def iter_chunks(
-    source: str | Path, reading: Reading = DEFAULT_READING, block_bytes: int = BLOCK_BYTES, jobs: int = -1
+    source: str | Path,
+    reading: Reading = DEFAULT_READING,
+    block_bytes: int = BLOCK_BYTES,
+    jobs: int = -1,
+    may_be_empty: bool = False,
 ) -> Iterator[Dataset]:
     """Read a file in chunks, in bounded memory whatever its size.
 
@@ -40,6 +44,9 @@ def iter_chunks(
         How many bytes are read at a time.
     jobs : int
         Number of threads that parse; -1 for one a core. The chunks do not depend on it.
+    may_be_empty : bool
+        Whether a file without instances is no chunks, and not an error: one of no bytes, of comments alone, or with a
+        header that announces none.
 
     Yields
     ------
@@ -50,14 +57,20 @@ def iter_chunks(
     ------
     InputError
         The file cannot be read, a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too long, there is
-        no instance, or not as many as the header announces. Of several errors, the first one in the file.
+        no instance (unless there may be none), or not as many as the header announces. Of several errors, the first one
+        in the file.
     """
     with open_input(source) as stream:
-        yield from iter_stream(stream, str(source), reading, block_bytes, jobs)
+        yield from iter_stream(stream, str(source), reading, block_bytes, jobs, may_be_empty)
 
 
 def iter_stream(
-    stream: BinaryIO, source: str, reading: Reading = DEFAULT_READING, block_bytes: int = BLOCK_BYTES, jobs: int = -1
+    stream: BinaryIO,
+    source: str,
+    reading: Reading = DEFAULT_READING,
+    block_bytes: int = BLOCK_BYTES,
+    jobs: int = -1,
+    may_be_empty: bool = False,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does; `source` is its name in errors."""
 
@@ -83,7 +96,7 @@ def iter_stream(
             f"the header announces {announced} instances, but {instances} follow; is the file cut short? "
             "(three integers alone on the first line are a header)",
         )
-    if not instances:
+    if not instances and not may_be_empty:
         raise InputError(source, 1, "the file has no instances")
 
 

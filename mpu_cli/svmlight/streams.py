@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -63,9 +64,11 @@ def open_input(source: str | Path) -> Iterator[BinaryIO]:
             raise InputError(str(source), None, _fault(source, error)) from error
 
 
-def _decompressed(raw: BinaryIO, suffix: str) -> BinaryIO:
+def _decompressed(raw: BufferedReader, suffix: str) -> BinaryIO:
     match suffix:
         case ".gz":
+            if not raw.peek(1):  # a file of no bytes, which gzip, unlike the others, would take for empty data
+                raise EOFError
             return gzip.GzipFile(fileobj=raw, mode="rb")
         case ".bz2":
             return bz2.BZ2File(raw, "rb")

@@ -1,3 +1,4 @@
+import gzip
 import shutil
 import subprocess
 import sys
@@ -116,8 +117,38 @@ def test_bad_data_leave_the_output_as_it_was(run, model, tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["bad.svm", "data.mpu", "out.txt"]
 
 
-def test_empty_data(run, model):
-    assert ":1: the file has no instances" in error(run("predict", model, "-", stdin=b""))
+@pytest.mark.parametrize("form", ["labels", "scores"])
+@pytest.mark.parametrize("content", [b"", b"# no news today\n", b"0 4 6\n"])
+def test_no_instances_are_no_lines_and_a_warning(run, model, tmp_path, content, form):
+    path, out = tmp_path / "new.svm", tmp_path / "out.txt"
+    path.write_bytes(content)
+    result = run("predict", model, path, "-o", out, "--quiet", "--format", form)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"warning: {path}: there are no instances, so nothing was predicted\n"
+    assert out.read_bytes() == b""
+    piped = run("predict", model, "-", "--format", form, stdin=content)
+    assert (piped.exit_code, piped.stdout) == (0, "")
+    assert piped.stderr == "warning: standard input: there are no instances, so nothing was predicted\n"
+
+
+def test_no_instances_in_compressed_data(run, model, tmp_path):
+    path, out = tmp_path / "new.svm.gz", tmp_path / "out.txt.gz"
+    path.write_bytes(gzip.compress(b""))
+    result = run("predict", model, path, "-o", out)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert gzip.decompress(out.read_bytes()) == b""
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_a_compressed_file_of_no_bytes_is_damaged_and_not_empty(run, model, tmp_path, suffix):
+    path, out = tmp_path / f"new.svm{suffix}", tmp_path / "out.txt"
+    path.touch()
+    assert "the compressed data end too early" in error(run("predict", model, path, "-o", out))
+    assert not out.exists()
+
+
+def test_a_header_without_its_instances_is_an_error(run, model):
+    assert "announces 3 instances, but 0 follow" in error(run("predict", model, "-", stdin=b"3 4 6\n"))
 
 
 def test_missing_data(run, model, tmp_path):

@@ -152,6 +152,7 @@ def test_no_instances(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(InputError, match="x:1: the file has no instances"):
         read(tmp_path / "x")
+    assert list(iter_chunks(tmp_path / "x", may_be_empty=True)) == []
 
 
 def test_header_with_another_number_of_instances(tmp_path):
