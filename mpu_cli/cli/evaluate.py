@@ -1,6 +1,7 @@
 """``mpu evaluate``."""
 
 import click
+from click.core import ParameterSource
 
 from mpu_cli.cli.common import (
     FiniteRange,
@@ -55,7 +56,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
     type=FiniteRange(0, 1),
     default=0.5,
     show_default=True,
-    help="Labels that score at least this are the predicted set, for scores. (In label lists, the model's own "
+    help="For scores: labels that score at least this are the predicted set. (In label lists, the model's own "
     "thresholds are already at work.)",
 )
 @reading_options
@@ -110,6 +111,13 @@ def evaluate(
         text = read_label_names(label_names, counts.labels.tolist()) if label_names else None
         report["per_label"] = per_label_report(counts, c, text)
 
+    reports_sets = per_label or report.keys() & comparison.label_sets.results().keys()
+    by_default = click.get_current_context().get_parameter_source("threshold") is ParameterSource.DEFAULT
+    if comparison.threshold is not None and reports_sets and by_default:
+        warn(
+            f"labels that score {threshold:g} or more count as predicted, whatever the thresholds of the model are; "
+            "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold"
+        )
     if not comparison.label_sets.support.any():
         warn("TRUTH has no labels")
     if c is not None and report["corrected"]["clipped"]:

@@ -65,6 +65,30 @@ def test_threshold_makes_the_label_sets(run, files):
     assert recall == [1, 0.25, 0]
 
 
+def test_a_threshold_for_scores_that_nobody_chose_is_warned_of(run, files):
+    truth, _, scores = files
+    for options in ((), ("--metrics", "micro_f1,one_error"), ("--metrics", "one_error", "--per-label"), ("--json",)):
+        result = run("evaluate", truth, scores, *options)
+        assert result.exit_code == 0
+        assert result.stderr == (
+            "warning: labels that score 0.5 or more count as predicted, whatever the thresholds of the model are; "
+            "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold\n"
+        )
+
+
+@pytest.mark.parametrize(
+    "options", [("--threshold", 0.5), ("--metrics", "one_error,precision_at_1"), ("--metrics", "ndcg_at_3", "--json")]
+)
+def test_a_given_threshold_or_rankings_alone_are_not_warned_of(run, files, options):
+    truth, _, scores = files
+    assert run("evaluate", truth, scores, *options).stderr == ""
+
+
+def test_label_lists_are_not_warned_of(run, files):
+    truth, labels, _ = files
+    assert run("evaluate", truth, labels).stderr == ""
+
+
 def test_readable_report(run, files):
     truth, labels, _ = files
     assert run("evaluate", truth, labels, "--metrics", "micro_f1,macro_f1", "--per-label").stdout == (
