@@ -1,0 +1,128 @@
+"""The recipes of the README do what it says of them: they are taken from its text."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+from tests.conftest import ROOT
+
+BLOCKS = [dedent(block) for block in re.findall(r"(?:^    .*\n)+", (ROOT / "README.md").read_text(), re.MULTILINE)]
+NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
+OTHER_NEWS = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
+NEW = " 1:1\n 2:1\n"
+
+
+def recipe(*words: str) -> str:
+    """The one block of code of the README that has these words."""
+    (block,) = (block for block in BLOCKS if all(word in block for word in words))
+    return block
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a program in a directory with news; `mpu` is this one, and a `make` around these tests hands no flags on."""
+    (tmp_path / "bin").mkdir()
+    mpu = tmp_path / "bin" / "mpu"
+    mpu.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m mpu_cli "$@"\n')
+    mpu.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
+    (tmp_path / "news.svm").write_text(NEWS)
+    (tmp_path / "new.svm").write_text(NEW)
+
+    def run(*command: str) -> subprocess.CompletedProcess:
+        if shutil.which(command[0], path=environment["PATH"]) is None:
+            pytest.skip(f"{command[0]} is not installed")
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.fixture
+def make(shell, tmp_path):
+    """Make news.tags by the recipe; give the lines of what was done."""
+    (tmp_path / "Makefile").write_text(recipe("%.tags:"))
+
+    def run() -> list[str]:
+        result = shell("make", "--no-print-directory", "news.tags")
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout.splitlines()
+
+    return run
+
+
+TRAINED = "mpu train news.svm -o news.mpu --quiet"
+PREDICTED = "mpu predict news.mpu new.svm -o news.tags"
+NOTHING = "make: 'news.tags' is up to date."
+
+
+def test_make_does_what_is_needed_and_no_more(make, shell, tmp_path):
+    tags = tmp_path / "news.tags"
+    assert make() == [TRAINED, PREDICTED]
+    assert tags.read_text() == "1\n2\n"
+    (tmp_path / "news.svm").write_text(OTHER_NEWS)
+    assert make() == [TRAINED, PREDICTED]
+    assert tags.read_text() == "3\n4\n"
+    assert make() == [NOTHING]
+    (tmp_path / "news.svm").write_text(NEWS)
+    assert shell("mpu", "train", "news.svm", "--quiet").returncode == 0
+    assert make() == [PREDICTED]
+    assert tags.read_text() == "1\n2\n"
+    (tmp_path / "new.svm").write_text(" 2:1\n")
+    assert make() == [PREDICTED]
+    assert tags.read_text() == "2\n"
+    assert make() == [NOTHING]
+
+
+def test_make_keeps_what_is_there_when_a_training_fails_and_tries_again(make, shell, tmp_path):
+    make()
+    (tmp_path / "news.svm").write_text("no data\n")
+    for _ in range(2):
+        result = shell("make", "news.tags")
+        assert result.returncode == 2
+        assert "error: news.svm:1: " in result.stderr
+    assert (tmp_path / "news.tags").read_text() == "1\n2\n"
+
+
+def test_cron_has_nothing_to_mail_after_a_success(shell, tmp_path):
+    result = shell("sh", "-c", recipe("mpu train", "--wait", "--quiet"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert (tmp_path / "news.mpu").is_dir()
+
+
+def test_cron_mails_the_error_of_a_failure(shell, tmp_path):
+    (tmp_path / "news.svm").write_text(NEWS + "sports 1:1\n")
+    result = shell("sh", "-c", recipe("mpu train", "--wait", "--quiet"))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert re.fullmatch("error: news.svm:91: label 'sports' .*\n", result.stderr)
+
+
+def test_cron_with_a_log_has_nothing_to_mail_after_a_success(shell, tmp_path):
+    result = shell("sh", "-c", recipe("mpu train", "--wait", "train.log"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert json.loads((tmp_path / "reports.json").read_text())["instances"] == 90
+    steps = [json.loads(line)["step"] for line in (tmp_path / "train.log").read_text().splitlines()]
+    assert steps[-1] == "write"
+
+
+def test_cron_with_a_log_mails_the_error_of_a_failure(shell, tmp_path):
+    (tmp_path / "news.svm").write_text("sports 1:1\n")
+    result = shell("sh", "-c", recipe("mpu train", "--wait", "train.log"))
+    assert result.stderr == ""
+    error = json.loads(result.stdout)
+    assert error["level"] == "error"
+    assert error["message"].startswith("news.svm:1: label 'sports' ")
+    assert (tmp_path / "train.log").read_text().endswith(result.stdout)
+
+
+def test_the_five_commands(shell, tmp_path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    result = shell("sh", "-e", "-c", recipe("mpu corrupt", "mpu evaluate"))
+    assert result.returncode == 0
+    assert float(re.search(r"^micro_f1 +(\S+)$", result.stdout, re.MULTILINE).group(1)) > 0.88
