@@ -30,7 +30,7 @@ def choose(name: str | None) -> None:
     """
     global _chosen
     if name == "numba" and not _numba_installed():
-        raise MpuError("numba is not installed; install it with: pip install 'mpu-cli[fast]'")
+        raise MpuError("numba is not installed; install it with: pip install numba")
     _chosen = name
 
 

@@ -39,7 +39,7 @@ def test_numba_cannot_be_asked_for_without_it(without_numba, run, digits):
         kernels.choose("numba")
     result = run("estimate-c", digits[0], "--kernel", "numba")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: numba is not installed")
+    assert result.stderr == "error: numba is not installed; install it with: pip install numba\n"
 
 
 def test_both_kernels_predict_alike(run, digits, tmp_path):

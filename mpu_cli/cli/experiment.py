@@ -145,7 +145,7 @@ def experiment(
                 tick(new[0].instances)
         summary, drawn = running.write_report(running.in_order(rows, design), out)
     if not drawn:
-        warn("no figures: matplotlib is not installed; install it with: pip install 'mpu-cli[plot]'")
+        warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
     if failed := {row.cell for row in rows if row.error}:
         warn(f"{len(failed)} of {len(design.cells())} cells failed; the summary says why")
     if not is_quiet():
