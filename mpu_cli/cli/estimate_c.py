@@ -31,7 +31,7 @@ _REPLICATES = 200
     show_default=True,
     help="bbe: best bin (after Garg et al. 2021). e1, e2, e3: Elkan and Noto 2008.",
 )
-@click.option("--per-label", is_flag=True, help="Estimate a label frequency for each label too.")
+@click.option("--per-label", is_flag=True, help="Estimate a label frequency for each label too; see above.")
 @click.option("-o", "--output", type=click.Path(), help="Write the frequencies to a file that `mpu train --c` reads.")
 @validation_options
 @seed_option
@@ -61,11 +61,15 @@ def estimate_c(
     features tell apart well; a warning says where none is, and c is then likely too low. The interval (90 %, bootstrap)
     is that of the sampling of instances.
 
+    The estimates of single labels (--per-label) are far less certain than c. They show which labels may be missed more
+    often than others. Given to `mpu train --c FILE`, they gained up to 12 points of micro-F1 on some data and cost up
+    to 9 on others, and incomplete data do not tell which. Before you use them, compare both models on instances whose
+    labels are complete. Frequencies that you know need no such care.
+
     \b
     Example:
       mpu estimate-c news.svm
-      mpu estimate-c news.svm --per-label -o frequencies.txt
-      mpu train news.svm --c frequencies.txt
+      mpu estimate-c news.svm --per-label --json
     """
     import numpy as np
 

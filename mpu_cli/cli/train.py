@@ -62,7 +62,8 @@ class LabelFrequency(click.ParamType):
     default="auto",
     show_default=True,
     help="Label frequency, the share of the true labels that is annotated: estimated, a number, or a file with a line "
-    "`label c` for each label. 1 takes missing labels for negatives.",
+    "`label c` for each label, if you know them (about estimated ones, see `mpu estimate-c --help`). 1 takes missing "
+    "labels for negatives.",
 )
 @click.option(
     "--cost",
@@ -155,9 +156,9 @@ def train(
 
     \b
     Example:
-      mpu train news.svm                        # writes the model directory news.mpu
-      mpu train news.svm.gz -o tags.mpu --levels 2 --c 0.4
-      mpu train news.svm --levels 1 --threshold per-label --json
+      mpu train news.svm                          # writes the model directory news.mpu
+      mpu train news.svm.gz -o tags.mpu --c 0.4   # where you know that 40 % of the true labels are there
+      mpu train news.svm --levels 1 --json
       mpu train news.svm --method elkan08 --c-method e3
     """
     import numpy as np
