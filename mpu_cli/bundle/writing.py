@@ -40,15 +40,18 @@ def check_target(path: Path) -> None:
     ModelError
         A file is there, or a directory with other things in it; or the directory above is missing.
     """
-    if path.is_dir():
-        if foreign := [entry.name for entry in path.iterdir() if not _is_ours(entry)]:
-            raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
-        if (path / MANIFEST).exists() and not _is_a_model(path / MANIFEST):
-            raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
-    elif path.exists() or path.is_symlink():
-        raise ModelError(f"{path}: is not a directory, and a model is one; choose another name")
-    elif not path.absolute().parent.is_dir():
+    if not path.absolute().parent.is_dir():
         raise ModelError(f"{path}: there is no directory {path.absolute().parent}; make it first")
+    try:  # and not to look first whether it is there: other trainings make and remove it
+        entries = list(path.iterdir())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if isinstance(error, NotADirectoryError) or path.is_symlink():
+            raise ModelError(f"{path}: is not a directory, and a model is one; choose another name") from None
+        return
+    if foreign := [entry.name for entry in entries if not _is_ours(entry)]:
+        raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
+    if any(entry.name == MANIFEST for entry in entries) and not _is_a_model(path, entries):
+        raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
 
 
 @contextmanager
@@ -103,11 +106,12 @@ def _is_ours(entry: Path) -> bool:
     return bool(known) and not is_directory
 
 
-def _is_a_model(manifest: Path) -> bool:
-    """Whether a manifest is that of a model, perhaps of a damaged one, and not of somebody else's application."""
-    with open_regular(manifest) as file:
-        ours = b'"format": "mpu model"' in file.read(_HEAD_BYTES)
-    return ours or any(ARRAYS_NAME.fullmatch(entry.name) for entry in manifest.parent.iterdir())
+def _is_a_model(path: Path, entries: list[Path]) -> bool:
+    """Whether the manifest is that of a model, perhaps of a damaged one, and not of somebody else's application."""
+    if any(ARRAYS_NAME.fullmatch(entry.name) for entry in entries):
+        return True
+    with open_regular(path / MANIFEST) as file:
+        return b'"format": "mpu model"' in file.read(_HEAD_BYTES)
 
 
 @contextmanager

@@ -257,6 +257,26 @@ def test_many_trainings_that_fail_at_once_on_a_directory_that_comes_and_goes(pat
     assert not (path / ".training").exists()
 
 
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_a_directory_that_another_training_makes_at_the_same_moment(path, monkeypatch, moment):
+    stat = type(path).stat
+    missing = 0
+
+    def made_in_between(self, **options):
+        nonlocal missing
+        try:
+            return stat(self, **options)
+        except FileNotFoundError:
+            missing += self == path
+            if missing == moment:
+                path.mkdir(exist_ok=True)
+            raise
+
+    monkeypatch.setattr(type(path), "stat", made_in_between)
+    bundle.save(make_model(), path)
+    assert_same(bundle.load(path), make_model())
+
+
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_a_workshop_that_is_no_directory_is_refused(saved, tmp_path, kind):
     (tmp_path / "mine").mkdir()
