@@ -8,6 +8,13 @@ PEERS ?= .venv-peers
 # How long each target is fuzzed; what it found stays in fuzz/results.
 FUZZ_SECONDS ?= 60
 
+# Which kernel OpenBLAS takes goes by the processor, and what overflows or rounds goes by the kernel. Nehalem's is in every
+# build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
+BLAS_KERNEL ?= Nehalem
+# Tests of numbers that go through BLAS.
+BLAS_TESTS := tests/core tests/baselines tests/evaluation tests/bundle/test_fixtures.py tests/cli/test_numbers.py \
+	tests/test_prediction.py tests/test_warm_start.py
+
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
 	tests/core/kernels tests/core/test_sgd.py tests/baselines/kernels -k "not shared and not digits and not threads" \
@@ -15,7 +22,7 @@ KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test test-bounds endurance fuzz lint rcv1 rcv1-small bench bench-full clean
+.PHONY: help venv demo test test-blas test-bounds endurance fuzz lint rcv1 rcv1-small bench bench-full clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +34,11 @@ demo: venv  ## Run the main job on the digits that come with the project, result
 
 test: venv  ## Run the tests
 	$(VENV)/bin/python -m pytest
+
+test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS
+	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -c \
+		'import scipy.linalg, threadpoolctl; print(*(pool.get("architecture") for pool in threadpoolctl.threadpool_info()))'
+	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -m pytest $(BLAS_TESTS)
 
 test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kernels with bounds checks, then uncompiled
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
@@ -51,9 +63,14 @@ NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_ti
 	-rss_limit_mb=0 -malloc_limit_mb=1024 -dict=fuzz/tokens.dict -artifact_prefix=fuzz/results/ fuzz/results/$(1) $(3)
 endef
 
-lint: $(VENV)/installed-lint  ## Check style and formatting
+# Tests may import what only the extras for development bring; the package may not.
+lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared dependencies, and that imports point one way
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/deptry mpu_cli benchmarks fuzz data
+	$(VENV)/bin/deptry tests --ignore DEP002,DEP004
+	$(VENV)/bin/lint-imports
 
 rcv1: venv  ## Fetch the paper's data, RCV1-v2 topics, into data/rcv1/
 	$(VENV)/bin/python data/fetch_rcv1.py full
@@ -77,7 +94,8 @@ $(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
-	rm -rf $(VENV) $(PEERS) bench fuzz/results demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) bench fuzz/results demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis \
+		.mypy_cache .import_linter_cache
 	find mpu_cli benchmarks fuzz tests data -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp an extra: installed again only when pyproject.toml has changed.

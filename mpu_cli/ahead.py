@@ -45,6 +45,6 @@ def _submitted(pool: ThreadPoolExecutor, function: Callable, pieces: Iterable) -
         for piece in pieces:
             yield pool.submit(function, piece)
     except Exception as error:
-        failed = Future()
+        failed: Future = Future()
         failed.set_exception(error)
         yield failed

@@ -87,7 +87,7 @@ def corrupt(
         with open_first() as stream:
             counts = _count(stream, str(source), reading)
         if scheme == "uniform":
-            draw = UniformDraw(counts, missing_rate, keep_one, seed)
+            draw: UniformDraw | PerInstanceDraw = UniformDraw(counts, missing_rate, keep_one, seed)
         else:
             draw = PerInstanceDraw(missing_rate, keep_one, seed)
         with (
@@ -241,7 +241,7 @@ class UniformDraw:
             first = (np.cumsum(sizes) - sizes)[labelled]
             free[first + (self._rng.random(len(first)) * sizes[labelled]).astype(int)] = False
         drawn = np.zeros(len(free), bool)
-        drawn[free] = self._subset.take(np.count_nonzero(free))
+        drawn[free] = self._subset.take(int(np.count_nonzero(free)))
         return drawn
 
 

@@ -30,8 +30,11 @@ class Model(Protocol):
         Number of features D.
     """
 
-    thresholds: np.ndarray
-    n_features: int
+    @property
+    def thresholds(self) -> np.ndarray: ...  # noqa: D102
+
+    @property
+    def n_features(self) -> int: ...  # noqa: D102
 
     def probabilities(self, matrix: csr_array) -> np.ndarray:
         """Return a number in [0, 1] for each of n instances and q labels: float32, n x q."""
@@ -236,7 +239,7 @@ def _well(task: _Task) -> Fitted:
         jobs=asked.training.jobs,
         observe=task.observe,
     )
-    warnings = ()
+    warnings: tuple[str, ...] = ()
     if report.empty_labels:
         warnings = (
             f"{report.empty_labels} of {task.labels.shape[1]} labels are predicted for no instance: their best cut is "

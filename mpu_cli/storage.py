@@ -9,6 +9,7 @@ import os
 import tempfile
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -47,7 +48,7 @@ class Workspace:
         with self._lock:
             used = sum(array.nbytes for array in self._in_memory.values())
             if n_bytes < _PAGE or used + n_bytes <= self._limit:
-                array = np.empty(shape, dtype)
+                array: np.ndarray = np.empty(shape, dtype)
                 self._in_memory[id(array)] = array
                 return array
         return _temporary(shape, dtype, n_bytes)
@@ -74,7 +75,9 @@ def _reserve(descriptor: int, n_bytes: int) -> None:
         os.truncate(descriptor, n_bytes)
 
 
-def mapped(file, dtype: type, shape: int | tuple[int, ...], *, mode: str, offset: int = 0) -> np.ndarray:
+def mapped(
+    file, dtype: type, shape: int | tuple[int, ...], *, mode: Literal["r", "r+", "c"], offset: int = 0
+) -> np.ndarray:
     """Return part of an open file as an array; the file may be closed.
 
     Parameters

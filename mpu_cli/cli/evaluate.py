@@ -141,9 +141,9 @@ def print_report(report: dict) -> None:
         if clipped_labels:
             click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {clipped_labels} labels.")
     if per_label:
-        rows = [flatten(row) for row in per_label]
+        flat = [flatten(row) for row in per_label]
         click.echo()
-        print_table([list(rows[0]), *(list(row.values()) for row in rows)])
+        print_table([list(flat[0]), *(list(row.values()) for row in flat)])
 
 
 def flatten(row: dict) -> dict:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -194,7 +195,7 @@ def train(
         raise InputError(source, None, "no instance has a label, so there is nothing to learn")
     seconds = {"read": time.perf_counter() - start}
 
-    chosen = {
+    chosen: dict[str, Any] = {
         "levels": levels,
         "folds": folds,
         "cost": None if cost == "auto" else cost,

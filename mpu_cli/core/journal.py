@@ -1,11 +1,10 @@
 """A record of the finished steps of a training, so that an interrupted one need not take them again."""
 
 from collections.abc import Callable
-
-import numpy as np
+from typing import Any
 
 # What a step found: arrays and numbers by name.
-Found = dict[str, np.ndarray | float | bool]
+Found = dict[str, Any]
 
 
 class Journal:

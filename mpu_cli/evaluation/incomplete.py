@@ -77,9 +77,8 @@ def corrected_metrics(counts: LabelSetMetrics, c: float) -> dict[str, float | bo
         ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the pooled precision exceeded 1 and was cut, a
         sign that c is too small; and ``clipped_labels``, for how many labels that happened in the macro average.
     """
-    per_label = counts.true_positives, counts.predicted, counts.support
-    micro = corrected(*(count.sum() for count in per_label), c)
-    macro = corrected(*per_label, c)
+    micro = corrected(counts.true_positives.sum(), counts.predicted.sum(), counts.support.sum(), c)
+    macro = corrected(counts.true_positives, counts.predicted, counts.support, c)
     names = ("precision", "recall", "f1")
     return {
         **{f"micro_{name}": float(getattr(micro, name)) for name in names},

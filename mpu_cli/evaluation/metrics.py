@@ -8,12 +8,13 @@ those labels. Memory grows with the number of distinct labels, not with the numb
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 LABEL_BITS = 31  # labels are below 2**31
 
 
-def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def divide(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     """Divide element by element, in float64, with 0 where the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator != 0)
@@ -104,7 +105,7 @@ class LabelSetMetrics:
         true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
         sizes, true_sizes = np.diff(predicted.indptr), np.diff(truth.indptr)
         self._instance_sums += [x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)]
-        self._exact += np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes))
+        self._exact += int(np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes)))
         self.instances += n
 
     def _count_labels(self, *occurrences: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, merge_labels
@@ -134,7 +135,7 @@ class RankingMetrics:
         coverage = np.zeros(n)
         np.maximum.at(coverage, hits.rows, hits.last)
         self._coverage += coverage[unlisted == 0].sum()
-        self._coverage_is_q += np.count_nonzero(unlisted)
+        self._coverage_is_q += int(np.count_nonzero(unlisted))
 
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved = np.arange(longest + 1)  # as far as each rank
@@ -159,7 +160,7 @@ class RankingMetrics:
             ``coverage_error`` (a number of labels) and ``one_error``.
         """
         q = len(self.labels)
-        sums = {
+        sums: dict[str, ArrayLike] = {
             **{f"precision_at_{k}": total for k, total in zip(self.ks, self._precision, strict=True)},
             **{f"ndcg_at_{k}": total for k, total in zip(self.ks, self._ndcg, strict=True)},
             "label_ranking_average_precision": self._average_precision + divide(self._unlisted, q),

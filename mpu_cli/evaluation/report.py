@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import Comparison
@@ -47,7 +48,7 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
         raise MpuError(
             f"{missing[0]} needs scores, and PREDICTIONS has label lists; make it with `mpu predict --format scores`"
         )
-    report = {"instances": comparison.label_sets.instances, "labels": len(comparison.label_sets.labels)}
+    report: dict[str, Any] = {"instances": comparison.label_sets.instances, "labels": len(comparison.label_sets.labels)}
     if comparison.threshold is not None:
         report["threshold"] = comparison.threshold
     if c is not None:

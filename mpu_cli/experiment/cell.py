@@ -75,7 +75,9 @@ def run(task: Task) -> list[Row]:
     return rows
 
 
-def _measured(task: Task, rule: str, predictions: Predictions, thresholds: np.ndarray, test: Dataset) -> Row:
+def _measured(
+    task: Task, rule: str, predictions: Predictions, thresholds: np.ndarray | np.floating, test: Dataset
+) -> Row:
     counts = LabelSetMetrics()
     counts.add(test.labels, csr_array(predictions.probabilities >= thresholds))
     metrics = counts.results()

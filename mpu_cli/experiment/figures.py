@@ -65,7 +65,7 @@ def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
         if len(sizes) > 1:
             law = fit_power_law(sizes, times)
             points.set_label(f"{method}: n^{law.exponent:.2f}")
-            axes.plot(sizes, law(sizes), color=points.get_color(), linewidth=1)
+            axes.plot(sizes, law(np.asarray(sizes)), color=points.get_color(), linewidth=1)
     axes.grid(alpha=0.3, which="both")
     figure.legend(loc="outside right center", fontsize="small")
     return figure

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.experiment.design import Cell
@@ -131,7 +132,7 @@ def _parse(text: bytes, path: Path, cells: set[Cell]) -> list[Row]:
     return rows
 
 
-def _value(name: str, text: str) -> str | int | float | None:
+def _value(name: str, text: str) -> Any:
     if name in _WORDS:
         return text
     if not text:

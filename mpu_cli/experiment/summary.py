@@ -62,7 +62,7 @@ def deviation(values: Iterable[float]) -> float:
 
 def panels(rows: Iterable[Row]) -> list[Panel]:
     """Part the rows of cells that did not fail; methods stay in the order of the rows."""
-    parts = defaultdict(lambda: defaultdict(list))
+    parts: dict[tuple[str, int], dict[tuple[str, float], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if not row.error:
             parts[row.rule, row.instances][row.method, row.missing_rate].append(row)
@@ -74,7 +74,7 @@ def panels(rows: Iterable[Row]) -> list[Panel]:
 
 def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
     """Return the mean seconds of training under the method's own rule, by method and number of instances."""
-    seconds = defaultdict(lambda: defaultdict(list))
+    seconds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in _own(rows):
         seconds[row.method][row.instances].append(row.fit_seconds)
     return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}

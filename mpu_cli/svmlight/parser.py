@@ -5,7 +5,7 @@ A kernel, NumPy's or the compiled one, parses a whole block at a time. A block t
 So both kernels accept the same files, and refuse others with the same message.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -86,5 +86,5 @@ def _flat(lists: list[list], dtype: type) -> np.ndarray:
     return np.array([number for numbers in lists for number in numbers], dtype)
 
 
-def _row_ends(lists: list[list[int]]) -> np.ndarray:
+def _row_ends(lists: Sequence[Sequence[float]]) -> np.ndarray:
     return np.cumsum([len(numbers) for numbers in lists], dtype=int)
