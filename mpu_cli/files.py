@@ -53,9 +53,8 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
             if _same(_identity(path, _STDOUT), _identity(other_path, _STDIN)) and not Path(path).is_dir():
                 shown = _shown(path, "output")
                 raise OverlapError(f"{name} and {other} are the same file, {shown}; give {name} another name")
-        for other in set(directories) - {name}:
-            other_path = (inputs | outputs).get(other)
-            if other_path is not None and _lies_in(path, other_path):
+        for other, other_path in (inputs | outputs).items():
+            if other != name and other in directories and _lies_in(path, other_path):
                 raise OverlapError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
 
 
