@@ -192,7 +192,12 @@ def test_a_model_does_not_go_to_standard_output(run, tiny, monkeypatch):
     assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]
 
 
-@pytest.mark.parametrize("source", [".", "..", "/", ""])
+_OF_ROOT = pytest.mark.skipif(
+    not os.access("/", os.W_OK), reason="the model, /.mpu, cannot be written, which is said first"
+)
+
+
+@pytest.mark.parametrize("source", [".", "..", pytest.param("/", marks=_OF_ROOT), ""])
 def test_a_directory_is_not_data(run, source, tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
