@@ -17,6 +17,7 @@ from benchmarks.limits import Machine
 from benchmarks.work import Work
 from mpu_cli import kernels
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.svmlight.reader import read
 
@@ -80,7 +81,7 @@ def time_kernels(path: Path, threads: int) -> list[Timing]:
     n, D, nnz, q = len(data), data.features.shape[1], data.features.nnz, data.labels.shape[1]
 
     training = TrainingSet(features, data.labels, np.arange(n), seed=0)
-    c = np.ones(q)
+    c = LabelFrequency.of(1.0, data.labels.shape)
     train_linear(training, c, Settings(cost=300, epochs=1), threads)  # compiles
     model, one = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1), threads))
     _, more = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1 + _EPOCHS), threads))

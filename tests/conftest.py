@@ -18,12 +18,15 @@ def compiled():
     """Compile the fast kernels, where numba is installed, before any test looks at standard error."""
     if kernels.compiled():
         from mpu_cli.core.features import Features
+        from mpu_cli.core.label_frequency import LabelFrequency
         from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
         from mpu_cli.svmlight.parser import parse_block
 
         data = parse_block(b"0 1:1\n", 1, "")
         features = Features.of(data.features)
-        model = train_linear(TrainingSet(features, data.labels, np.arange(1), 0), np.ones(1), Settings(epochs=1))
+        model = train_linear(
+            TrainingSet(features, data.labels, np.arange(1), 0), LabelFrequency(np.ones(1)), Settings(epochs=1)
+        )
         model.probabilities(features)
 
         from mpu_cli.baselines import m3l

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.observer import Observer, no_observer
 from mpu_cli.core.propensity import estimate, estimate_per_label
@@ -93,7 +94,7 @@ def train(
     n, q = labels.shape
     refuse_too_large(matrix.shape[1], q, levels=1)
     features = Features.of(matrix, empty=options.empty)
-    ones = np.ones(q)
+    ones = LabelFrequency.of(1.0, labels.shape)
     sample = Sample(features, labels, options.sample, options.folds, options.seed)
     epochs = options.epochs or default_epochs(n, features.coherence)
     settings = Settings(step=default_step(epochs, features.coherence), epochs=epochs)

@@ -11,6 +11,7 @@ from mpu_cli.baselines.dual import Space, solve
 from mpu_cli.baselines.label_correlation import correlation_prior
 from mpu_cli.baselines.rbf import RbfSpace, rbf_kernel
 from mpu_cli.core import parallel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.selection import COSTS, WORTHWHILE, climb
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
@@ -54,6 +55,7 @@ def evaluator(
     held_out = deal(n, folds or default_folds(n), seed)
     held_out = held_out[: leading(held_out, _HELD_OUT)]
     annotated = labels[np.concatenate(held_out)]
+    complete = LabelFrequency.of(1.0, annotated.shape)
 
     def predict(rows: np.ndarray, cost: float) -> np.ndarray:
         rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
@@ -65,7 +67,7 @@ def evaluator(
 
     def evaluate(cost: float) -> float:
         predictions = parallel.run(predict, ((rows, cost) for rows in held_out), jobs)
-        f1 = estimated_f1(np.vstack(list(predictions)), annotated, np.ones(q), np.full(q, THRESHOLD))
+        f1 = estimated_f1(np.vstack(list(predictions)), annotated, complete, np.full(q, THRESHOLD))
         tick()
         return f1
 

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.journal import Found, Journal
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.observer import Observer
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
@@ -37,8 +38,8 @@ class LevelLearner:
     ----------
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    c : ndarray, shape (q,)
-        Label frequency of each label.
+    frequency : LabelFrequency
+        Of these instances and labels.
     settings : Settings
         Of models that leave instances out; with the number of epochs.
     folds : int or None
@@ -55,7 +56,7 @@ class LevelLearner:
     """
 
     labels: csr_array
-    c: np.ndarray
+    frequency: LabelFrequency
     settings: Settings
     folds: int | None
     seed: int
@@ -69,7 +70,7 @@ class LevelLearner:
 
         def learn() -> Found:
             data = TrainingSet(features, self.labels, np.arange(len(features)), self.seed)
-            model = train_linear(data, self.c, settings, self.jobs, start, self.empty)
+            model = train_linear(data, self.frequency, settings, self.jobs, start, self.empty)
             return {"weights": model.weights, "bias": model.bias}
 
         with self.step(f"level {level}", None):
@@ -85,7 +86,7 @@ class LevelLearner:
                 features,
                 self.labels,
                 some,
-                self.c,
+                self.frequency,
                 self.settings,
                 seed=self.seed,
                 jobs=self.jobs,
@@ -111,7 +112,14 @@ class LevelLearner:
 
         def learn() -> Found:
             model, probabilities = train_progressively(
-                features, self.labels, last, self.c, self.settings, seed=self.seed, jobs=self.jobs, empty=self.empty
+                features,
+                self.labels,
+                last,
+                self.frequency,
+                self.settings,
+                seed=self.seed,
+                jobs=self.jobs,
+                empty=self.empty,
             )
             return {"weights": model.weights, "bias": model.bias, "probabilities": probabilities}
 

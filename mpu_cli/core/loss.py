@@ -23,7 +23,8 @@ def pu_loss(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     s : ndarray of bool, broadcastable to z
         True where the label is annotated.
     c : ndarray or float, broadcastable to z
-        Label frequency, 0 < c <= 1. With c = 1 this is the logistic loss.
+        Label frequency, 0 < c <= 1. With c = 1 this is the logistic loss. c = 0, of a cell that is ignored and so not
+        annotated, gives 0.
 
     Returns
     -------

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import predicted
 
@@ -20,7 +21,7 @@ def train_progressively(
     features: Features,
     labels: csr_array,
     last: np.ndarray,
-    c: np.ndarray,
+    frequency: LabelFrequency,
     settings: Settings,
     *,
     seed: int,
@@ -36,8 +37,8 @@ def train_progressively(
         Annotated labels.
     last : ndarray of int, shape (m,)
         The instances that come last, ascending; fewer than n.
-    c : ndarray, shape (q,)
-        Label frequency of each label.
+    frequency : LabelFrequency
+        Of these instances and labels.
     settings : Settings
         Its epochs are not looked at.
     seed, jobs, empty
@@ -54,7 +55,7 @@ def train_progressively(
 
     def learn(rows: np.ndarray, start: LinearModel | None, seen: int) -> LinearModel:
         in_part = replace(settings, epochs=1, cost=settings.cost * n / len(rows))  # lambda is that of n instances
-        return train_linear(TrainingSet(features, labels, rows, seed), c, in_part, jobs, start, empty, seen)
+        return train_linear(TrainingSet(features, labels, rows, seed), frequency, in_part, jobs, start, empty, seen)
 
     model = learn(first, None, 0)
     probabilities = empty((len(last), labels.shape[1]), np.float32)

@@ -1,7 +1,8 @@
 """The label frequency c = Pr(s=1 | y=1), from incomplete data alone.
 
 Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
-annotations S, both n x q.
+annotations S, both n x q. Cells that more is known of than their annotation are left out (complete instances, checked
+labels, ignored cells): the estimate is that of the others, which c serves for.
 
 Best bin (the default; after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS
 2021). Among the instances that score at least t for a label, the share annotated is c times the precision there, so it
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.known_labels import KnownLabels, Verdict
 from mpu_cli.errors import MpuError
 
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
@@ -65,8 +67,43 @@ class _Statistic:
     lowest: float | None = None  # what c is at least, as far as chance goes; None: not known
 
 
+@dataclass(frozen=True)
+class _Cells:
+    """Cells (instance, label) that c is estimated from.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+    annotated, counted : ndarray of bool, shape (n, q)
+        Whether the label is annotated, and whether the cell counts; none is annotated that does not count.
+    """
+
+    probabilities: np.ndarray
+    annotated: np.ndarray
+    counted: np.ndarray
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None) -> "_Cells":
+        """Leave out the cells that are known."""
+        annotated = labels.toarray()
+        if known is None:
+            return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
+        counted = known.verdicts() == Verdict.UNKNOWN
+        return cls(probabilities, annotated & counted, counted)
+
+    def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities and annotations of one label."""
+        counted = self.counted[:, k]
+        return self.probabilities[counted, k], self.annotated[counted, k]
+
+
 def estimate(
-    probabilities: np.ndarray, labels: csr_array, method: str = "bbe", replicates: int = 0, seed: int = 0
+    probabilities: np.ndarray,
+    labels: csr_array,
+    method: str = "bbe",
+    replicates: int = 0,
+    seed: int = 0,
+    known: KnownLabels | None = None,
 ) -> FrequencyEstimate:
     """Estimate one label frequency for all labels.
 
@@ -81,6 +118,8 @@ def estimate(
         Bootstrap replicates for the interval; none without. The classifier is not trained again for them.
     seed : int
         Seed of the bootstrap.
+    known : KnownLabels, optional
+        What is known of these instances and labels.
 
     Returns
     -------
@@ -89,13 +128,18 @@ def estimate(
     Raises
     ------
     MpuError
-        No label is annotated.
+        No label is annotated, or none but in cells that are known.
     """
-    annotated = labels.toarray()
-    if not annotated.any():
-        raise MpuError(f"none of the {len(annotated)} instances drawn has a label: draw more of them, or give c")
-    n = len(annotated)
-    statistic = METHODS[method](probabilities, annotated)
+    n = labels.shape[0]
+    if not labels.nnz:
+        raise MpuError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
+    cells = _Cells.of(probabilities, labels, known)
+    if not cells.annotated.any():
+        raise MpuError(
+            f"all that is annotated of the {n} instances drawn is known or ignored, so that nothing tells how often "
+            "labels are annotated: draw more instances, or give c"
+        )
+    statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
     interval = None
     if replicates:
@@ -103,40 +147,49 @@ def estimate(
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
-    base = annotated[:, statistic.labels].mean()
+    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
     separable = lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base)
     return FrequencyEstimate(_frequency(c), interval, statistic.labels, bool(separable))
 
 
 def estimate_per_label(
-    probabilities: np.ndarray, labels: csr_array, method: str = "bbe", replicates: int = 0, seed: int = 0
+    probabilities: np.ndarray,
+    labels: csr_array,
+    method: str = "bbe",
+    replicates: int = 0,
+    seed: int = 0,
+    known: KnownLabels | None = None,
 ) -> list[FrequencyEstimate | None]:
     """Estimate a label frequency for each label; None where it has fewer than 50 annotations.
 
     Parameters as for `estimate`.
     """
-    annotations = np.bincount(labels.indices, minlength=labels.shape[1])
-    return [
-        estimate(probabilities[:, [k]], labels[:, [k]], method, replicates, seed) if enough else None
-        for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)
-    ]
+    by_chance = labels if known is None else known.part(labels)[0]
+    annotations = np.bincount(by_chance.indices, minlength=labels.shape[1])
+
+    def of_label(k: int) -> FrequencyEstimate:
+        block = slice(k, k + 1)
+        known_of_it = known and known.block(block)
+        return estimate(probabilities[:, block], labels[:, block], method, replicates, seed, known_of_it)
+
+    return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
 
 
 def _frequency(value: float) -> float:
     return float(np.clip(value, 1e-6, 1))
 
 
-def _best_bin(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+def _best_bin(cells: _Cells) -> _Statistic:
     """Take the best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
-    columns = np.flatnonzero(annotated.any(axis=0))
-    thresholds, found, size = np.transpose([_best_threshold(probabilities[:, k], annotated[:, k]) for k in columns])
+    columns = np.flatnonzero(cells.annotated.any(axis=0))
+    thresholds, found, size = np.transpose([_best_threshold(*cells.label(k)) for k in columns])
     order = np.argsort(-_wilson_lower(found, size), kind="stable")
     bounds = _wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))
     pooled = int(np.argmax(bounds))
     best = order[: pooled + 1]
-    inside = probabilities[:, columns[best]] >= thresholds[best]
-    positive = (inside & annotated[:, columns[best]]).sum(axis=1)
+    inside = (cells.probabilities[:, columns[best]] >= thresholds[best]) & cells.counted[:, columns[best]]
+    positive = (inside & cells.annotated[:, columns[best]]).sum(axis=1)
     return _share(positive, inside.sum(axis=1), np.sort(columns[best]), bounds[pooled])
 
 
@@ -159,21 +212,20 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
     return (p + z2 / (2 * n) - _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
 
 
-def _e1(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+def _e1(cells: _Cells) -> _Statistic:
     """Take the mean of g over the annotated."""
-    return _share(_over_annotated(probabilities, annotated), annotated.sum(axis=1), _all_labels(annotated))
+    return _share(_sum(cells, cells.annotated), cells.annotated.sum(axis=1), _all_labels(cells))
 
 
-def _e2(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+def _e2(cells: _Cells) -> _Statistic:
     """Take the sum of g over the annotated by the sum of g over all."""
-    every = probabilities.sum(axis=1, dtype=np.float64)
-    return _share(_over_annotated(probabilities, annotated), every, _all_labels(annotated))
+    return _share(_sum(cells, cells.annotated), _sum(cells, cells.counted), _all_labels(cells))
 
 
-def _e3(probabilities: np.ndarray, annotated: np.ndarray) -> _Statistic:
+def _e3(cells: _Cells) -> _Statistic:
     """Take the greatest g."""
-    greatest = probabilities.max(axis=1)
-    return _Statistic(_all_labels(annotated), lambda weights: greatest[weights > 0].max())
+    greatest = np.where(cells.counted, cells.probabilities, 0).max(axis=1)
+    return _Statistic(_all_labels(cells), lambda weights: greatest[weights > 0].max())
 
 
 def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
@@ -181,15 +233,16 @@ def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: floa
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
-def _over_annotated(probabilities: np.ndarray, annotated: np.ndarray) -> np.ndarray:
-    return np.where(annotated, probabilities, 0).sum(axis=1, dtype=np.float64)
+def _sum(cells: _Cells, some: np.ndarray) -> np.ndarray:
+    """Sum g over some of the cells of each instance."""
+    return np.where(some, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
 
 
-def _all_labels(annotated: np.ndarray) -> np.ndarray:
-    return np.arange(annotated.shape[1])
+def _all_labels(cells: _Cells) -> np.ndarray:
+    return np.arange(cells.annotated.shape[1])
 
 
-METHODS: dict[str, Callable[[np.ndarray, np.ndarray], _Statistic]] = {
+METHODS: dict[str, Callable[[_Cells], _Statistic]] = {
     "bbe": _best_bin,
     "e1": _e1,
     "e2": _e2,

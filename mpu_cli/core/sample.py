@@ -9,6 +9,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 
 # More instances than this change the choice of c, C and eta0 little.
@@ -32,19 +34,35 @@ class Sample:
     m : int or None
         Number of folds; None: by their number.
     seed : int
+    known : KnownLabels, optional
+        What is known of the instances.
 
     Attributes
     ----------
+    features, labels, known
+        Those of the instances in it.
+    rows : ndarray of int or slice
+        Which they are, ascending.
     share : float
         Of all instances, those that are in it.
     """
 
-    def __init__(self, features: Features, labels: csr_array, size: int, m: int | None, seed: int) -> None:
+    def __init__(
+        self,
+        features: Features,
+        labels: csr_array,
+        size: int,
+        m: int | None,
+        seed: int,
+        known: KnownLabels | None = None,
+    ) -> None:
         self.share = min(size / len(features), 1.0)
+        self.rows: np.ndarray | slice = slice(None)
         if self.share < 1:
-            rows = np.sort(np.random.default_rng(seed).choice(len(features), size, replace=False))
-            features, labels = features[rows], labels[rows]
-        self.features, self.labels = features, labels
+            self.rows = np.sort(np.random.default_rng(seed).choice(len(features), size, replace=False))
+            features, labels = features[self.rows], labels[self.rows]
+            known = known and known.rows(self.rows)
+        self.features, self.labels, self.known = features, labels, known
         self._fold_rows = deal(len(features), m or default_folds(len(features)), seed)
         self._seed = seed
 
@@ -63,9 +81,12 @@ class Sample:
         return replace(settings, step=settings.step * self.share**_STEP_EXPONENT)
 
     def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
-        """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from."""
-        c = np.ones(self.labels.shape[1])
+        """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from.
+
+        Learned from the cells of which nothing else is known: there alone s came about by chance.
+        """
+        frequency = LabelFrequency.of(1.0, self.labels.shape, self.known and self.known.ignoring())
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
-        return out_of_fold(self.folds, self.labels.shape, c, settings, jobs, tick)
+        return out_of_fold(self.folds, self.labels.shape, frequency, settings, jobs, tick)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import Fold, out_of_fold
 
@@ -49,7 +50,7 @@ class Choice:
 def choose_settings(
     folds: list[Fold],
     labels: csr_array,
-    c: np.ndarray,
+    frequency: LabelFrequency,
     start: sgd.Settings,
     jobs: int,
     tick: Callable[[], None] = lambda: None,
@@ -65,8 +66,8 @@ def choose_settings(
         They need not hold out all instances.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    c : ndarray, shape (q,)
-        Label frequency.
+    frequency : LabelFrequency
+        Of these instances and labels.
     start : Settings
         Where to start, with cost among `COSTS` and step among `STEPS`; its epochs are kept.
     jobs : int
@@ -79,12 +80,12 @@ def choose_settings(
     Choice
     """
     rows = np.concatenate([fold.rows for fold in folds])
-    held_out = labels[rows]
+    held_out, of_held_out = labels[rows], frequency.rows(rows)
 
     def evaluate(settings: sgd.Settings) -> Choice:
-        probabilities = out_of_fold(folds, labels.shape, c, settings, jobs)
+        probabilities = out_of_fold(folds, labels.shape, frequency, settings, jobs)
         tick()
-        return Choice(settings, pooled_threshold(probabilities[rows], held_out, c)[1], probabilities)
+        return Choice(settings, pooled_threshold(probabilities[rows], held_out, of_held_out)[1], probabilities)
 
     best = evaluate(start)
     for name, grid in (("cost", COSTS), ("step", STEPS)):

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from mpu_cli.core import order, parallel
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD, kernel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.errors import MpuError
 
 OUT_OF_RANGE = (
@@ -104,7 +105,7 @@ class TrainingSet:
 
 def train_linear(
     data: TrainingSet,
-    c: np.ndarray,
+    frequency: LabelFrequency,
     settings: Settings,
     jobs: int = 1,
     start: LinearModel | None = None,
@@ -116,8 +117,8 @@ def train_linear(
     Parameters
     ----------
     data : TrainingSet, n instances, q labels
-    c : ndarray, shape (q,)
-        Label frequency of each label, 0 < c <= 1.
+    frequency : LabelFrequency
+        Of the labels of the data.
     settings : Settings
     jobs : int
         Threads over label blocks. The model is the same bytes whatever their number.
@@ -136,7 +137,7 @@ def train_linear(
     model = LinearModel(empty((data.width, q), np.float32), np.empty(q, np.float32))
 
     def learn(block: slice) -> None:
-        learned = train_block(data, block, c, settings, start, seen)
+        learned = train_block(data, block, frequency, settings, start, seen)
         model.weights[:, block], model.bias[block] = learned.weights, learned.bias
 
     for _ in parallel.run(learn, ((block,) for block in data.blocks()), jobs):
@@ -147,23 +148,22 @@ def train_linear(
 def train_block(
     data: TrainingSet,
     block: slice,
-    c: np.ndarray,
+    frequency: LabelFrequency,
     settings: Settings,
     start: LinearModel | None = None,
     seen: int = 0,
 ) -> LinearModel:
     """Learn one block of labels: the unit of work, a plain function of arrays."""
-    annotated = data.labels[:, block]
-    c = np.maximum(np.asarray(c[block], np.float32), np.finfo(np.float32).tiny)  # float64 has smaller ones
+    frequency = frequency.block(block).single_precision()
+    positives = frequency.positives(data.labels[:, block])
     n = len(data.rows)
-    share = annotated[data.rows].sum(axis=0, dtype=float) / n
     step = settings.step / data.mean_squared_norm
     with np.errstate(over="ignore", invalid="ignore"):
         weights, bias = kernel().descend(
             data.batches,
-            annotated,
-            c,
-            initial_bias(share, c, n) if start is None else start.bias[block],
+            positives,
+            frequency,
+            initial_bias(positives[data.rows], frequency.rows(data.rows)) if start is None else start.bias[block],
             step=step,
             bias_step=BIAS_STEP * settings.step,
             decay=1 / (settings.cost * n),
@@ -200,7 +200,16 @@ def _bold_step(coherence: float) -> float:
     return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
 
 
-def initial_bias(annotated: np.ndarray, c: np.ndarray, n: int) -> np.ndarray:
-    """Log-odds of each label's share, annotated by c, kept as far from 0 and 1 as n instances can tell: float32."""
-    margin = 1 / (n + 2)
-    return logit(np.clip(annotated / c, margin, 1 - margin)).astype(np.float32)
+def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
+    """Log-odds of each label's estimated share, kept as far from 0 and 1 as its cells can tell: float32, shape (q,).
+
+    Parameters
+    ----------
+    annotated : csr_array of bool or float32, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    """
+    share, cells = frequency.shares(annotated)
+    margin = 1 / (cells + 2)
+    return logit(np.clip(share, margin, 1 - margin)).astype(np.float32)

@@ -6,11 +6,14 @@ the annotated are a random share c of the true). So from probabilities P and ann
     tp(t) = sum over P >= t and S of 1/c,   F(t) = 2 tp(t) / (#{P >= t} + sum over S of 1/c)
 
 estimates the micro-F1 that threshold t would reach on complete labels. With one c for all, the largest F is at most a
-constant factor off where c is wrong, but its place hardly moves.
+constant factor off where c is wrong, but its place hardly moves. Where the truth of a cell is known, c is 1 and S the
+truth; ignored cells are in no count.
 """
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
+
+from mpu_cli.core.label_frequency import LabelFrequency
 
 # Candidate thresholds: float32 numbers with eleven bits of mantissa, 0.05 % apart.
 _BITS_DROPPED = 12
@@ -21,7 +24,7 @@ _PASSES = 3
 _ROWS = 1 << 14
 
 
-def pooled_threshold(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> tuple[float, float]:
+def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> tuple[float, float]:
     """One threshold for all labels.
 
     Parameters
@@ -30,8 +33,8 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, c: np.ndarray
         Out-of-fold probabilities.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    c : ndarray, shape (q,)
-        Label frequency of each label.
+    frequency : LabelFrequency
+        Of these instances and labels.
 
     Returns
     -------
@@ -40,27 +43,29 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, c: np.ndarray
     f1 : float
         The micro-F1 estimated at it; 0 without any annotation.
     """
-    rows, columns = labels.nonzero()
-    weight = 1 / c[columns]
-    predicted = np.zeros(_BINS, np.int64)
+    by_chance, certain = frequency.part(labels)
+    rows, columns = by_chance.nonzero()
+    weight = 1 / frequency.rates[columns]
+    predicted = -np.bincount(_bin(probabilities[frequency.ignored()]), minlength=_BINS)
     for start in range(0, len(probabilities), _ROWS):  # the bins of all would take three times their memory
         predicted += np.bincount(_bin(probabilities[start : start + _ROWS]).ravel(), minlength=_BINS)
     found = np.bincount(_bin(probabilities[rows, columns]), weights=weight, minlength=_BINS)
+    found += np.bincount(_bin(probabilities[certain.nonzero()]), minlength=_BINS)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
     predicted, found = (np.cumsum(count[::-1])[::-1] for count in (predicted, found))
-    f1 = 2 * found / np.maximum(predicted + weight.sum(), 1)
+    f1 = 2 * found / np.maximum(predicted + (weight.sum() + certain.nnz), 1)
     best = int(np.argmax(f1))
     return float(_lower_edge(best)), float(f1[best])
 
 
 def label_thresholds(
-    probabilities: np.ndarray, labels: csr_array, c: np.ndarray, start: float
+    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, start: float
 ) -> tuple[np.ndarray, float]:
     """One threshold a label, by coordinate ascent on the pooled F.
 
     Parameters
     ----------
-    probabilities, labels, c : as in `pooled_threshold`
+    probabilities, labels, frequency : as in `pooled_threshold`
     start : float
         Where every label starts; labels with fewer than 20 annotations stay there.
 
@@ -70,46 +75,63 @@ def label_thresholds(
     f1 : float
         The micro-F1 estimated at them.
     """
-    q = probabilities.shape[1]
+    n, q = probabilities.shape
     thresholds = np.full(q, start, np.float32)
-    columns = labels.tocsc()
-    annotations = np.diff(columns.indptr)
-    true = float((annotations / c).sum())
-    predicted, found = _reaching(probabilities, labels, thresholds)
-    predicted, found = predicted.astype(float), found / c
+    by_chance, certain = (part.tocsc() for part in frequency.part(labels))
+    rows, columns = frequency.ignored()
+    ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=(n, q))
+    annotations = np.diff(by_chance.indptr) + np.diff(certain.indptr)
+    true = float(frequency.true_labels(labels).sum())
+    predicted, found = _reaching(probabilities, labels, frequency, thresholds)
+    predicted = predicted.astype(float)
     for _ in range(_PASSES):
         for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS):
             others_predicted = predicted.sum() - predicted[k]
             others_found = found.sum() - found[k]
             p = probabilities[:, k]
             order = np.argsort(-p, kind="stable")
-            annotated = np.zeros(len(p), bool)
-            annotated[columns.indices[columns.indptr[k] : columns.indptr[k + 1]]] = True
+            order = order[~_instances(ignored, k)[order]]
+            p = p[order]
             count = np.arange(1, len(p) + 1)
-            hits = np.cumsum(annotated[order]) / c[k]
+            hits, sure = (np.cumsum(_instances(part, k)[order]) for part in (by_chance, certain))
+            hits = hits / frequency.rates[k] + sure
             f1 = 2 * (others_found + hits) / (others_predicted + count + true)
-            f1[:-1][p[order[1:]] == p[order[:-1]]] = -1  # a threshold cannot part equal probabilities
+            f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
             best = int(np.argmax(f1))
             if f1[best] > 2 * found.sum() / max(predicted.sum() + true, 1):
-                thresholds[k], predicted[k], found[k] = p[order[best]], count[best], hits[best]
+                thresholds[k], predicted[k], found[k] = p[best], count[best], hits[best]
     return thresholds, float(2 * found.sum() / max(predicted.sum() + true, 1))
 
 
-def estimated_f1(probabilities: np.ndarray, labels: csr_array, c: np.ndarray, thresholds: np.ndarray) -> float:
+def estimated_f1(
+    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> float:
     """Micro-F1 that given thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
-    predicted, found = _reaching(probabilities, labels, thresholds)
-    true = (np.bincount(labels.indices, minlength=len(c)) / c).sum()
-    return float(2 * (found / c).sum() / max(predicted.sum() + true, 1))
+    predicted, found = _reaching(probabilities, labels, frequency, thresholds)
+    true = frequency.true_labels(labels).sum()
+    return float(2 * found.sum() / max(predicted.sum() + true, 1))
 
 
-def _reaching(probabilities: np.ndarray, labels: csr_array, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Count, for each label, the instances that reach its threshold, and those of them that are annotated with it."""
-    rows, columns = labels.nonzero()
-    found = np.bincount(columns[probabilities[rows, columns] >= thresholds[columns]], minlength=len(thresholds))
-    predicted = np.zeros(len(thresholds), np.int64)
+def _reaching(
+    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
+
+    def reaching(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.bincount(columns[probabilities[rows, columns] >= thresholds[columns]], minlength=len(thresholds))
+
+    predicted = -reaching(*frequency.ignored())
     for start in range(0, len(probabilities), _ROWS):
         predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
-    return predicted, found
+    by_chance, certain = frequency.part(labels)
+    return predicted, reaching(*by_chance.nonzero()) / frequency.rates + reaching(*certain.nonzero())
+
+
+def _instances(labels: csc_array, k: int) -> np.ndarray:
+    """Tell which instances have label k: bool, shape (n,)."""
+    found = np.zeros(labels.shape[0], bool)
+    found[labels.indices[labels.indptr[k] : labels.indptr[k + 1]]] = True
+    return found
 
 
 def _bin(probabilities: np.ndarray) -> np.ndarray:

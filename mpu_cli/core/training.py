@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core import thresholds
 from mpu_cli.core.features import Features
 from mpu_cli.core.journal import NO_JOURNAL, Found, Journal
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.observer import Observer, no_observer, timed
@@ -33,7 +35,9 @@ class Options:
     levels : int
         Number of levels, level 0 included.
     c : ndarray of shape (q,), float or None
-        Label frequency; None: estimated.
+        Label frequency of the cells that nothing else is known of; None: estimated.
+    known : KnownLabels or None
+        What is known of the instances' labels beyond their annotation.
     folds : int or None
         Number of cross-validation folds; None: by the number of instances.
     cost : float or None
@@ -56,6 +60,7 @@ class Options:
 
     levels: int = 2
     c: np.ndarray | float | None = None
+    known: KnownLabels | None = None
     folds: int | None = None
     cost: float | None = None
     epochs: int | None = None
@@ -74,7 +79,7 @@ class Report:
     Attributes
     ----------
     c : ndarray, shape (q,)
-        Label frequency of each label.
+        Label frequency of each label, where nothing else is known.
     estimate : FrequencyEstimate or None
         Where c comes from; None when it was given.
     settings : Settings
@@ -127,6 +132,8 @@ def train(
 
     Raises
     ------
+    MpuError
+        c or the known labels do not fit the labels, or there is nothing to estimate c from.
     TooLargeError
         The weights would not fit in memory.
     """
@@ -139,12 +146,13 @@ def train(
     step = timed(observe, seconds)
 
     features = Features.of(matrix, empty=options.empty)
-    sample = Sample(features, labels, options.sample, options.folds, options.seed) if to_choose else None
+    sample = Sample(features, labels, options.sample, options.folds, options.seed, options.known) if to_choose else None
     estimated = None
     if options.c is None:
         with step("estimate c", sample.m) as tick:
             estimated = _estimate(sample, options.jobs, tick, journal)
-    c = np.full(q, estimated.c if options.c is None else options.c, dtype=float)
+    c = estimated.c if options.c is None else options.c
+    frequency = LabelFrequency.of(c, labels.shape, options.known)
 
     held_out = None
     usual_epochs = default_epochs(n, features.coherence)
@@ -156,7 +164,7 @@ def train(
         settings = replace(settings, cost=options.cost)
     elif start is None:
         with step("choose C") as tick:
-            settings, held_out = _choose(sample, c, settings, options.jobs, tick, journal)
+            settings, held_out = _choose(sample, frequency, settings, options.jobs, tick, journal)
     del sample
     settings = replace(settings, epochs=epochs)
     level_settings = (
@@ -164,7 +172,9 @@ def train(
     )
 
     scale = options.stack_scale * np.sqrt(features.mean_squared_norm())
-    learner = LevelLearner(labels, c, settings, options.folds, options.seed, options.jobs, options.empty, step, journal)
+    learner = LevelLearner(
+        labels, frequency, settings, options.folds, options.seed, options.jobs, options.empty, step, journal
+    )
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
@@ -176,28 +186,28 @@ def train(
         if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
             model, held_out = learner.fit_and_predict(level, features, enough)
         else:
-            begin = None if start is None else start.level(level, matrix, labels, c, scale)
+            begin = None if start is None else start.level(level, matrix, labels, frequency, scale)
             model = learner.fit(level, features, level_settings, begin)
         levels.append(model)
         if held_out is None:
             held_out = learner.predict(level, features, enough)
-        annotated = labels[held_out.rows]
-        threshold, f1 = thresholds.pooled_threshold(held_out.probabilities, annotated, c)
+        of_held_out = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
+        threshold, f1 = thresholds.pooled_threshold(*of_held_out)
         level_f1.append(f1)
 
     with step("thresholds"):
         if options.threshold == "per-label":
-            chosen, f1 = thresholds.label_thresholds(held_out.probabilities, annotated, c, threshold)
+            chosen, f1 = thresholds.label_thresholds(*of_held_out, threshold)
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
-            f1 = thresholds.estimated_f1(held_out.probabilities, annotated, c, chosen)
+            f1 = thresholds.estimated_f1(*of_held_out, chosen)
     stacked = StackedModel(tuple(levels), float(scale), chosen)
-    return stacked, Report(c, estimated, level_settings, level_f1, f1, seconds)
+    return stacked, Report(frequency.rates, estimated, level_settings, level_f1, f1, seconds)
 
 
 def _estimate(sample: Sample, jobs: int, tick: Callable[[], None], journal: Journal) -> FrequencyEstimate:
     def compute() -> Found:
-        estimated = estimate(sample.naive_probabilities(jobs, tick), sample.labels)
+        estimated = estimate(sample.naive_probabilities(jobs, tick), sample.labels, known=sample.known)
         return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
 
     found = journal.take("estimate c", compute)
@@ -205,19 +215,25 @@ def _estimate(sample: Sample, jobs: int, tick: Callable[[], None], journal: Jour
 
 
 def _choose(
-    sample: Sample, c: np.ndarray, start: Settings, jobs: int, tick: Callable[[], None], journal: Journal
+    sample: Sample,
+    frequency: LabelFrequency,
+    start: Settings,
+    jobs: int,
+    tick: Callable[[], None],
+    journal: Journal,
 ) -> tuple[Settings, HeldOut | None]:
     """Choose C and eta0; return the out-of-fold predictions under them too where the sample is all there is."""
 
     def compute() -> Found:
+        of_sample = frequency.rows(sample.rows)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        choice = choose_settings(sample.folds[:m], sample.labels, c, start, jobs, tick)
+        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, jobs, tick)
         for_all = sample.transferred(choice.settings)
         chosen = {"cost": for_all.cost, "step": for_all.step}
         if sample.share < 1:
             return chosen
         probabilities = choice.probabilities
-        out_of_fold(sample.folds[m:], probabilities.shape, c, choice.settings, jobs, into=probabilities)
+        out_of_fold(sample.folds[m:], probabilities.shape, of_sample, choice.settings, jobs, into=probabilities)
         return chosen | {"probabilities": probabilities}
 
     found = journal.take("choose C", compute)

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core import parallel, sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.journal import Journal
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.errors import MpuError
 
 _ROWS = 1 << 14
@@ -67,7 +68,7 @@ def split(features: Features, labels: csr_array, rows: np.ndarray, seed: int) ->
 def out_of_fold(
     folds: Iterable[Fold],
     shape: tuple[int, int],
-    c: np.ndarray,
+    frequency: LabelFrequency,
     settings: sgd.Settings,
     jobs: int,
     tick: Callable[[], None] = lambda: None,
@@ -80,8 +81,8 @@ def out_of_fold(
     folds : iterable of Fold
         A list where they serve several times; a generator where they should be made one at a time.
     shape : (n, q)
-    c : ndarray, shape (q,)
-        Label frequency.
+    frequency : LabelFrequency
+        Of n instances and q labels.
     settings : Settings
     jobs : int
         Threads over folds and label blocks.
@@ -96,7 +97,7 @@ def out_of_fold(
         Probabilities.
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
-    tasks = ((fold, block, c, settings, probabilities) for fold in folds for block in fold.training.blocks())
+    tasks = ((fold, block, frequency, settings, probabilities) for fold in folds for block in fold.training.blocks())
     with closing(parallel.run(_predict_block, tasks, jobs)) as finished:  # where a tick fails, the others are given up
         for block in finished:
             if block.stop == shape[1]:
@@ -108,7 +109,7 @@ def out_of_unfinished_folds(
     features: Features,
     labels: csr_array,
     fold_rows: list[np.ndarray],
-    c: np.ndarray,
+    frequency: LabelFrequency,
     settings: sgd.Settings,
     *,
     seed: int,
@@ -127,7 +128,7 @@ def out_of_unfinished_folds(
         Annotated labels.
     fold_rows : list of ndarray of int
         The instances of each fold, from `deal`.
-    c, settings, jobs, tick
+    frequency, settings, jobs, tick
         As for `out_of_fold`.
     seed : int
     journal : Journal
@@ -159,11 +160,13 @@ def out_of_unfinished_folds(
         tick()
 
     folds = (split(features, labels, rows, seed) for _, rows in unfinished)
-    return out_of_fold(folds, labels.shape, c, settings, jobs, keep, probabilities)
+    return out_of_fold(folds, labels.shape, frequency, settings, jobs, keep, probabilities)
 
 
-def _predict_block(fold: Fold, block: slice, c: np.ndarray, settings: sgd.Settings, into: np.ndarray) -> slice:
-    model = sgd.train_block(fold.training, block, c, settings)
+def _predict_block(
+    fold: Fold, block: slice, frequency: LabelFrequency, settings: sgd.Settings, into: np.ndarray
+) -> slice:
+    model = sgd.train_block(fold.training, block, frequency, settings)
     for rows, probabilities in predicted(model, fold.features, fold.rows):
         into[rows, block] = probabilities
     return block

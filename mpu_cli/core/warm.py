@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import LinearModel, Settings, initial_bias
 from mpu_cli.core.stacking import StackedModel
 
@@ -27,7 +28,9 @@ class WarmStart:
     columns: np.ndarray
     settings: Settings
 
-    def level(self, number: int, matrix: csr_array, labels: csr_array, c: np.ndarray, scale: float) -> LinearModel:
+    def level(
+        self, number: int, matrix: csr_array, labels: csr_array, frequency: LabelFrequency, scale: float
+    ) -> LinearModel:
         """Return where a level starts on the new data.
 
         Labels, features and predictions of labels that are new have weights of zero, as in a cold start; those that
@@ -41,8 +44,8 @@ class WarmStart:
             New features.
         labels : csr_array of bool, shape (n, q)
             New annotated labels.
-        c : ndarray, shape (q,)
-            Label frequency.
+        frequency : LabelFrequency
+            Of the new labels.
         scale : float
             What probabilities are multiplied by when they become features of the new data.
 
@@ -52,7 +55,7 @@ class WarmStart:
             Weights of shape (D + l q, q).
         """
         old = self.model.levels[number]
-        (n, q), D = labels.shape, matrix.shape[1]
+        q, D = labels.shape[1], matrix.shape[1]
         known = np.flatnonzero(self.columns >= 0)
         column = self.columns[known]
         weights = np.zeros((D + number * q, q), np.float32)
@@ -63,7 +66,7 @@ class WarmStart:
             here, there = D + below * q, self.model.n_features + below * len(old.bias)
             weights[np.ix_(here + known, known)] = old.weights[np.ix_(there + column, column)]
         weights[D:] *= np.float32(self.model.scale / scale)
-        bias = initial_bias(np.bincount(labels.indices, minlength=q) / n, np.asarray(c, np.float32), n)
+        bias = initial_bias(labels, frequency.single_precision())
         bias[known] = old.bias[column]
         return LinearModel(weights, bias)
 

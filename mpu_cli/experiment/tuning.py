@@ -10,6 +10,7 @@ import numpy as np
 
 from mpu_cli import methods
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.propensity import estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
 from mpu_cli.core.thresholds import pooled_threshold
@@ -47,6 +48,7 @@ def tune(name: str, options: methods.MethodOptions, training: Dataset) -> tuple[
     held_out = deal(len(training), _PARTS, seed)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
     predictions = fit_and_predict(name, options, training[rest], training[held_out])
-    frequencies = np.full(training.labels.shape[1], c)
-    threshold, _ = pooled_threshold(predictions.probabilities, training.labels[held_out], frequencies)
+    annotated = training.labels[held_out]
+    frequency = LabelFrequency.of(c, annotated.shape)
+    threshold, _ = pooled_threshold(predictions.probabilities, annotated, frequency)
     return threshold, c

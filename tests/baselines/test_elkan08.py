@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.baselines import elkan08
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.propensity import FEWEST_ANNOTATIONS
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.training import Options
@@ -63,7 +64,7 @@ def test_g_is_binary_relevance():
     X, Y = linear_problem(500, 5, 3)
     model, report = elkan08.train(as_features(X), as_labels(Y), QUICK)
     data = TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(500), 0)
-    assert_array_equal(model.levels[0].weights, train_linear(data, np.ones(3), report.settings).weights)
+    assert_array_equal(model.levels[0].weights, train_linear(data, LabelFrequency(np.ones(3)), report.settings).weights)
 
 
 def test_weights_by_hand():
@@ -90,7 +91,7 @@ def test_learning_from_weights_is_that_of_scikit_learn():
     S = hide(Y, 0.5).toarray()[:, 0]
     w = np.where(S, 1, np.random.default_rng(0).random(2000) * 0.6).astype(np.float32)
     data = TrainingSet(Features.of(as_features(X)), elkan08.csr_array(w[:, None]), np.arange(2000), 0)
-    ours = train_linear(data, np.ones(1), Settings(cost=1.0, step=0.3, epochs=60)).probabilities(
+    ours = train_linear(data, LabelFrequency(np.ones(1)), Settings(cost=1.0, step=0.3, epochs=60)).probabilities(
         Features.of(as_features(X))
     )
     oracle = LogisticRegression(C=1.0).fit(

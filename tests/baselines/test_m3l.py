@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mpu_cli.baselines import limits, m3l
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.errors import TooLargeError
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
@@ -15,7 +16,7 @@ TRAIN = [m3l.train_linear, m3l.train_rbf]
 
 
 def micro_f1(model, features, labels) -> float:
-    return estimated_f1(model.probabilities(features), labels, np.ones(labels.shape[1]), model.thresholds)
+    return estimated_f1(model.probabilities(features), labels, LabelFrequency.of(1.0, labels.shape), model.thresholds)
 
 
 @pytest.mark.parametrize(("train", "cost", "least"), [(m3l.train_linear, 0.2, 0.85), (m3l.train_rbf, 10.0, 0.94)])

@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core import order
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.order import shuffled, visited
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from tests.core.simulated import as_features, as_labels, linear_problem
@@ -59,7 +60,7 @@ def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
 
     def micro_f1() -> float:
         data = TrainingSet(features, labels, np.arange(2000), 0)
-        model = train_linear(data, np.ones(3), Settings(epochs=2))
+        model = train_linear(data, LabelFrequency(np.ones(3)), Settings(epochs=2))
         return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
 
     altogether = micro_f1()

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -15,7 +16,7 @@ LAST = np.arange(3, 120, 4)
 @pytest.fixture
 def problem():
     X, Y = linear_problem(120, 6, kernel().BLOCK_SIZE + 3)
-    return Features.of(as_features(X)), hide(Y, 0.3), np.linspace(0.4, 1, Y.shape[1])
+    return Features.of(as_features(X)), hide(Y, 0.3), LabelFrequency(np.linspace(0.4, 1, Y.shape[1]))
 
 
 def run(features, labels, c, **options):
@@ -44,7 +45,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     """By hand: instance after instance, first the others and then the last ones, with steps that go on decaying."""
     monkeypatch.setattr("mpu_cli.core.sgd.BATCH_SIZE", 1)
     X, Y = linear_problem(12, 4, 2)
-    features, labels, c = Features.of(as_features(X)), as_labels(Y), np.array([0.6, 1.0])
+    features, labels, c = Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.array([0.6, 1.0]))
     last = np.array([1, 5, 6])
     settings = Settings(cost=0.5, step=1.0)  # a strong decay
     model, _ = train_progressively(features, labels, last, c, settings, seed=0, jobs=1)
@@ -55,13 +56,13 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
 
     first = np.setdiff1d(np.arange(12), last)
     weights, t = np.zeros((4, 2)), 0
-    bias = initial_bias(Y[first].mean(axis=0), np.float32(c), len(first)).astype(float)
+    bias = initial_bias(labels[first], c.single_precision()).astype(float)
     decay = 1 / (0.5 * 12)
     for rows in (first, last):
         data = TrainingSet(features, labels, rows, 0)
         step = 1.0 / data.mean_squared_norm
         for i in data.rows[visited(len(rows), 1, np.random.default_rng(0))]:
-            gradient = pu_gradient(np.float32(X[i] @ weights + bias), Y[i], np.float32(c))
+            gradient = pu_gradient(np.float32(X[i] @ weights + bias), Y[i], np.float32(c.rates))
             shrink = 1 / (1 + decay * step * t)
             weights -= step * shrink * np.outer(X[i], gradient)
             bias -= BIAS_STEP * shrink * gradient

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.selection import COSTS, STEPS, choose_settings
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.thresholds import pooled_threshold
@@ -17,7 +18,7 @@ def problem(slope=4.0, n=240, D=8, q=3):
     X, Y = linear_problem(n, D, q, slope=slope)
     labels = hide(Y, 0.3)
     features = Features.of(as_features(X))
-    return [split(features, labels, rows, 0) for rows in deal(n, 3, 0)], labels, np.full(q, 0.7)
+    return [split(features, labels, rows, 0) for rows in deal(n, 3, 0)], labels, LabelFrequency(np.full(q, 0.7))
 
 
 def noisy():
@@ -95,4 +96,4 @@ def test_nothing_to_gain_keeps_the_start():
     features, labels = Features.of(as_features(np.zeros((60, 2)))), as_labels(np.arange(60)[:, None] % 3 == [0, 1])
     folds = [split(features, labels, rows, 0) for rows in deal(60, 3, 0)]
     start = Settings(30.0, 1.0, epochs=1)
-    assert choose_settings(folds, labels, np.ones(2), start, 1).settings == start
+    assert choose_settings(folds, labels, LabelFrequency(np.ones(2)), start, 1).settings == start

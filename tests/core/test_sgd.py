@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient, pu_loss
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, default_step, train_block, train_linear
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -44,7 +45,7 @@ def test_probabilities_are_those_of_a_logistic_model():
 def test_complete_labels_converge_to_logistic_regression(cost):
     """scikit-learn minimises C * sum of losses + ||w||^2 / 2: our objective times C n, so that its C is ours."""
     X, Y = linear_problem(400, 5, 3)
-    model = train_linear(training_set(X, Y), np.ones(3), Settings(cost, epochs=150))
+    model = train_linear(training_set(X, Y), LabelFrequency(np.ones(3)), Settings(cost, epochs=150))
     for k in range(3):
         fitted = LogisticRegression(C=cost, tol=1e-8, max_iter=1000).fit(X.astype(float), Y[:, k])
         least = objective(X, Y[:, k], 1.0, cost, fitted.coef_[0], fitted.intercept_[0])
@@ -56,7 +57,7 @@ def test_complete_labels_converge_to_logistic_regression(cost):
 def test_missing_labels_converge_to_the_minimum_of_the_pu_loss(c):
     X, Y = linear_problem(600, 4, 2)
     S = hide(Y, 1 - c).toarray()
-    model = train_linear(training_set(X, S), np.full(2, c), Settings(1.0, epochs=150))
+    model = train_linear(training_set(X, S), LabelFrequency(np.full(2, c)), Settings(1.0, epochs=150))
     for k in range(2):
 
         def value_and_gradient(v, s=S[:, k]):
@@ -69,7 +70,7 @@ def test_missing_labels_converge_to_the_minimum_of_the_pu_loss(c):
 
 def test_without_features_a_label_has_its_share_of_complete_labels():
     S = np.arange(200)[:, None] < [20, 100, 60]
-    c = np.array([0.5, 1.0, 0.6])
+    c = LabelFrequency(np.array([0.5, 1.0, 0.6]))
     model = train_linear(training_set(np.zeros((200, 3)), S), c, Settings())
     assert_allclose(expit(model.bias), [0.2, 0.5, 0.5], atol=0.03)
     assert_array_equal(model.weights, 0)
@@ -78,16 +79,16 @@ def test_without_features_a_label_has_its_share_of_complete_labels():
 def test_scale_of_the_features_does_not_matter():
     """Features times a, with C / a^2, are the same problem."""
     X, Y = linear_problem(300, 5, 4)
-    model = train_linear(training_set(X, Y), np.full(4, 0.7), Settings(4.0, epochs=5))
+    model = train_linear(training_set(X, Y), LabelFrequency(np.full(4, 0.7)), Settings(4.0, epochs=5))
     for a in (2.0**-10, 2.0**10):
-        scaled = train_linear(training_set(X * a, Y), np.full(4, 0.7), Settings(4.0 / a**2, epochs=5))
+        scaled = train_linear(training_set(X * a, Y), LabelFrequency(np.full(4, 0.7)), Settings(4.0 / a**2, epochs=5))
         assert_allclose(scaled.weights * a, model.weights, rtol=1e-3, atol=1e-4)
         assert_allclose(scaled.bias, model.bias, rtol=1e-3, atol=1e-4)
 
 
 def test_model_is_the_same_bytes_whatever_jobs():
     X, Y = linear_problem(150, 10, 2 * BLOCK_SIZE + 5)
-    data, c = training_set(X, Y), np.linspace(0.3, 1, Y.shape[1])
+    data, c = training_set(X, Y), LabelFrequency(np.linspace(0.3, 1, Y.shape[1]))
     one, two = (train_linear(data, c, QUICK, jobs) for jobs in (1, 2))
     assert one.weights.shape == (10, 2 * BLOCK_SIZE + 5)
     assert as_bytes(one) == as_bytes(two)
@@ -98,18 +99,18 @@ def test_a_label_does_not_depend_on_the_labels_beside_it(density):
     X, Y = linear_problem(150, 10, BLOCK_SIZE + 5)
     X *= np.random.default_rng(0).random(X.shape) < density
     c = np.linspace(0.3, 1, Y.shape[1])
-    model = train_linear(training_set(X, Y), c, QUICK)
+    model = train_linear(training_set(X, Y), LabelFrequency(c), QUICK)
     beside = np.arange(Y.shape[1]) % 3 != 0
-    changed = train_linear(training_set(X, Y ^ beside), np.where(beside, 1, c), QUICK)
+    changed = train_linear(training_set(X, Y ^ beside), LabelFrequency(np.where(beside, 1, c)), QUICK)
     assert_array_equal(changed.weights[:, ~beside], model.weights[:, ~beside])
     assert_array_equal(changed.bias[~beside], model.bias[~beside])
-    alone = train_linear(training_set(X, Y[:, [BLOCK_SIZE]]), c[[BLOCK_SIZE]], QUICK)
+    alone = train_linear(training_set(X, Y[:, [BLOCK_SIZE]]), LabelFrequency(c[[BLOCK_SIZE]]), QUICK)
     assert_allclose(alone.weights[:, 0], model.weights[:, BLOCK_SIZE], rtol=1e-4, atol=1e-5)
 
 
 def test_blocks_are_learned_apart():
     X, Y = linear_problem(100, 6, BLOCK_SIZE + 9)
-    data, c = training_set(X, Y), np.linspace(0.3, 1, Y.shape[1])
+    data, c = training_set(X, Y), LabelFrequency(np.linspace(0.3, 1, Y.shape[1]))
     model = train_linear(data, c, QUICK)
     assert [k for block in data.blocks() for k in range(block.start, block.stop)] == list(range(Y.shape[1]))
     for block in data.blocks():
@@ -118,7 +119,9 @@ def test_blocks_are_learned_apart():
 
 def test_seed_decides():
     X, Y = linear_problem(200, 8, 3)
-    first, again, other = (train_linear(training_set(X, Y, seed), np.full(3, 0.5), QUICK) for seed in (7, 7, 8))
+    first, again, other = (
+        train_linear(training_set(X, Y, seed), LabelFrequency(np.full(3, 0.5)), QUICK) for seed in (7, 7, 8)
+    )
     assert as_bytes(first) == as_bytes(again)
     assert as_bytes(first) != as_bytes(other)
 
@@ -126,7 +129,7 @@ def test_seed_decides():
 def test_instances_that_are_not_among_the_rows_are_not_learned():
     X, Y = linear_problem(200, 8, 3)
     rows = np.random.default_rng(0).permutation(200)[:120]
-    features, c = Features.of(as_features(X)), np.full(3, 0.5)
+    features, c = Features.of(as_features(X)), LabelFrequency(np.full(3, 0.5))
     model = train_linear(TrainingSet(features, as_labels(Y), rows, 0), c, QUICK)
     changed = Y.copy()
     changed[np.setdiff1d(np.arange(200), rows)] ^= True
@@ -170,7 +173,9 @@ def test_many_dense_instances_are_learned(sign):
     features = Features.of(as_features(X))
     epochs = default_epochs(len(X), features.coherence)
     settings = Settings(100.0, default_step(epochs, features.coherence), epochs)
-    model = train_linear(TrainingSet(features, as_labels(Y), np.arange(50_000), 0), np.ones(3), settings)
+    model = train_linear(
+        TrainingSet(features, as_labels(Y), np.arange(50_000), 0), LabelFrequency(np.ones(3)), settings
+    )
     predicted = model.probabilities(features[50_000:]) >= 0.5
     assert f1_score(Y[50_000:], predicted, average="micro") > 0.9
 
@@ -188,7 +193,7 @@ def test_many_instances_that_share_little_come_in_larger_batches():
 
 def test_epochs_are_the_default_where_none_are_asked_for():
     X, Y = linear_problem(2_400, 2, 1)
-    data, c = training_set(X, Y), np.ones(1)
+    data, c = training_set(X, Y), LabelFrequency(np.ones(1))
     default = train_linear(data, c, Settings(1.0))
     assert as_bytes(default) == as_bytes(train_linear(data, c, Settings(1.0, epochs=20)))
     assert as_bytes(default) != as_bytes(train_linear(data, c, Settings(1.0, epochs=19)))

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.metrics import f1_score
 
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold
 from tests.core.simulated import as_labels
 
@@ -35,7 +36,7 @@ def simulated(n=4000, q=5, c=0.4, seed=0):
 @given(scored)
 def test_pooled_threshold_is_the_best_one_of_complete_labels(case):
     P, Y = case
-    c = np.ones(P.shape[1])
+    c = LabelFrequency(np.ones(P.shape[1]))
     threshold, f1 = pooled_threshold(P, as_labels(Y), c)
     assert f1 == pytest.approx(max(micro_f1(Y, t <= P) for t in np.unique(P)), abs=1e-12)
     assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
@@ -44,7 +45,7 @@ def test_pooled_threshold_is_the_best_one_of_complete_labels(case):
 
 def test_pooled_threshold_is_within_its_candidates_of_the_best():
     P, Y, _ = simulated(n=300)
-    threshold, f1 = pooled_threshold(P, as_labels(Y), np.ones(5))
+    threshold, f1 = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
     assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
     assert max(micro_f1(Y, t <= P) for t in np.unique(P)) - f1 < 0.003
 
@@ -52,13 +53,13 @@ def test_pooled_threshold_is_within_its_candidates_of_the_best():
 @given(st.floats(1e-6, 0.99))
 def test_candidates_part_probabilities_a_thousandth_apart(p):
     P, Y = np.array([[p], [p * 1.001]], np.float32), as_labels([[False], [True]])
-    assert pooled_threshold(P, Y, np.ones(1))[1] == 1
+    assert pooled_threshold(P, Y, LabelFrequency(np.ones(1)))[1] == 1
 
 
 @pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
 def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
     P, Y, S = simulated(n=20_000, c=c)
-    threshold, f1 = pooled_threshold(P, as_labels(S), np.full(5, c))
+    threshold, f1 = pooled_threshold(P, as_labels(S), LabelFrequency(np.full(5, c)))
     true = {t: micro_f1(Y, t <= P) for t in [threshold, *np.linspace(0.05, 0.95, 91)]}
     assert f1 == pytest.approx(true[threshold], abs=0.02)
     assert max(true.values()) - true[threshold] < 0.01
@@ -74,20 +75,20 @@ def test_estimated_f1_by_its_formula(case, data):
     found = sum(1 / c[k] for i, k in zip(*S.nonzero(), strict=True) if P[i, k] >= t[k])
     total = sum(1 / c[k] for _, k in zip(*S.nonzero(), strict=True))
     expected = 2 * found / (int((t <= P).sum()) + total) if total else 0
-    assert estimated_f1(P, as_labels(S), c, t) == pytest.approx(expected)
+    assert estimated_f1(P, as_labels(S), LabelFrequency(c), t) == pytest.approx(expected)
 
 
 def test_no_annotation_is_no_f1():
     P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
-    threshold, f1 = pooled_threshold(P, nothing, np.ones(2))
+    threshold, f1 = pooled_threshold(P, nothing, LabelFrequency(np.ones(2)))
     assert (0 <= threshold <= 1, f1) == (True, 0)
-    assert_array_equal(label_thresholds(P, nothing, np.ones(2), 0.25)[0], [0.25, 0.25])
+    assert_array_equal(label_thresholds(P, nothing, LabelFrequency(np.ones(2)), 0.25)[0], [0.25, 0.25])
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-30, 1.0])
 def test_certain_probabilities(probability):
     P, S = np.full((4, 2), probability, np.float32), as_labels(np.ones((4, 2)))
-    threshold, f1 = pooled_threshold(P, S, np.ones(2))
+    threshold, f1 = pooled_threshold(P, S, LabelFrequency(np.ones(2)))
     assert (threshold <= P).all()
     assert f1 == 1
 
@@ -98,7 +99,7 @@ def test_label_thresholds_are_not_worse_than_their_start(start, c):
     P, _, S = simulated(n=800, c=c)
     P[:, 1] **= 3  # two labels whose best threshold is another
     P[:, 2] **= np.float32(0.3)
-    S, c = as_labels(S), np.full(5, c)
+    S, c = as_labels(S), LabelFrequency(np.full(5, c))
     thresholds, f1 = label_thresholds(P, S, c, start)
     assert thresholds.dtype == np.float32
     assert f1 == pytest.approx(estimated_f1(P, S, c, thresholds), abs=1e-12)
@@ -111,19 +112,21 @@ def test_label_thresholds_can_leave_a_label_unpredicted():
     S = np.zeros((200, 2), bool)
     P[:100, 0], S[:100, 0] = 0.9, True
     P[:, 1], S[:30, 1] = np.linspace(0.01, 0.3, 200), True
-    start = estimated_f1(P, as_labels(S), np.ones(2), np.full(2, 0.5, np.float32))
-    thresholds, f1 = label_thresholds(P, as_labels(S), np.ones(2), 0.5)
+    start = estimated_f1(P, as_labels(S), LabelFrequency(np.ones(2)), np.full(2, 0.5, np.float32))
+    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(2)), 0.5)
     assert f1 >= start
-    assert f1 == pytest.approx(estimated_f1(P, as_labels(S), np.ones(2), thresholds))
+    assert f1 == pytest.approx(estimated_f1(P, as_labels(S), LabelFrequency(np.ones(2)), thresholds))
 
 
 @given(scored.filter(lambda case: case[1].any()))
 def test_threshold_of_a_single_label_is_the_best_one(case):
     P, S = (np.tile(part[:, :1], (20, 1)) for part in case)  # twenty annotations or none
-    thresholds, f1 = label_thresholds(P, as_labels(S), np.full(1, 0.5), 0.5)
+    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.full(1, 0.5)), 0.5)
     if S.any():
         candidates = [np.full(1, t, np.float32) for t in np.unique(P)]
-        assert f1 == pytest.approx(max(estimated_f1(P, as_labels(S), np.full(1, 0.5), t) for t in candidates))
+        assert f1 == pytest.approx(
+            max(estimated_f1(P, as_labels(S), LabelFrequency(np.full(1, 0.5)), t) for t in candidates)
+        )
     else:
         assert_array_equal(thresholds, [0.5])
 
@@ -132,16 +135,16 @@ def test_rare_labels_keep_the_pooled_threshold():
     P, _, S = simulated(n=400, c=1)
     for k, annotations in ((1, 19), (3, 20)):
         S[np.flatnonzero(S[:, k])[annotations:], k] = False
-    thresholds, f1 = label_thresholds(P, as_labels(S), np.ones(5), 0.123)
+    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(5)), 0.123)
     assert (thresholds == np.float32(0.123)).tolist() == [False, True, False, False, False]
-    assert f1 == pytest.approx(estimated_f1(P, as_labels(S), np.ones(5), thresholds), abs=1e-12)
+    assert f1 == pytest.approx(estimated_f1(P, as_labels(S), LabelFrequency(np.ones(5)), thresholds), abs=1e-12)
 
 
 def test_label_thresholds_settle_on_coordinatewise_optima():
     """Labels that were moved first move again when the others have found their places."""
     P, _, S = simulated(n=300, q=6, c=0.5)
     P[:, 0] **= np.float32(0.2)
-    S, c = as_labels(S), np.full(6, 0.5)
+    S, c = as_labels(S), LabelFrequency(np.full(6, 0.5))
     thresholds, f1 = label_thresholds(P, S, c, 0.99)
     for k in range(6):
         for t in np.unique(P[:, k]):
@@ -154,7 +157,7 @@ def test_permuting_instances_changes_nothing():
     P, _, S = simulated(n=300, c=0.5)
     P = np.round(P, 1)  # many ties
     order = np.random.default_rng(1).permutation(300)
-    c = np.full(5, 0.5)
+    c = LabelFrequency(np.full(5, 0.5))
     assert pooled_threshold(P, as_labels(S), c) == pytest.approx(pooled_threshold(P[order], as_labels(S[order]), c))
     one, two = label_thresholds(P, as_labels(S), c, 0.5), label_thresholds(P[order], as_labels(S[order]), c, 0.5)
     assert_allclose(one[0], two[0])

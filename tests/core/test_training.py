@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 from mpu_cli.core import limits, sgd, training
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.propensity import estimate
 from mpu_cli.core.sample import Sample
@@ -108,7 +109,7 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
         without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
         probabilities[rows] = without.probabilities(matrix[rows])
     assert report.expected_f1 == pytest.approx(
-        estimated_f1(probabilities, labels, np.full(4, 0.7), model.thresholds), rel=1e-6
+        estimated_f1(probabilities, labels, LabelFrequency(np.full(4, 0.7)), model.thresholds), rel=1e-6
     )
 
 
@@ -134,10 +135,10 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
     calls, kept = set(), []
     train_block = sgd.train_block
 
-    def counted(data, block, c, settings, *start):
+    def counted(data, block, frequency, settings, *start):
         kept.append(data)  # alive, so that no other has its id
-        calls.add((id(data), c.tobytes(), settings))
-        return train_block(data, block, c, settings, *start)
+        calls.add((id(data), frequency.rates.tobytes(), settings))
+        return train_block(data, block, frequency, settings, *start)
 
     monkeypatch.setattr(sgd, "train_block", counted)
     steps = Steps()
@@ -179,7 +180,7 @@ def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
         rest = np.setdiff1d(np.arange(120), fold)
         without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
         probabilities[fold] = without.probabilities(matrix[fold])
-    threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], np.full(4, 0.7))
+    threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7)))
     assert model.thresholds == pytest.approx(np.full(4, threshold))
     assert report.expected_f1 == pytest.approx(f1)
 
@@ -196,7 +197,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
 
     model, report = train(matrix, labels, replace(options, levels=1))
-    last, c = deal(120, 3, 0)[0], np.full(4, 0.7)
+    last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
     _, probabilities = train_progressively(
         Features.of(matrix), labels, last, c, report.settings, seed=options.seed, jobs=1
     )

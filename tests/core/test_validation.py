@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, leading, out_of_fold, split
 from tests.core.simulated import as_features, as_labels, linear_problem
@@ -32,7 +33,7 @@ def test_folds_are_dealt_at_random():
 
 def problem(q: int = 3):
     X, Y = linear_problem(61, 4, q)
-    return Features.of(as_features(X)), as_labels(Y), np.linspace(0.4, 1, q)
+    return Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.linspace(0.4, 1, q))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -81,7 +82,7 @@ def test_a_single_instance_is_learned_from_itself():
     features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
     fold = split(features, labels, np.array([0]), 0)
     assert (fold.rows, fold.training.rows) == ([0], [0])
-    assert np.isfinite(out_of_fold([fold], (1, 1), np.ones(1), QUICK, 1)).all()
+    assert np.isfinite(out_of_fold([fold], (1, 1), LabelFrequency(np.ones(1)), QUICK, 1)).all()
 
 
 @pytest.mark.parametrize(("size", "m"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (8, 3), (100, 3)])

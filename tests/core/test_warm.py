@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options, train
@@ -43,7 +44,7 @@ def test_levels_are_matched_by_label_and_feature():
     labels = as_labels([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0]])
     start = WarmStart(old, np.array([2, -1, 0]), Settings())
     for number in range(3):
-        level = start.level(number, matrix, labels, np.ones(3), 0.3)
+        level = start.level(number, matrix, labels, LabelFrequency(np.ones(3)), 0.3)
         assert level.weights.dtype == level.bias.dtype == np.float32
         expected = np.zeros((4 + 3 * number, 3))
         for row in (0, 2):  # feature 1 is gone, feature 3 is new
@@ -110,7 +111,7 @@ def test_a_start_at_the_end_of_another_goes_on_from_there():
     found, found_bias = kernel().descend(
         kernel().prepare(features, np.arange(20), 8),
         as_labels(rng.random((20, 3)) < 0.5),
-        np.ones(3, np.float32),
+        LabelFrequency(np.ones(3, np.float32)),
         bias,
         step=1e-12,
         bias_step=0.0,

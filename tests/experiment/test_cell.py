@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
@@ -77,5 +78,5 @@ def test_the_tuned_threshold_maximises_the_estimate_on_a_held_out_fifth(method):
     held_out = deal(100, 5, 0)[0]
     rest = np.setdiff1d(np.arange(100), held_out)
     predictions = fit_and_predict(method.name, method.options, training[rest], training[held_out])
-    expected = pooled_threshold(predictions.probabilities, training.labels[held_out], np.full(4, c))
+    expected = pooled_threshold(predictions.probabilities, training.labels[held_out], LabelFrequency(np.full(4, c)))
     assert threshold == expected[0]

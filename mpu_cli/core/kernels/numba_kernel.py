@@ -13,6 +13,7 @@ from mpu_cli.compilation import compiled
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.prefetch import prefetch
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.order import visited
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
@@ -39,7 +40,7 @@ def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
 def descend(
     batches: Batches,
     annotated: csr_array,
-    c: np.ndarray,
+    frequency: LabelFrequency,
     bias: np.ndarray,
     *,
     step: float,
@@ -60,7 +61,8 @@ def descend(
         np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
     mean_v = np.zeros_like(v)
     bias = np.pad(bias, (0, padded - q))
-    c = np.pad(c, (0, padded - q), constant_values=1)
+    rates = np.pad(frequency.rates, (0, padded - q), constant_values=1)
+    exceptions = _exceptions(frequency)
     mean_bias = np.zeros_like(bias)
     first_averaged = epochs // 2
     annotation = annotated.data.astype(np.float32)
@@ -76,7 +78,8 @@ def descend(
             annotated.indptr,
             annotated.indices,
             annotation,
-            c,
+            rates,
+            *exceptions,
             v,
             bias,
             seen + epoch * n,
@@ -97,6 +100,14 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     z = features.dense @ weights[D:]
     _add_sparse_product(features.sparse.indptr, features.sparse.indices, features.sparse.data, weights, z)
     return z
+
+
+def _exceptions(frequency: LabelFrequency) -> tuple[np.ndarray, ...]:
+    """Where c is not the rate of its label: arrays of the same types, and empty, where that is nowhere."""
+    if (exceptions := frequency.exceptions()) is None:
+        return np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+    of_instances, cells = exceptions
+    return of_instances, cells.indptr.astype(np.int64), cells.indices.astype(np.int32), cells.data
 
 
 @compiled(fused=True)
@@ -133,7 +144,11 @@ def _epoch(
     label_indptr,
     labels,
     annotation,
-    c,
+    rates,
+    of_instances,
+    cell_indptr,
+    cell_labels,
+    of_cells,
     v,
     bias,
     t,
@@ -141,7 +156,10 @@ def _epoch(
     bias_step,
     decay,
 ):
-    """One pass over the batches; changes v and bias. t counts the instances seen before."""
+    """One pass over the batches; changes v and bias. t counts the instances seen before.
+
+    of_instances and the cells are where c is not that of the rates, as `_exceptions` gives them.
+    """
     n, q, d = len(rows), v.shape[1], dense.shape[1]
     v_dense = v[v.shape[0] - d :]
     z = np.empty((size, q), np.float32)
@@ -149,6 +167,7 @@ def _epoch(
     gradient_sum = np.empty(q, np.float32)
     powers = np.empty(q, np.int32)
     annotated = np.empty(q, np.float32)
+    c = rates.copy()
     for b in batch_order:
         first = b * size
         B = min(size, n - first)
@@ -178,6 +197,13 @@ def _epoch(
             annotated[:] = 0
             for p in range(label_indptr[r], label_indptr[r + 1]):
                 annotated[labels[p]] = annotation[p]
+            if len(of_instances):
+                if np.isnan(of_instances[r]):
+                    c[:] = rates
+                else:
+                    c[:] = of_instances[r]
+                for p in range(cell_indptr[r], cell_indptr[r + 1]):
+                    c[cell_labels[p]] = of_cells[p]
             _gradient(z[i], annotated, c, shrink, bias, powers)
             gradient_sum += z[i]
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
 from mpu_cli.core.order import visited
 
@@ -81,7 +82,7 @@ def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
 def descend(
     batches: Batches,
     annotated: csr_array,
-    c: np.ndarray,
+    frequency: LabelFrequency,
     bias: np.ndarray,
     *,
     step: float,
@@ -106,9 +107,10 @@ def descend(
     batches : Batches
         From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.order`).
     annotated : csr_array of bool or float32, shape (N, q)
-        The labels of all instances of the features, or the weights with which these count as annotated.
-    c : ndarray of float32, shape (q,)
-        Label frequency of each label.
+        The positives of all instances of the features (`LabelFrequency.positives`), or the weights with which these
+        count as annotated.
+    frequency : LabelFrequency
+        Of all instances of the features and q labels, in single precision.
     bias : ndarray of float32, shape (q,)
         Where the biases start.
     step, bias_step : float
@@ -144,7 +146,7 @@ def descend(
             shrink = np.float32(1 / (1 + decay * step * t))
             v_sparse = v[batch.columns]
             z = shrink * (batch.sparse @ v_sparse + batch.dense @ v_dense) + bias
-            gradient = pu_gradient(z, annotated[batch.rows], c)
+            gradient = pu_gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
             v[batch.columns] = v_sparse - np.float32(step) * (batch.transposed @ gradient)
             v_dense -= np.float32(step) * (batch.dense.T @ gradient)
             bias -= np.float32(bias_step) * shrink * gradient.sum(axis=0)

@@ -9,6 +9,8 @@ from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import numpy_kernel
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
 
 pytest.importorskip("numba")
@@ -31,19 +33,21 @@ def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[F
     epochs=st.integers(1, 3),
     warm=st.booleans(),
     seen=st.sampled_from([0, 7]),
+    knowing=st.booleans(),
 )
-def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen):
+def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, knowing):
     rng = np.random.default_rng(seed)
     features, annotated = problem(rng, n, D, d, q)
     rows = rng.permutation(n)[: max(1, n * 3 // 4)]
-    c = rng.uniform(0.2, 1, q).astype(np.float32)
+    known = KnownLabels(csr_array(rng.integers(4, size=(n, q)).astype(np.int8)), rng.choice(4, n, p=[0.6, 0, 0.3, 0.1]))
+    frequency = LabelFrequency(rng.uniform(0.2, 1, q).astype(np.float32), known if knowing else None)
     bias = rng.normal(size=q).astype(np.float32)
     weights = rng.normal(size=(D + d, q)).astype(np.float32) if warm else None
     results = [
         kernel.descend(
             kernel.prepare(features, rows, size),
-            annotated,
-            c,
+            frequency.positives(annotated),
+            frequency,
             bias,
             step=0.05,
             bias_step=0.02,
@@ -58,6 +62,26 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen):
     for of_numpy, of_numba in zip(*results, strict=True):
         assert of_numba.dtype == np.float32
         assert_allclose(of_numba, of_numpy, rtol=1e-4, atol=1e-5)
+
+
+def test_one_compiled_form_serves_with_and_without_known_labels():
+    features, annotated = problem(np.random.default_rng(0), 20, 6, 2, 3)
+    compiled = set()
+    for known in (None, KnownLabels.of((20, 3), true=([0], [1]), complete=[2])):
+        frequency = LabelFrequency(np.full(3, 0.5, np.float32), known)
+        numba_kernel.descend(
+            numba_kernel.prepare(features, np.arange(20), 8),
+            frequency.positives(annotated),
+            frequency,
+            np.zeros(3, np.float32),
+            step=0.1,
+            bias_step=0.1,
+            decay=0.1,
+            epochs=1,
+            rng=np.random.default_rng(0),
+        )
+        compiled.add(len(getattr(numba_kernel._epoch, "signatures", ())))
+    assert len(compiled) == 1
 
 
 @pytest.mark.parametrize("c", [1e-6, 0.4, 1.0])
@@ -102,7 +126,7 @@ def test_the_caller_s_arrays_are_left_alone():
     numba_kernel.descend(
         numba_kernel.prepare(features, np.arange(20), 8),
         annotated,
-        np.ones(3, np.float32),
+        LabelFrequency(np.ones(3, np.float32)),
         bias,
         step=0.1,
         bias_step=0.1,

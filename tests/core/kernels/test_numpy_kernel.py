@@ -8,6 +8,7 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import descend, prepare, scores
+from mpu_cli.core.label_frequency import LabelFrequency
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
@@ -55,7 +56,12 @@ def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, ep
     bias = np.array([-1, 0, 0.5], np.float32)
     options = OPTIONS | {"epochs": epochs}
     weights, final_bias = descend(
-        prepare(features, ROWS, batch_size), as_labels(S), C, bias, rng=np.random.default_rng(3), **options
+        prepare(features, ROWS, batch_size),
+        as_labels(S),
+        LabelFrequency(C),
+        bias,
+        rng=np.random.default_rng(3),
+        **options,
     )
     expected_weights, expected_bias = plain_sgd(
         X[ROWS].astype(float), S[ROWS], C, bias, batch_size=batch_size, rng=np.random.default_rng(3), **options
@@ -78,7 +84,7 @@ def test_goes_on_where_it_stopped(sparse_columns):
 
     def descended(rows, bias, **options):
         options |= OPTIONS | {"epochs": 1, "rng": InOrder()}
-        return descend(prepare(features, rows, 1), as_labels(S), C, bias, **options)
+        return descend(prepare(features, rows, 1), as_labels(S), LabelFrequency(C), bias, **options)
 
     weights, bias = descended(ROWS[:11], start)
     assert_allclose(
@@ -112,7 +118,9 @@ def test_batches_that_are_not_kept_are_the_same(monkeypatch, sparse_columns):
 
     def weights_and_bias() -> list[bytes]:
         options = OPTIONS | {"epochs": 3, "rng": np.random.default_rng(3)}
-        trained = descend(prepare(features, ROWS, 4), as_labels(S), C, np.zeros(3, np.float32), **options)
+        trained = descend(
+            prepare(features, ROWS, 4), as_labels(S), LabelFrequency(C), np.zeros(3, np.float32), **options
+        )
         return [array.tobytes() for array in trained]
 
     kept = weights_and_bias()
@@ -125,7 +133,7 @@ def test_features_that_never_occur_have_no_weight():
     wide = Features(as_features(np.hstack([X, np.zeros((len(X), 2))])), np.empty((len(X), 0), np.float32))
     bias = np.zeros(3, np.float32)
     weights, _ = descend(
-        prepare(wide, ROWS, 4), as_labels(S), C, bias, epochs=2, rng=np.random.default_rng(0), **OPTIONS
+        prepare(wide, ROWS, 4), as_labels(S), LabelFrequency(C), bias, epochs=2, rng=np.random.default_rng(0), **OPTIONS
     )
     assert_array_equal(weights[6:], 0)
     assert (weights[:6] != 0).all()

@@ -1,0 +1,156 @@
+"""What is known of labels beyond their annotation: cells (instance, label) that somebody has checked.
+
+An annotation says that a label is true; its absence says little. A verdict settles a cell: the label is true, or it is
+false, or the cell is to be ignored. An instance whose label set is complete is a verdict on all of its cells: what is
+annotated is true, the rest is false. Both are kept as exceptions, a few bytes for each, so that they cost nothing where
+nothing is known.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import MpuError
+
+
+class Verdict(IntEnum):
+    """What is known of a cell."""
+
+    UNKNOWN = 0
+    TRUE = 1
+    FALSE = 2
+    IGNORED = 3
+
+
+# Where cells are: instances and labels, both from 0, of equal length.
+Cells = tuple[Iterable[int], Iterable[int]]
+_NOWHERE: Cells = ((), ())
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """Verdicts on the cells of n instances and q labels. Made by `of`.
+
+    A verdict outweighs the annotation: an annotated label that was found false is a negative. The verdict on a cell
+    outweighs that on its instance.
+
+    Attributes
+    ----------
+    cells : csr_array of int8, shape (n, q)
+        The `Verdict` on each cell that has one, in ascending order; UNKNOWN is not stored.
+    instances : ndarray of int8, shape (n,)
+        On all other cells of an instance: UNKNOWN; FALSE, where its label set is complete, so that what is annotated
+        is true and all else false; or IGNORED.
+    """
+
+    cells: csr_array
+    instances: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, int],
+        *,
+        true: Cells = _NOWHERE,
+        false: Cells = _NOWHERE,
+        ignored: Cells = _NOWHERE,
+        complete: Iterable[int] = (),
+    ) -> "KnownLabels":
+        """Take verdicts from lists.
+
+        Parameters
+        ----------
+        shape : (n, q)
+        true, false, ignored : pairs of sequences of int
+            The instances and the labels, from 0, of the cells with this verdict.
+        complete : sequence of int
+            The instances whose label set is complete.
+
+        Raises
+        ------
+        MpuError
+            A cell has two different verdicts, or lies outside of the shape.
+        """
+        n, q = shape
+        lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]
+        rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
+        verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
+        complete = np.asarray(complete, np.int64)
+        for what, numbers, end in (("instance", rows, n), ("instance", complete, n), ("label", columns, q)):
+            if len(outside := numbers[(numbers < 0) | (numbers >= end)]):
+                raise MpuError(f"known labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
+        keys, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
+        if len(conflicts := np.flatnonzero(verdicts != verdicts[first][of_key])):
+            i = conflicts[0]
+            raise MpuError(f"known labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one")
+        indptr = np.searchsorted(keys, np.arange(n + 1) * q)
+        instances = np.zeros(n, np.int8)
+        instances[complete] = Verdict.FALSE
+        return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
+
+    def rows(self, index: np.ndarray | slice) -> "KnownLabels":
+        """Return what is known of some instances, in the order given."""
+        return KnownLabels(self.cells[index], self.instances[index])
+
+    def block(self, columns: slice) -> "KnownLabels":
+        """Return what is known of some labels."""
+        return KnownLabels(self.cells[:, columns], self.instances)
+
+    def ignoring(self) -> "KnownLabels":
+        """Return these cells with the verdict IGNORED: what is left is what was annotated by chance."""
+        cells = csr_array(
+            (np.full_like(self.cells.data, Verdict.IGNORED), self.cells.indices, self.cells.indptr), self.cells.shape
+        )
+        return KnownLabels(cells, np.where(self.instances, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
+
+    def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
+        """Tell labels that were annotated by chance from those that are certain.
+
+        Parameters
+        ----------
+        annotated : csr_array, shape (n, q)
+            Annotated labels.
+
+        Returns
+        -------
+        by_chance : csr_array, shape (n, q)
+            The annotated labels of cells that are not known.
+        certain : csr_array, shape (n, q)
+            The labels that are known to be true, annotated or not.
+        """
+        rows = np.repeat(np.arange(annotated.shape[0]), np.diff(annotated.indptr))
+        alone = self._at(rows, annotated.indices) == Verdict.UNKNOWN
+        by_chance = _only(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
+        of_complete = _only(annotated, alone & (self.instances[rows] == Verdict.FALSE))
+        found = _only(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
+        return by_chance, of_complete + found
+
+    def _at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Look up the verdicts on cells, those on their instances aside."""
+        n, q = self.cells.shape
+        keys = np.repeat(np.arange(n) * q, np.diff(self.cells.indptr)) + self.cells.indices
+        wanted = rows * q + columns
+        place = np.searchsorted(keys, wanted)
+        there = np.append(keys, -1)[place] == wanted
+        return np.where(there, np.append(self.cells.data, np.int8(Verdict.UNKNOWN))[place], np.int8(Verdict.UNKNOWN))
+
+    def ignored(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the instances and the labels of the ignored cells."""
+        rows, columns = _only(self.cells, self.cells.data == Verdict.IGNORED).nonzero()
+        whole = np.flatnonzero(self.instances == Verdict.IGNORED)
+        more_rows, more_columns = np.nonzero(self.cells[whole].toarray() == Verdict.UNKNOWN)
+        return np.concatenate([rows, whole[more_rows]]), np.concatenate([columns, more_columns])
+
+    def verdicts(self) -> np.ndarray:
+        """Return the verdict on every cell, an annotation in a complete instance aside: int8, shape (n, q)."""
+        cells = self.cells.toarray()
+        return np.where(cells, cells, self.instances[:, None])
+
+
+def _only(matrix: csr_array, kept: np.ndarray) -> csr_array:
+    """Return some of the stored entries, given by a mask."""
+    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
+    return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
