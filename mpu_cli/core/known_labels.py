@@ -2,11 +2,10 @@
 
 An annotation says that a label is true; its absence says little. A verdict settles a cell: the label is true, or it is
 false, or the cell is to be ignored. An instance whose label set is complete is a verdict on all of its cells: what is
-annotated is true, the rest is false. Both are kept as exceptions, a few bytes for each, so that they cost nothing where
-nothing is known.
+annotated is true, the rest is false. A cell that is known takes five bytes, an instance one; the others take nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -25,8 +24,8 @@ class Verdict(IntEnum):
     IGNORED = 3
 
 
-# Where cells are: instances and labels, both from 0, of equal length.
-Cells = tuple[Iterable[int], Iterable[int]]
+# Where cells are: their instances and their labels, both from 0.
+Cells = tuple[Sequence[int], Sequence[int]]
 _NOWHERE: Cells = ((), ())
 
 
@@ -57,28 +56,35 @@ class KnownLabels:
         true: Cells = _NOWHERE,
         false: Cells = _NOWHERE,
         ignored: Cells = _NOWHERE,
-        complete: Iterable[int] = (),
+        complete: Sequence[int] | Sequence[bool] = (),
     ) -> "KnownLabels":
         """Take verdicts from lists.
 
         Parameters
         ----------
         shape : (n, q)
-        true, false, ignored : pairs of sequences of int
+        true, false, ignored : pairs of sequences of int, of equal length
             The instances and the labels, from 0, of the cells with this verdict.
-        complete : sequence of int
+        complete : sequence of int, or of n bool
             The instances whose label set is complete.
 
         Raises
         ------
         MpuError
-            A cell has two different verdicts, or lies outside of the shape.
+            A cell has two different verdicts, or lies outside of the shape; or sequences have the wrong length.
         """
         n, q = shape
         lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]
+        if any(len(instances) != len(labels) for _, (instances, labels) in lists):
+            raise MpuError("known labels: give as many instances as labels, one of each for a cell")
         rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
         verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
-        complete = np.asarray(complete, np.int64)
+        complete = np.asarray(complete)
+        if complete.dtype == bool:
+            if complete.shape != (n,):
+                raise MpuError(f"known labels: {len(complete)} instances are said to be complete or not, of {n}")
+            complete = np.flatnonzero(complete)
+        complete = complete.astype(np.int64)
         for what, numbers, end in (("instance", rows, n), ("instance", complete, n), ("label", columns, q)):
             if len(outside := numbers[(numbers < 0) | (numbers >= end)]):
                 raise MpuError(f"known labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
@@ -99,15 +105,28 @@ class KnownLabels:
         """Return what is known of some labels."""
         return KnownLabels(self.cells[:, columns], self.instances)
 
-    def ignoring(self) -> "KnownLabels":
-        """Return these cells with the verdict IGNORED: what is left is what was annotated by chance."""
-        cells = csr_array(
-            (np.full_like(self.cells.data, Verdict.IGNORED), self.cells.indices, self.cells.indptr), self.cells.shape
-        )
-        return KnownLabels(cells, np.where(self.instances, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
+    def as_annotated(self) -> "KnownLabels":
+        """Return the same without the single labels that were found true: their annotation speaks for itself again.
+
+        Which cells are checked may depend on their annotation, as where a model suggests labels that are missing. So
+        what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
+        """
+        single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
+        return KnownLabels(_only(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
+
+    def left_to_chance(self) -> "KnownLabels":
+        """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
+
+        The cells of complete instances are IGNORED, and labels that were found true are as in `as_annotated`. (Were
+        they left out, and with them labels that are true and not annotated, c would seem to rise with every finding.)
+        """
+        whole = self.instances != Verdict.UNKNOWN
+        outside = ~np.repeat(whole, np.diff(self.cells.indptr))
+        cells = _only(self.cells, outside & (self.cells.data != Verdict.TRUE))
+        return KnownLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Tell labels that were annotated by chance from those that are certain.
+        """Part the positives into those that are known to be true and the others.
 
         Parameters
         ----------
@@ -117,7 +136,7 @@ class KnownLabels:
         Returns
         -------
         by_chance : csr_array, shape (n, q)
-            The annotated labels of cells that are not known.
+            The annotated labels of which nothing else is known.
         certain : csr_array, shape (n, q)
             The labels that are known to be true, annotated or not.
         """
@@ -145,7 +164,12 @@ class KnownLabels:
         return np.concatenate([rows, whole[more_rows]]), np.concatenate([columns, more_columns])
 
     def verdicts(self) -> np.ndarray:
-        """Return the verdict on every cell, an annotation in a complete instance aside: int8, shape (n, q)."""
+        """Return the verdict on every cell, where FALSE on an annotated cell of a complete instance means TRUE.
+
+        Returns
+        -------
+        ndarray of int8, shape (n, q)
+        """
         cells = self.cells.toarray()
         return np.where(cells, cells, self.instances[:, None])
 

@@ -1,19 +1,21 @@
-"""The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for all that needs it.
+"""The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
 
-c is a rate a label where labels were annotated by chance. Where the truth is known (`mpu_cli.core.known_labels`) it is
-1: what is annotated there is true, and what is not is false. In an ignored cell it is 0: nothing follows from it.
+Where nothing else is known, c is the rate of the label. Where the truth of the cell is known, c is 1, and s, whether
+the label counts as annotated, is that truth. In an ignored cell c is 0: it is neither positive nor negative.
 
-    cell                                         annotation s    c       loss               stands for
-    annotated by chance                          1               rate    -log sigma(z)      1 / rate true labels
-    not annotated                                0               rate    -log(1 - c sigma)  -
-    checked and true, or annotated in a          1               1       -log sigma(z)      1 true label
-      complete instance
-    checked and false, or not annotated in a     0               1       -log sigma(-z)     -
-      complete instance
-    ignored                                      0               0       0                  not counted at all
+    cell                   s    c       loss
+    annotated              1    rate    -log sigma(z)
+    not annotated          0    rate    -log(1 - c sigma(z))
+    known to be true       1    1       -log sigma(z)
+    known to be false      0    1       -log(1 - sigma(z))
+    ignored                0    0       0
 
-So with every cell known this is logistic regression on complete labels. The annotation of a cell whose truth is known
-plays no part: s is what is known.
+In an instance whose label set is complete, every cell is known: the annotated ones are true, the others false. With all
+cells known this is logistic regression on complete labels.
+
+True labels are counted by annotations, each of which stands for 1 / rate true labels; in complete instances each stands
+for itself, and those of labels known to be false stand for none. A single label that was found true is not added: the
+annotations stand for it already.
 """
 
 from dataclasses import dataclass, replace
@@ -30,14 +32,14 @@ _BY_VERDICT = np.array([np.nan, 1, 1, 0], np.float32)
 
 @dataclass(frozen=True)
 class LabelFrequency:
-    """A rate for each label, and the cells in which more is known.
+    """A rate for each label, and the cells whose truth is known.
 
     Attributes
     ----------
     rates : ndarray of float, shape (q,)
-        Pr(annotated | true) in the cells that nothing is known of, in (0, 1].
+        Pr(annotated | true) where nothing else is known, in (0, 1].
     known : KnownLabels or None
-        Of n instances and q labels; None: nothing is known, of any number of instances.
+        What is known of n instances and q labels; None: nothing, of any number of instances.
     """
 
     rates: np.ndarray
@@ -45,7 +47,7 @@ class LabelFrequency:
 
     @classmethod
     def of(cls, c: np.ndarray | float, shape: tuple[int, int], known: KnownLabels | None = None) -> "LabelFrequency":
-        """Take a number for all labels, or one for each, and lay what is known over it.
+        """Make one from a number for all labels, or one for each, and what is known.
 
         Parameters
         ----------
@@ -79,7 +81,7 @@ class LabelFrequency:
         return LabelFrequency(self.rates[columns], None if self.known is None else self.known.block(columns))
 
     def single_precision(self) -> "LabelFrequency":
-        """Return the same in 32-bit numbers; float64 has numbers above 0 that would be 0 there."""
+        """Return the same in 32-bit numbers, none of which is rounded to 0."""
         return replace(self, rates=np.maximum(self.rates.astype(np.float32), np.finfo(np.float32).tiny))
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
@@ -90,14 +92,14 @@ class LabelFrequency:
         return np.where(np.isnan(c), self.rates, c)
 
     def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
-        """Where c is not the rate of its label, for compiled loops over instances; None: nowhere.
+        """Return where c is not the rate of its label, for compiled loops over instances; None: nowhere.
 
         Returns
         -------
         of_instances : ndarray of float32, shape (n,)
             c of all cells of an instance; NaN: the rates of the labels.
         of_cells : csr_array of float32, shape (n, q)
-            c of single cells, before which that of their instance yields. A stored 0 is an ignored cell.
+            c of single cells, which goes before that of their instance. A stored 0 is an ignored cell.
         """
         if self.known is None:
             return None
@@ -105,32 +107,35 @@ class LabelFrequency:
         of_cells = csr_array((_BY_VERDICT[cells.data], cells.indices, cells.indptr), shape=cells.shape)
         return _BY_VERDICT[self.known.instances], of_cells
 
-    def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Tell the labels that stand for 1 / rate true ones from those that stand for themselves.
-
-        Parameters
-        ----------
-        annotated : csr_array, shape (n, q)
-            Annotated labels; those of ignored cells, and those that were found false, are in neither part.
-
-        Returns
-        -------
-        by_chance, certain : csr_array, shape (n, q)
-        """
-        if self.known is None:
-            return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
-        return self.known.part(annotated)
-
     def positives(self, annotated: csr_array) -> csr_array:
-        """Return s: the annotated labels, corrected by what is known."""
+        """Return s: the annotated labels, corrected by what is known. Shape (n, q)."""
         if self.known is None:
             return annotated
         by_chance, certain = self.known.part(annotated)
         return by_chance + certain
 
+    def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
+        """Part the annotated labels by how many true labels each stands for.
+
+        Parameters
+        ----------
+        annotated : csr_array, shape (n, q)
+            Annotated labels.
+
+        Returns
+        -------
+        by_chance : csr_array, shape (n, q)
+            Those that stand for 1 / rate true labels.
+        certain : csr_array, shape (n, q)
+            The true labels of complete instances, which stand for themselves.
+        """
+        if self.known is None:
+            return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
+        return self.known.as_annotated().part(annotated)
+
     def true_labels(self, annotated: csr_array) -> np.ndarray:
-        """Estimate how many instances have each label: the sum of s / c over its cells. float64, shape (q,)."""
-        by_chance, certain = self.part(annotated)
+        """Estimate how many instances have each label: float64, shape (q,)."""
+        by_chance, certain = self.counted(annotated)
         return _per_label(by_chance) / self.rates + _per_label(certain)
 
     def shares(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -140,11 +145,11 @@ class LabelFrequency:
         -------
         share : ndarray of float64, shape (q,)
         cells : ndarray of int, shape (q,)
-            How many cells that rests on.
+            How many cells that are.
         """
         cells = annotated.shape[0] - np.bincount(self.ignored()[1], minlength=annotated.shape[1])
         some = np.maximum(cells, 1)
-        by_chance, certain = self.part(annotated)
+        by_chance, certain = self.counted(annotated)
         return _per_label(by_chance) / some / self.rates + _per_label(certain) / some, cells
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
@@ -153,4 +158,5 @@ class LabelFrequency:
 
 
 def _per_label(labels: csr_array) -> np.ndarray:
+    """Sum the entries of each column: float64, shape (q,)."""
     return labels.sum(axis=0, dtype=float)

@@ -1,8 +1,8 @@
 """The label frequency c = Pr(s=1 | y=1), from incomplete data alone.
 
 Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
-annotations S, both n x q. Cells that more is known of than their annotation are left out (complete instances, checked
-labels, ignored cells): the estimate is that of the others, which c serves for.
+annotations S, both n x q. Complete instances, labels that are known to be false, and ignored cells tell nothing of the
+chance of annotation and are left out (`KnownLabels.left_to_chance`).
 
 Best bin (the default; after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS
 2021). Among the instances that score at least t for a label, the share annotated is c times the precision there, so it
@@ -84,11 +84,11 @@ class _Cells:
 
     @classmethod
     def of(cls, probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None) -> "_Cells":
-        """Leave out the cells that are known."""
+        """Leave out the cells that tell nothing."""
         annotated = labels.toarray()
         if known is None:
             return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
-        counted = known.verdicts() == Verdict.UNKNOWN
+        counted = known.left_to_chance().verdicts() == Verdict.UNKNOWN
         return cls(probabilities, annotated & counted, counted)
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +128,7 @@ def estimate(
     Raises
     ------
     MpuError
-        No label is annotated, or none but in cells that are known.
+        No label is annotated, or none but in cells that tell nothing.
     """
     n = labels.shape[0]
     if not labels.nnz:
@@ -136,8 +136,8 @@ def estimate(
     cells = _Cells.of(probabilities, labels, known)
     if not cells.annotated.any():
         raise MpuError(
-            f"all that is annotated of the {n} instances drawn is known or ignored, so that nothing tells how often "
-            "labels are annotated: draw more instances, or give c"
+            f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells how "
+            "often labels are annotated: draw more instances, or give c"
         )
     statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
@@ -165,7 +165,7 @@ def estimate_per_label(
 
     Parameters as for `estimate`.
     """
-    by_chance = labels if known is None else known.part(labels)[0]
+    by_chance = labels if known is None else known.left_to_chance().part(labels)[0]
     annotations = np.bincount(by_chance.indices, minlength=labels.shape[1])
 
     def of_label(k: int) -> FrequencyEstimate:

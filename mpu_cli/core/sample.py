@@ -83,9 +83,9 @@ class Sample:
     def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from.
 
-        Learned from the cells of which nothing else is known: there alone s came about by chance.
+        Learned from the cells whose annotation was left to chance (`KnownLabels.left_to_chance`).
         """
-        frequency = LabelFrequency.of(1.0, self.labels.shape, self.known and self.known.ignoring())
+        frequency = LabelFrequency.of(1.0, self.labels.shape, self.known and self.known.left_to_chance())
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)

@@ -155,15 +155,15 @@ def train_block(
 ) -> LinearModel:
     """Learn one block of labels: the unit of work, a plain function of arrays."""
     frequency = frequency.block(block).single_precision()
-    positives = frequency.positives(data.labels[:, block])
+    annotated = data.labels[:, block]
     n = len(data.rows)
     step = settings.step / data.mean_squared_norm
     with np.errstate(over="ignore", invalid="ignore"):
         weights, bias = kernel().descend(
             data.batches,
-            positives,
+            frequency.positives(annotated),
             frequency,
-            initial_bias(positives[data.rows], frequency.rows(data.rows)) if start is None else start.bias[block],
+            initial_bias(annotated[data.rows], frequency.rows(data.rows)) if start is None else start.bias[block],
             step=step,
             bias_step=BIAS_STEP * settings.step,
             decay=1 / (settings.cost * n),

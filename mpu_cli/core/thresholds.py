@@ -6,8 +6,8 @@ the annotated are a random share c of the true). So from probabilities P and ann
     tp(t) = sum over P >= t and S of 1/c,   F(t) = 2 tp(t) / (#{P >= t} + sum over S of 1/c)
 
 estimates the micro-F1 that threshold t would reach on complete labels. With one c for all, the largest F is at most a
-constant factor off where c is wrong, but its place hardly moves. Where the truth of a cell is known, c is 1 and S the
-truth; ignored cells are in no count.
+constant factor off where c is wrong, but its place hardly moves. In complete instances c is 1; ignored cells are in no
+count (`LabelFrequency.counted`).
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: La
     f1 : float
         The micro-F1 estimated at it; 0 without any annotation.
     """
-    by_chance, certain = frequency.part(labels)
+    by_chance, certain = frequency.counted(labels)
     rows, columns = by_chance.nonzero()
     weight = 1 / frequency.rates[columns]
     predicted = -np.bincount(_bin(probabilities[frequency.ignored()]), minlength=_BINS)
@@ -77,7 +77,7 @@ def label_thresholds(
     """
     n, q = probabilities.shape
     thresholds = np.full(q, start, np.float32)
-    by_chance, certain = (part.tocsc() for part in frequency.part(labels))
+    by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
     rows, columns = frequency.ignored()
     ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=(n, q))
     annotations = np.diff(by_chance.indptr) + np.diff(certain.indptr)
@@ -123,7 +123,7 @@ def _reaching(
     predicted = -reaching(*frequency.ignored())
     for start in range(0, len(probabilities), _ROWS):
         predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
-    by_chance, certain = frequency.part(labels)
+    by_chance, certain = frequency.counted(labels)
     return predicted, reaching(*by_chance.nonzero()) / frequency.rates + reaching(*certain.nonzero())
 
 

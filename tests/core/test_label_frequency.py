@@ -47,6 +47,14 @@ def cells(draw):
     return rng.random((n, q)) < 0.4, verdicts, np.flatnonzero(rng.random(n) < 0.3), rng.uniform(0.2, 1, q)
 
 
+def true_by_definition(S, verdicts, complete, rates) -> np.ndarray:
+    """How many true labels each cell stands for."""
+    w = S / rates
+    w[complete] = S[complete] | (verdicts[complete] == TRUE)
+    w[(verdicts == FALSE) | (verdicts == IGNORED)] = 0
+    return w
+
+
 def by_definition(S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]:
     """Annotations as corrected and c, cell by cell."""
     s, c = S.copy(), np.tile(rates, (len(S), 1))
@@ -64,18 +72,16 @@ def test_every_cell_by_definition(case):
     frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
     assert_allclose(frequency.of_cells(slice(None)), c, rtol=1e-7)
     assert_array_equal(frequency.positives(as_labels(S)).toarray(), s)
-    by_chance, certain = (part.toarray() for part in frequency.part(as_labels(S)))
-    assert_array_equal(by_chance | certain, s)
-    assert not (by_chance & certain).any()
-    assert (c[certain] == 1).all()
     ignored = np.zeros(S.shape, bool)
     ignored[frequency.ignored()] = True
     assert_array_equal(ignored, c == 0)
-    weights = np.divide(s, c, out=np.zeros(c.shape), where=s)
-    assert_allclose(frequency.true_labels(as_labels(S)), weights.sum(axis=0))
+    true = true_by_definition(*case)
+    by_chance, certain = (part.toarray() for part in frequency.counted(as_labels(S)))
+    assert_allclose(by_chance / rates + certain, true)
+    assert_allclose(frequency.true_labels(as_labels(S)), true.sum(axis=0))
     share, counted = frequency.shares(as_labels(S))
     assert_array_equal(counted, (c > 0).sum(axis=0))
-    assert_allclose(share, weights.sum(axis=0) / np.maximum(counted, 1))
+    assert_allclose(share, true.sum(axis=0) / np.maximum(counted, 1))
 
 
 @given(cells(), st.data())
@@ -102,7 +108,6 @@ def test_what_was_found_is_found_again(case):
     frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
     s = frequency.positives(as_labels(S))
     assert_array_equal(frequency.positives(s).toarray(), s.toarray())
-    assert_array_equal(frequency.true_labels(s), frequency.true_labels(as_labels(S)))
 
 
 def test_large_collections_cost_what_is_known_of_them():
@@ -122,11 +127,19 @@ def test_large_collections_cost_what_is_known_of_them():
         ({"ignored": ([4], [0])}, "no instance 4, only 0 to 3"),
         ({"false": ([0], [-1])}, "no label -1, only 0 to 2"),
         ({"complete": [7]}, "no instance 7"),
+        ({"complete": [True, False]}, "2 instances are said to be complete or not, of 4"),
+        ({"true": ([1, 2], [2])}, "as many instances as labels"),
     ],
 )
 def test_mistaken_verdicts(mistake, message):
     with pytest.raises(MpuError, match=message):
         KnownLabels.of((4, 3), **mistake)
+
+
+def test_complete_instances_by_number_or_by_truth_value():
+    numbers, values = (KnownLabels.of((4, 3), complete=complete) for complete in ([1, 3], [False, True, False, True]))
+    assert_array_equal(numbers.instances, values.instances)
+    assert_array_equal(numbers.instances, [UNKNOWN, FALSE, UNKNOWN, FALSE])
 
 
 @pytest.mark.parametrize("c", [0.0, 1.1, np.nan, [0.5, 0.0, 1.0], [0.5, 0.5]], ids=str)
@@ -257,9 +270,10 @@ def test_a_checked_positive_is_learned_as_an_annotated_one():
 
 
 def test_the_bias_starts_at_the_share_of_the_cells_that_count():
-    S = as_labels([[1, 1], [0, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
-    frequency = LabelFrequency.of(0.5, (6, 2), known_of(np.array([[0, 3], [0, 3], [2, 3], [1, 3], [3, 3], [0, 3]])))
-    # Label 0: 1/c for an annotated, 0 for one found false, 1 for one found, of five cells. Label 1: of no cell.
+    S = as_labels([[1, 1], [1, 1], [1, 0], [0, 0], [1, 1], [0, 0]])
+    verdicts = np.array([[0, 3], [0, 3], [2, 3], [1, 3], [3, 3], [0, 3]])
+    frequency = LabelFrequency.of(0.5, (6, 2), known_of(verdicts, complete=[1]))
+    # Label 0: 2 for the first, 1 for that of a complete instance, of five cells. Label 1: of no cell.
     assert_allclose(initial_bias(S, frequency), [np.log(0.6 / 0.4), 0], rtol=1e-6)
 
 
@@ -315,7 +329,7 @@ def test_an_ignored_cell_has_no_influence(variant):
 
 def test_a_journal_tells_known_labels_apart():
     X, S, known, _, _ = mixed(n=20)
-    options = [quick(known=k) for k in (None, known, known.ignoring(), KnownLabels.of(S.shape, complete=[3]))]
+    options = [quick(known=k) for k in (None, known, known.left_to_chance(), KnownLabels.of(S.shape, complete=[3]))]
     assert len({fingerprint(X, as_labels(S), o) for o in options}) == 4
     assert fingerprint(quick(known=known)) == fingerprint(quick(known=mixed(n=20)[2]))
 
@@ -329,9 +343,7 @@ def scores(seed, shape) -> np.ndarray:
 
 
 def f1_by_definition(P, case, predicted) -> float:
-    s, c = by_definition(*case)
-    true = np.divide(s, c, out=np.zeros(c.shape), where=s)
-    positive = predicted & (c > 0)
+    true, positive = true_by_definition(*case), predicted & (by_definition(*case)[1] > 0)
     return 2 * true[positive].sum() / max(positive.sum() + true.sum(), 1)
 
 
@@ -357,8 +369,8 @@ def test_the_threshold_of_a_label_by_brute_force(case, seed):
     frequency = LabelFrequency.of(case[3], S.shape, known_of(verdicts, complete))
     thresholds, f1 = label_thresholds(P, as_labels(S), frequency, 0.5)
     assert f1 == pytest.approx(f1_by_definition(P, case, thresholds <= P), abs=1e-12)
-    s, c = by_definition(*case)
-    candidates = [np.float32(0.5), *(np.unique(P[c > 0]) if s.any() else ())]
+    found = true_by_definition(*case) > 0
+    candidates = [np.float32(0.5), *(np.unique(P[by_definition(*case)[1] > 0]) if found.any() else ())]
     assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in candidates), abs=1e-12)
 
 
@@ -387,8 +399,8 @@ def test_complete_instances_tell_nothing_of_c(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("verdict", [TRUE, FALSE, IGNORED], ids=str)
-def test_checked_cells_tell_nothing_of_c(method, verdict):
+@pytest.mark.parametrize("verdict", [FALSE, IGNORED], ids=str)
+def test_false_and_ignored_cells_tell_nothing_of_c(method, verdict):
     P, _, S = separable()
     checked = np.random.default_rng(1).random(S.shape) < 0.3
     known = known_of(np.where(checked, verdict, UNKNOWN))
@@ -403,14 +415,14 @@ def test_checked_cells_tell_nothing_of_c(method, verdict):
 
 def test_labels_with_few_annotations_by_chance_have_no_estimate_of_their_own():
     P, _, S = separable()
-    known = KnownLabels.of(S.shape, true=(np.flatnonzero(S[:, 1])[49:], np.ones(S[:, 1].sum() - 49, int)))
+    known = KnownLabels.of(S.shape, ignored=(np.flatnonzero(S[:, 1])[49:], np.ones(S[:, 1].sum() - 49, int)))
     found = estimate_per_label(P, as_labels(S), known=known)
     assert [own is None for own in found] == [False, True, False]
 
 
 def test_without_an_annotation_by_chance_there_is_no_estimate():
     P, _, S = separable(n=100)
-    with pytest.raises(MpuError, match="known or ignored"):
+    with pytest.raises(MpuError, match="complete instances or ignored"):
         estimate(P, as_labels(S), known=KnownLabels.of(S.shape, complete=np.arange(100)))
 
 
@@ -428,6 +440,26 @@ def test_c_from_a_collection_of_which_half_is_complete(method):
 
     assert found(slice(None), known) == pytest.approx(found(slice(1500, None)), abs=0.05)
     assert found(slice(None)) > found(slice(None), known) + 0.1
+
+
+@pytest.mark.parametrize("checked", ["what a model suggests", "cells at random"])
+def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
+    """Suggestions are never annotated: what is found among them must not be counted beside what stands for it."""
+    X, Y = linear_problem(3000, 10, 4, slope=12.0)
+    S = hide(Y, 0.5)
+    likely = X @ np.linalg.lstsq(X, Y, rcond=None)[0]
+    cells = (likely > np.quantile(likely, 0.8)) & ~S.toarray()
+    if checked == "cells at random":
+        cells = np.random.default_rng(0).random(Y.shape) < 0.5
+    known = KnownLabels.of(Y.shape, true=(Y & cells).nonzero(), false=(~Y & cells).nonzero())
+    assert (Y & cells & ~S.toarray()).sum() > 0.2 * Y.sum()
+    _, before = train(as_features(X), S, quick(c=None, levels=1))
+    _, after = train(as_features(X), S, quick(c=None, levels=1, known=known))
+    assert before.c[0] == pytest.approx(0.5, abs=0.05)
+    assert after.c[0] == pytest.approx(0.5, abs=0.05)
+    assert after.expected_f1 == pytest.approx(before.expected_f1, abs=0.05)
+    share = LabelFrequency.of(0.5, Y.shape, known).true_labels(S).sum() / Y.sum()
+    assert share == pytest.approx(1, abs=0.03)
 
 
 def test_estimated_c_is_laid_under_what_is_known():
