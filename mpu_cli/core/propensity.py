@@ -136,8 +136,8 @@ def estimate(
     cells = _Cells.of(probabilities, labels, known)
     if not cells.annotated.any():
         raise MpuError(
-            f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells how "
-            "often labels are annotated: draw more instances, or give c"
+            f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
+            "how often labels are annotated: draw more instances, or give c"
         )
     statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
