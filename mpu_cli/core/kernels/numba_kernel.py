@@ -198,12 +198,7 @@ def _epoch(
             for p in range(label_indptr[r], label_indptr[r + 1]):
                 annotated[labels[p]] = annotation[p]
             if len(of_instances):
-                if np.isnan(of_instances[r]):
-                    c[:] = rates
-                else:
-                    c[:] = of_instances[r]
-                for p in range(cell_indptr[r], cell_indptr[r + 1]):
-                    c[cell_labels[p]] = of_cells[p]
+                _look_up(c, rates, of_instances[r], cell_labels, of_cells, cell_indptr[r], cell_indptr[r + 1])
             _gradient(z[i], annotated, c, shrink, bias, powers)
             gradient_sum += z[i]
 
@@ -218,6 +213,17 @@ def _epoch(
             v_dense -= np.float32(step) * np.dot(x_dense[:B].T, z[:B])
         bias -= np.float32(bias_step) * shrink * gradient_sum
         t += B
+
+
+@compiled()
+def _look_up(c, rates, of_instance, cell_labels, of_cells, first, end):
+    """Put c of each cell of an instance into an array; within `_epoch` this made all of it take 1.06 of the time."""
+    if np.isnan(of_instance):
+        c[:] = rates
+    else:
+        c[:] = of_instance
+    for p in range(first, end):
+        c[cell_labels[p]] = of_cells[p]
 
 
 @compiled(fused=True)
