@@ -61,5 +61,15 @@ class OverlapError(MpuError):
     exit_status = 2
 
 
+class OverflowingError(MpuError):
+    """Numbers that may leave the range of 32 bits while they are computed with."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "weights or scores leave the range of 32-bit numbers: bring the feature values to the order of 1, or give "
+            "less extreme options"
+        )
+
+
 class TooLargeError(MpuError):
     """What was asked for would not fit in memory. The message gives the size it would need."""

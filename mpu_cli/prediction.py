@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from mpu_cli.ahead import map_ahead
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
@@ -101,7 +101,7 @@ def predict(
             for text, counted in map_ahead(predict_rows, rows, jobs):
                 out.write(text)
                 counts += counted
-        except FloatingPointError:
+        except OverflowingError:
             raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
     return counts
 
@@ -120,10 +120,7 @@ def _predict_rows(
     model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool
 ) -> tuple[bytes, Counts]:
     """Return the lines of some instances, and what was counted in them."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        probabilities = model.predictor.probabilities(features)
-    if np.isnan(probabilities).any():
-        raise FloatingPointError
+    probabilities = model.predictor.probabilities(features)
     indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
     counts = Counts(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
     ids = model.label_ids[columns]

@@ -14,15 +14,12 @@ from mpu_cli.baselines.kernels import kernel
 from mpu_cli.core import parallel
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel as core_kernel
-from mpu_cli.errors import MpuError
+from mpu_cli.core.overflow import largest, refuse_overflow
+from mpu_cli.errors import OverflowingError
 
 # Passes over the instances at most. A few dozen do for any C that predicts well.
 MAX_EPOCHS = 300
 _ROWS = 1 << 14
-_OVERFLOW = (
-    "the weights left the range of 32-bit numbers: bring the feature values to the order of 1, or give less extreme "
-    "options"
-)
 
 
 class Space(Protocol):
@@ -55,14 +52,14 @@ class LinearSpace:
 
     Raises
     ------
-    MpuError
+    OverflowingError
         The features are too large for 32-bit numbers.
     """
 
     def __init__(self, matrix: csr_array) -> None:
         squared_norms = Features.of(matrix).squared_norms
         if len(squared_norms) and squared_norms.max() > np.finfo(np.float32).max:
-            raise MpuError(_OVERFLOW)
+            raise OverflowingError
         self._matrix = matrix
         self._squared_norms = squared_norms.astype(np.float32)
 
@@ -72,7 +69,9 @@ class LinearSpace:
 
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """<z_l, x_i> for the instances `rows`."""
-        return core_kernel().scores(Features.of(self._matrix[rows]), weights)
+        features = Features.of(self._matrix[rows])
+        refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
+        return core_kernel().scores(features, weights)
 
     def ascend(
         self,
@@ -155,7 +154,7 @@ def solve(
 
     Raises
     ------
-    MpuError
+    OverflowingError
         The features are too large for 32-bit numbers.
     """
     rng = np.random.default_rng(seed)
@@ -167,7 +166,7 @@ def solve(
         with np.errstate(over="ignore", invalid="ignore"):
             gap, primal = space.ascend(rng.permutation(rows), present, alpha, weights, prior, cost)
         if not np.isfinite(gap):
-            raise MpuError(_OVERFLOW)
+            raise OverflowingError
         epochs += 1
         tick()
         if gap <= tolerance * primal or epochs == max_epochs:

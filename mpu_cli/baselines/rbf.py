@@ -8,6 +8,8 @@ from scipy.special import expit
 
 from mpu_cli.baselines.kernels import kernel
 from mpu_cli.core.features import Features
+from mpu_cli.core.overflow import LARGEST_SUM
+from mpu_cli.errors import OverflowingError
 
 # Kernel values that a prediction has in memory at a time: 64 MB.
 _SLICE = 1 << 24
@@ -50,8 +52,15 @@ class KernelModel:
         Returns
         -------
         ndarray of float32, shape (n, q)
+
+        Raises
+        ------
+        OverflowingError
+            A score may leave the range of float32.
         """
         n = matrix.shape[0]
+        if np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() > LARGEST_SUM:  # a kernel value is 1 at most
+            raise OverflowingError
         scores = np.empty((n, self.coefficients.shape[1]), np.float32)
         rows = max(_SLICE // len(self.coefficients), 1)
         for start in range(0, n, rows):
@@ -122,16 +131,24 @@ def rbf_kernel(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (n, m)
+
+    Raises
+    ------
+    OverflowingError
+        gamma is out of the range of float32, as it is by default where all distances are.
     """
     from sklearn.metrics import pairwise  # takes half a second, which trainings without a kernel need not wait for
 
+    if not float(np.finfo(np.float32).tiny) <= gamma <= float(np.finfo(np.float32).max):
+        raise OverflowingError
     columns = np.union1d(left.indices, right.indices)  # only those that occur: the largest index may be huge
 
     def narrow(matrix: csr_array) -> csr_array:
         indices = np.searchsorted(columns, matrix.indices)
         return csr_array((matrix.data, indices, matrix.indptr), shape=(matrix.shape[0], max(len(columns), 1)))
 
-    return pairwise.rbf_kernel(narrow(left), narrow(right), gamma=gamma)
+    with np.errstate(over="ignore"):  # a distance of infinity is a similarity of zero
+        return pairwise.rbf_kernel(narrow(left), narrow(right), gamma=gamma)
 
 
 def mean_squared_distance(matrix: csr_array) -> float:

@@ -55,8 +55,25 @@ def kind_of(predictor: "Model") -> str:
 
 def whole(number, least: int = 0) -> int:
     """Return a JSON value that is a whole number; ValueError where it is none, or less than the least."""
-    expect(type(number) is int and number >= least, f"{number!r:.40} is not a whole number from {least}")
+    expect(type(number) is int and number >= least, f"a number is missing that is whole and at least {least}")
     return number
+
+
+def real(number) -> float:
+    """Return a JSON value that is a number; ValueError where it is none."""
+    expect(type(number) in (int, float), "a number is missing")
+    return float(number)
+
+
+def number_list(values, name: str, dtype: type) -> np.ndarray:
+    """Return a JSON value that is a list of numbers, whole ones for an integer dtype, as an array.
+
+    Types are looked at first, since an array of texts has the length of the longest for each of them; ValueError or
+    OverflowError where they or their sizes are others.
+    """
+    types = {int} if np.issubdtype(dtype, np.integer) else {int, float}
+    expect(type(values) is list and set(map(type, values)) <= types, f"{name} are not a list of numbers")
+    return np.array(values, dtype)
 
 
 # mpu, br, elkan08, m3l-linear
@@ -77,11 +94,11 @@ def _stacked_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layou
 
 
 def _stacked(numbers: dict, parts: Parts, _D: int, thresholds: np.ndarray) -> StackedModel:
-    scale = float(numbers["scale"])
+    scale = real(numbers["scale"])
     expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
     frequencies = numbers["frequencies"]
     if frequencies is not None:
-        frequencies = np.array(frequencies, np.float64)
+        frequencies = number_list(frequencies, "frequencies", np.float64)
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
     levels = tuple(LinearModel(part["weights"], part["bias"]) for part in parts.values())
@@ -123,7 +140,7 @@ def _kernel_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout
 def _kernel(numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
     from mpu_cli.baselines.rbf import KernelModel
 
-    gamma = float(numbers["gamma"])
+    gamma = real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
     arrays = parts["kernel"]
     shape = (len(arrays["coefficients"]), D)

@@ -10,13 +10,16 @@ import numpy as np
 
 from mpu_cli import __version__
 from mpu_cli.bundle.arrays import expect
-from mpu_cli.bundle.kinds import KINDS, whole
+from mpu_cli.bundle.kinds import KINDS, number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.svmlight.grammar import MAX_ID
 
 FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25  # 80 bytes a label: enough for 400,000
+# Brackets, quotation marks and colons in it, at most: only its lists of numbers are long, and all else takes far more
+# memory than its text.
+_MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
 
 
@@ -88,9 +91,10 @@ def parse(path: Path, text: bytes) -> Manifest:
         It is damaged, or of a newer format version.
     """
     try:
+        expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= _MOST_MARKS, "more than numbers is in its lists")
         values = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
         version = values["format_version"]
-        expect(values["format"] == "mpu model" and type(version) is int, "of another format")
+        expect(values["format"] == "mpu model" and type(version) is int and version >= 1, "of another format")
         if version > FORMAT_VERSION:
             raise ModelError(f"{path}: written by a newer mpu (model format {version}); install that version")
         if version == 1:
@@ -111,27 +115,29 @@ def _unique(pairs: list[tuple]) -> dict:
 
 def _from_version_1(values: dict) -> dict:
     """Return the values in the present format: version 1 knew no methods, kinds and checksum."""
+    expect(type(values["levels"]) is list, "levels are no list")
     numbers = {"levels": len(values["levels"]), "scale": values["scale"], "frequencies": None}
     return values | {"method": "mpu", "kind": "stacked", "predictor": numbers, "files": values["levels"]}
 
 
 def _manifest(values: dict) -> Manifest:
-    kind, numbers, options = values["kind"], values["predictor"], values["options"]
-    expect(kind in KINDS, f"no kind can be {kind!r:.40}")
+    method, kind, numbers, options = (values[name] for name in ("method", "kind", "predictor", "options"))
+    expect(type(method) is str and type(kind) is str, "method or kind is no text")
+    expect(kind in KINDS, f"no kind can be {kind[:40]!r}")
     expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
-    label_ids = np.array(values["labels"])
-    c = np.array(values["c"], np.float64)
-    thresholds = np.array(values["thresholds"], np.float64)
-    q = len(label_ids)
-    expect(label_ids.dtype == np.int64, "labels are not whole numbers")
-    expect(q > 0 and label_ids.shape == c.shape == thresholds.shape == (q,), "lists of unequal length")
+    label_ids = number_list(values["labels"], "labels", np.int64)
+    c = number_list(values["c"], "c", np.float64)
+    thresholds = number_list(values["thresholds"], "thresholds", np.float64)
+    expect(0 < len(label_ids) == len(c) == len(thresholds), "lists of unequal length")
     expect(bool(np.all(np.diff(label_ids) > 0)), "labels out of order")
     expect(bool(label_ids[0] >= 0 and label_ids[-1] <= MAX_ID), "labels out of range")
     expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
     expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
-    files = [(str(file["file"]), str(file["sha256"])) for file in values["files"]]
-    expect(bool(files), "no files")
-    for name, _ in files:
+    expect(type(values["files"]) is list and bool(values["files"]), "no files")
+    files = [(file["file"], file["sha256"]) for file in values["files"]]
+    for name, checksum in files:
+        expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
         expect(bool(ARRAYS_NAME.fullmatch(name)), f"no file can be named {name[:80]!r}")
     n_features = whole(values["features"])
-    return Manifest(str(values["method"]), kind, options, n_features, label_ids, c, thresholds, numbers, files)
+    expect(n_features <= MAX_ID + 1, "features out of range")
+    return Manifest(method, kind, options, n_features, label_ids, c, thresholds, numbers, files)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -12,12 +13,9 @@ from mpu_cli.core import order, parallel
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.errors import MpuError
+from mpu_cli.core.overflow import largest, refuse_overflow
+from mpu_cli.errors import OverflowingError
 
-OUT_OF_RANGE = (
-    "the weights left the range of 32-bit numbers: bring the feature values to the order of 1, or give less extreme "
-    "options"
-)
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
 _MANY, _FEW_SHARED = 25_000, 2.0
@@ -61,9 +59,17 @@ class LinearModel:
     bias: np.ndarray
 
     def probabilities(self, features: Features) -> np.ndarray:
-        """Pr(y^k = 1 | x) for every instance and label: float32, n x q."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return expit(kernel().scores(features, self.weights) + self.bias)
+        """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
+        self.refuse_overflow(features)
+        return expit(kernel().scores(features, self.weights) + self.bias)
+
+    def refuse_overflow(self, features: Features) -> None:
+        """Raise OverflowingError where a score of one of the instances may overflow."""
+        refuse_overflow(features, self.weights, self.bias, self._largest_weight)
+
+    @cached_property
+    def _largest_weight(self) -> float:
+        return largest(self.weights)
 
 
 class TrainingSet:
@@ -173,7 +179,7 @@ def train_block(
             seen=seen,
         )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
-        raise MpuError(OUT_OF_RANGE)
+        raise OverflowingError
     return LinearModel(weights, bias)
 
 

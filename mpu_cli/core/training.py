@@ -17,6 +17,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.observer import Observer, no_observer, timed
+from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
 from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
@@ -24,6 +25,7 @@ from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm import WarmStart, warm_epochs
+from mpu_cli.errors import OverflowingError
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ def train(
         c or the known labels do not fit the labels, or there is nothing to estimate c from.
     TooLargeError
         The weights would not fit in memory.
+    OverflowingError
+        Weights or scores would leave the range of float32.
     """
     n, q = labels.shape
     refuse_too_large(matrix.shape[1], q, options.levels)
@@ -171,7 +175,9 @@ def train(
         settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
     )
 
-    scale = options.stack_scale * np.sqrt(features.mean_squared_norm())
+    scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
+    if scale > LARGEST_SUM:
+        raise OverflowingError
     learner = LevelLearner(
         labels, frequency, settings, options.folds, options.seed, options.jobs, options.empty, step, journal
     )
@@ -186,7 +192,10 @@ def train(
         if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
             model, held_out = learner.fit_and_predict(level, features, enough)
         else:
-            begin = None if start is None else start.level(level, matrix, labels, frequency, scale)
+            begin = None
+            if start is not None:
+                begin = start.level(level, matrix, labels, frequency, scale)
+                begin.refuse_overflow(features)
             model = learner.fit(level, features, level_settings, begin)
         levels.append(model)
         if held_out is None:
@@ -201,7 +210,7 @@ def train(
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
-    stacked = StackedModel(tuple(levels), float(scale), chosen)
+    stacked = StackedModel(tuple(levels), scale, chosen)
     return stacked, Report(frequency.rates, estimated, level_settings, level_f1, f1, seconds)
 
 

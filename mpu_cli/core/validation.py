@@ -11,7 +11,6 @@ from mpu_cli.core import parallel, sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.journal import Journal
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.errors import MpuError
 
 _ROWS = 1 << 14
 
@@ -182,12 +181,9 @@ def predicted(model: sgd.LinearModel, features: Features, rows: np.ndarray) -> I
 
     Raises
     ------
-    MpuError
-        The numbers left their range.
+    OverflowingError
+        The numbers may leave their range.
     """
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
-        probabilities = model.probabilities(features[part])
-        if np.isnan(probabilities).any():
-            raise MpuError(sgd.OUT_OF_RANGE)
-        yield part, probabilities
+        yield part, model.probabilities(features[part])

@@ -65,7 +65,8 @@ class WarmStart:
         for below in range(number):
             here, there = D + below * q, self.model.n_features + below * len(old.bias)
             weights[np.ix_(here + known, known)] = old.weights[np.ix_(there + column, column)]
-        weights[D:] *= np.float32(self.model.scale / scale)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the level is used
+            weights[D:] *= np.float32(self.model.scale / scale)
         bias = initial_bias(labels, frequency.single_precision())
         bias[known] = old.bias[column]
         return LinearModel(weights, bias)

@@ -2,11 +2,13 @@
 
 import hashlib
 import io
+import json
 import os
 import shutil
 import tracemalloc
 import warnings
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from mpu_cli import bundle
 from mpu_cli.bundle import arrays
 from mpu_cli.bundle.arrays import read_arrays
-from mpu_cli.bundle.manifest import MOST_BYTES
+from mpu_cli.bundle.manifest import MOST_BYTES, digest
 from mpu_cli.errors import ModelError, TooLargeError
 from tests.bundle.models import D, Q, contents, edit, level_arrays, make_model, npy, npz, put_bundle
 
@@ -109,6 +111,62 @@ def test_a_huge_manifest_is_not_read(saved):
     os.truncate(saved / "manifest.json", MOST_BYTES + 1)
     with pytest.raises(ModelError, match=r"manifest\.json is damaged \(more than 33,554,432 bytes\)"):
         bundle.load(saved)
+
+
+_SIZE = MEGABYTE // 2
+_TEXT = "x" * _SIZE
+LARGE_VALUES = {
+    "a long text": _TEXT,
+    "a text of four bytes a character in memory": "\U0001f426" + "x" * (_SIZE // 4),
+    "a list with a long text": [_TEXT, 1, 1],
+    "a long text at the end of many numbers": [*[0] * (_SIZE // 4), "x" * (_SIZE // 4)],
+    "many texts": ["ab"] * (_SIZE // 6),
+    "many lists": [[]] * (_SIZE // 4),
+    "many named values": {f"{i:x}": 0 for i in range(_SIZE // 10)},
+    "many small numbers": [0] * (_SIZE // 3),
+    "many floats": [0.5] * (_SIZE // 5),
+    "many floats that are longer than their text": [1e15] * (_SIZE // 20),
+    "huge numbers": [10**4200] * (_SIZE // 4203),
+}
+FIELDS = (
+    *("format", "format_version", "method", "kind", "options", "features", "labels", "c", "thresholds", "predictor"),
+    *("predictor.levels", "predictor.scale", "predictor.frequencies", "files", "files.file", "files.sha256"),
+    *("kernel.gamma", "transductive.instances", "sha256", "levels", "one more"),
+)
+
+
+def with_value(manifest: dict, field: str, value) -> dict:
+    """Put a value in place of a field of a manifest; some fields are those of other kinds and versions."""
+    name, _, inner = field.partition(".")
+    if name == "files" and inner:
+        return manifest | {"files": [manifest["files"][0] | {inner: value}, *manifest["files"][1:]]}
+    if name in ("kernel", "transductive"):
+        numbers = {"gamma": 1, "support": 1, "entries": 1, "instances": 1}
+        return manifest | {"kind": name, "predictor": numbers | {inner: value}}
+    if inner:
+        return manifest | {name: manifest[name] | {inner: value}}
+    if name == "levels":
+        return manifest | {"format_version": 1, "scale": 0.3, "levels": value}
+    return manifest | {name: value}
+
+
+@pytest.mark.parametrize("value", LARGE_VALUES.values(), ids=LARGE_VALUES)
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_manifest_takes_memory_of_the_order_of_its_size(saved, field, value):
+    path = saved / "manifest.json"
+    values = with_value(json.loads(path.read_text()), field, value)
+    if field != "sha256":
+        values.pop("sha256")
+        values["sha256"] = digest(values)
+    path.write_text(json.dumps(values, ensure_ascii=False, separators=(",", ":")))
+    del values
+    tracemalloc.start()
+    try:
+        with suppress(ModelError):  # a long text among the options is harmless
+            bundle.load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 16 * path.stat().st_size + 8 * MEGABYTE
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_key_that_is_there_twice_is_refused(saved):
