@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.journal import NO_JOURNAL, Journal
 from mpu_cli.core.observer import Observer, no_observer, timed
+from mpu_cli.core.propensity import NEARLY_COMPLETE, FrequencyEstimate
 from mpu_cli.core.training import Options, Report, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import MpuError
@@ -155,12 +156,19 @@ def _findings(report: Report) -> dict:
 
 
 def _warnings(report: Report) -> tuple[str, ...]:
-    if report.estimate is None or report.estimate.separable:
-        return ()
-    return (
-        f"c = {report.c[0]:.3f} is an estimate without a label that the features tell apart well: it is likely too "
-        "low, and the expected micro-F1 too high; give --c where you know it",
-    )
+    caution = report.estimate and caution_about(report.estimate)
+    return (caution,) if caution else ()
+
+
+def caution_about(estimate: FrequencyEstimate) -> str | None:
+    """Say what to know before trusting an estimate of c; None where it can be trusted."""
+    if estimate.separable:
+        return None
+    if estimate.c >= NEARLY_COMPLETE:  # it can hardly be too low
+        finding = f"so c cannot be told, and the estimate of {estimate.c:.3f} means nothing"
+    else:
+        finding = f"so c = {estimate.c:.3f} is likely too low, and a micro-F1 expected by it too high"
+    return f"no label is told apart well by the features, {finding}; give --c to mpu train where you know it"
 
 
 def _one_or_list(c: np.ndarray) -> float | list[float]:

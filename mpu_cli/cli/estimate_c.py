@@ -58,8 +58,8 @@ def estimate_c(
     """Estimate the label frequency c of FILE: the share of the true labels that is annotated.
 
     c comes from the incomplete data alone, by cross-validation. The best-bin estimate needs at least one label that the
-    features tell apart well; a warning says where none is, and c is then likely too low. The interval (90 %, bootstrap)
-    is that of the sampling of instances.
+    features tell apart well; a warning says where none is: c is then likely too low, or, where it is about 1, cannot be
+    told. The interval (90 %, bootstrap) is that of the sampling of instances.
 
     The estimates of single labels (--per-label) are far less certain than c. They show which labels may be missed more
     often than others. Given to `mpu train --c FILE`, they gained up to 12 points of micro-F1 on some data and cost up
@@ -80,6 +80,7 @@ def estimate_c(
     from mpu_cli.errors import InputError
     from mpu_cli.files import refuse_overlaps
     from mpu_cli.frequencies import frequency_lines
+    from mpu_cli.methods import caution_about
     from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.streams import open_output
 
@@ -130,11 +131,8 @@ def estimate_c(
             }
             for label, count, estimate in zip(ids.tolist(), annotations, estimates, strict=True)
         ]
-    if not pooled.separable:
-        warn(
-            "no label is told apart well by the features: c is likely higher than this estimate; "
-            "give --c to mpu train where you know it"
-        )
+    if caution := caution_about(pooled):
+        warn(caution)
     if as_json:
         print_json(report)
     else:

@@ -78,7 +78,8 @@ def evaluate(
     """Compare PREDICTIONS with the labels of TRUTH.
 
     TRUTH is a data file; PREDICTIONS has a line for each of its instances, as `mpu predict` writes them: label lists
-    (3,7) or scores (3:0.91 7:0.5). Either may be compressed, or - for standard input.
+    (3,7) or scores (3:0.91 7:0.5). A file whose lines are all empty is both. Either may be compressed, or - for
+    standard input.
 
     Label sets are compared by micro, macro (over labels) and samples (over instances) averages of precision, recall
     and F1, by Hamming loss and subset accuracy; labels are those that occur in a true or predicted set. Rankings by

@@ -39,7 +39,9 @@ def refuse_overflow(features: Features, weights: np.ndarray, bias: np.ndarray, l
     columns, places = np.unique(sparse.indices, return_inverse=True)  # the others may be many
     sums = np.abs(dense, dtype=np.float64) @ np.abs(weights[D:], dtype=np.float64) + np.abs(bias)
     if len(columns):
-        values = type(sparse)((np.abs(sparse.data, dtype=np.float64), places, sparse.indptr), (len(dense), len(columns)))
+        values = type(sparse)(
+            (np.abs(sparse.data, dtype=np.float64), places, sparse.indptr), (len(dense), len(columns))
+        )
         sums += values @ np.abs(weights[columns], dtype=np.float64)
     if not (sums <= LARGEST_SUM).all():
         raise OverflowingError

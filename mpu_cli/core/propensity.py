@@ -31,7 +31,7 @@ _FEWEST_FOUND = 10
 # Bins not surely so many times richer in annotations than their labels are on the whole show little.
 _SEPARABLE_LIFT = 2.0
 # Above this, c is near 1 however rich the labels are on the whole.
-_NEARLY_COMPLETE = 0.95
+NEARLY_COMPLETE = 0.95
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
 
@@ -49,7 +49,8 @@ class FrequencyEstimate:
     labels : ndarray of int
         The columns that the estimate rests on.
     separable : bool
-        False where no label is told apart well enough to trust the estimate; it is then likely too low.
+        False where no label is told apart well enough to trust the estimate; it is then likely too low, or, near 1, means
+        nothing.
     """
 
     c: float
@@ -149,7 +150,7 @@ def estimate(
         interval = _frequency(low), _frequency(high)
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
-    separable = lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base)
+    separable = lowest >= _SEPARABLE_LIFT * base or (c >= NEARLY_COMPLETE and lowest >= base)
     return FrequencyEstimate(_frequency(c), interval, statistic.labels, bool(separable))
 
 

@@ -27,9 +27,9 @@ class Comparison:
     label_sets : LabelSetMetrics
         Counts of the predicted label sets.
     ranking : RankingMetrics or None
-        Sums of the label rankings; None where the predictions were label sets.
+        Sums of the label rankings; None where the predictions were label sets, and at least one was not empty.
     threshold : float or None
-        Scores from here on made the label sets; None where the predictions were label sets.
+        Scores from here on made the label sets; None where `ranking` is.
     """
 
     label_sets: LabelSetMetrics
@@ -56,7 +56,8 @@ def compare(
     truth : str
         Data file with the true labels; ``-`` is standard input.
     predictions : str
-        File with a label list or a score list for each instance of `truth`; ``-`` is standard input.
+        File with a label list or a score list for each instance of `truth`; ``-`` is standard input. A file of empty
+        lists is both: nothing is predicted, and nothing is ranked.
     threshold : float
         A score list stands for the set of labels with at least this score.
     ks : tuple of int
@@ -77,7 +78,7 @@ def compare(
     """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
     saw_labels = saw_scores = False
-    lists = replace(reading, implicit_values=False)
+    lists = replace(reading, implicit_values=False, scores=True)
     for true, predicted in lockstep(iter_chunks(truth, reading), iter_chunks(predictions, lists)):
         saw_labels |= predicted.labels.nnz > 0
         saw_scores |= predicted.features.nnz > 0
@@ -93,7 +94,7 @@ def compare(
         else:
             label_sets.add(true.labels, labels_from_scores(predicted.features, threshold))
             ranking.add(true.labels, predicted.features)
-    return Comparison(label_sets, ranking, threshold) if saw_scores else Comparison(label_sets)
+    return Comparison(label_sets) if saw_labels else Comparison(label_sets, ranking, threshold)
 
 
 def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterator[tuple[Dataset, Dataset]]:

@@ -19,6 +19,7 @@ A file is lines that end in LF or CRLF; the last one may lack its end.
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -42,13 +43,32 @@ class Reading:
         Whether an index without a colon means the value 1.
     max_line_bytes : int
         A line that is longer, its LF aside, is an error: what has no line ends must not fill the memory.
+    scores : bool
+        Whether ``index:value`` is the score of a label; errors then call it so.
     """
 
     implicit_values: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
+    scores: bool = False
 
 
 DEFAULT_READING = Reading()
+
+
+class _Words(NamedTuple):
+    """What errors call ``index:value``."""
+
+    index: str
+    thing: str
+    value: str
+    scaled: str
+    colon_missing: str  # where it is not a list of labels that was meant
+
+
+_FEATURE = _Words(
+    "feature index", "feature", "value", "feature", "give --implicit-values if a feature index alone means the value 1"
+)
+_SCORE = _Words("label", "label", "score", "scores", "give each label a score, such as 3:0.91")
 
 
 class LineError(Exception):
@@ -66,15 +86,17 @@ def header_instances(line: bytes) -> int | None:
     return int(match[1]) if match else None
 
 
-def parse_line(line: bytes, implicit_values: bool = False) -> tuple[list[int], list[int], list[float]]:
+def parse_line(
+    line: bytes, implicit_values: bool = False, scores: bool = False
+) -> tuple[list[int], list[int], list[float]]:
     """Parse the line of an instance.
 
     Parameters
     ----------
     line : bytes
         One line, with or without its end; not a comment line and not a header.
-    implicit_values : bool
-        Whether an index without a colon means the value 1.
+    implicit_values, scores : bool
+        As in `Reading`.
 
     Returns
     -------
@@ -94,12 +116,13 @@ def parse_line(line: bytes, implicit_values: bool = False) -> tuple[list[int], l
     labels = []
     if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
         labels = _parse_labels(tokens.pop(0))
+    words = _SCORE if scores else _FEATURE
     indices, values = [], []
     for token in tokens:
-        index, value = _parse_feature(token, implicit_values)
+        index, value = _parse_feature(token, implicit_values, words)
         indices.append(index)
         values.append(value)
-    _check_unique(indices, "feature index")
+    _check_unique(indices, words.index)
     return labels, indices, values
 
 
@@ -124,17 +147,17 @@ def _parse_label(part: bytes, token: bytes) -> int:
     return _parse_id(part, "label")
 
 
-def _parse_feature(token: bytes, implicit_values: bool) -> tuple[int, float]:
+def _parse_feature(token: bytes, implicit_values: bool, words: _Words) -> tuple[int, float]:
     index_text, colon, value_text = token.partition(b":")
     if index_text == b"qid":
         raise LineError(f"{_quote(token)} is for ranking data; remove the query numbers")
     if not colon and not implicit_values:
         raise LineError(
-            f"{_quote(token)} has no colon; write a line's labels with commas and no spaces between them, or give "
-            "--implicit-values if a feature index alone means the value 1"
+            f"{_quote(token)} has no colon; write a line's labels with commas and no spaces between them, or "
+            f"{words.colon_missing}"
         )
-    index = _parse_id(index_text, "feature index")
-    return index, _parse_value(value_text, index) if colon else 1.0
+    index = _parse_id(index_text, words.index)
+    return index, _parse_value(value_text, index, words) if colon else 1.0
 
 
 def _parse_id(text: bytes, name: str) -> int:
@@ -146,17 +169,18 @@ def _parse_id(text: bytes, name: str) -> int:
     return int(digits)
 
 
-def _parse_value(text: bytes, index: int) -> float:
+def _parse_value(text: bytes, index: int, words: _Words) -> float:
+    thing, name = words.thing, words.value
     if not text:
-        raise LineError(f"feature {index} has no value after its colon; write a number, or leave the feature out")
+        raise LineError(f"{thing} {index} has no {name} after its colon; write a number, or leave the {thing} out")
     if not _NUMBER.fullmatch(text):
         raise LineError(
-            f"value {_quote(text)} of feature {index} is not a finite number; write one, or leave the feature out"
+            f"{name} {_quote(text)} of {thing} {index} is not a finite number; write one, or leave the {thing} out"
         )
     value = float(text)
     if abs(value) >= FLOAT32_OVERFLOW:
         raise LineError(
-            f"value {_quote(text)} of feature {index} is too large; scale the feature (float32 ends at 3.4e38)"
+            f"{name} {_quote(text)} of {thing} {index} is too large; scale the {words.scaled} (float32 ends at 3.4e38)"
         )
     return value
 

@@ -20,7 +20,9 @@ from mpu_cli.svmlight.rows import Rows, UnusualError
 _parsing_by_line = Lock()  # as Python objects, a block takes some 50 times the memory of its text
 
 
-def parse_block(block: bytes, first_line: int, source: str, implicit_values: bool = False) -> Dataset:
+def parse_block(
+    block: bytes, first_line: int, source: str, implicit_values: bool = False, scores: bool = False
+) -> Dataset:
     """Parse whole lines.
 
     Parameters
@@ -31,8 +33,8 @@ def parse_block(block: bytes, first_line: int, source: str, implicit_values: boo
         Number of the block's first line, from 1.
     source : str
         The file as the user named it, for errors.
-    implicit_values : bool
-        Whether an index without a colon means the value 1.
+    implicit_values, scores : bool
+        As in `Reading`.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def parse_block(block: bytes, first_line: int, source: str, implicit_values: boo
     except UnusualError:
         pass
     with _parsing_by_line:
-        return _parse_by_line(block, first_line, source, implicit_values).dataset()
+        return _parse_by_line(block, first_line, source, implicit_values, scores).dataset()
 
 
 def _kernel() -> Callable[[bytes, bool], Rows]:
@@ -60,7 +62,7 @@ def _kernel() -> Callable[[bytes, bool], Rows]:
     return numpy_parser.parse
 
 
-def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: bool) -> Rows:
+def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: bool, scores: bool) -> Rows:
     lines = block.split(b"\n")
     if not lines[-1]:  # what follows the last newline is no line
         lines.pop()
@@ -69,7 +71,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: 
         if is_comment(line):
             continue
         try:
-            rows.append(parse_line(line, implicit_values))
+            rows.append(parse_line(line, implicit_values, scores))
         except LineError as error:
             raise InputError(source, number, str(error)) from None
     labels, indices, values = ([row[part] for row in rows] for part in range(3))

@@ -76,7 +76,7 @@ def iter_stream(
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
         first_line, block = numbered_block
-        return parse_block(block, first_line, source, reading.implicit_values)
+        return parse_block(block, first_line, source, reading.implicit_values, reading.scores)
 
     numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
     announced = None

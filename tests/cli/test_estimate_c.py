@@ -121,7 +121,20 @@ def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
 def test_noise_is_warned_of_also_when_quiet(run, noise):
     result = run("estimate-c", noise, "-q", "--json")
     assert result.stderr.startswith("warning: no label is told apart well by the features")
+    assert "is likely too low" in result.stderr
     assert json.loads(result.stdout)["separable"] is False
+
+
+@pytest.mark.parametrize("command", [("estimate-c",), ("train", "--epochs", 1, "--cost", 1, "--levels", 1)])
+def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
+    """Every instance has every label, so that nothing can be told from them."""
+    (tmp_path / "all.svm").write_text("1,2 1:1\n" * 2)
+    result = run(*command, tmp_path / "all.svm", "-q")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "warning: no label is told apart well by the features, so c cannot be told, and the estimate of 1.000 means "
+        "nothing; give --c to mpu train where you know it\n"
+    )
 
 
 def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise):

@@ -90,9 +90,31 @@ def test_scores_that_begin_with_empty_lists_and_span_many_chunks(write):
 
 
 def test_predictions_all_empty(write):
-    comparison = compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", "\n\n"))
-    assert comparison.ranking is None
-    assert comparison.results()["micro_f1"] == 0
+    """They may be label lists or scores: nothing is predicted, and nothing is ranked."""
+    results = compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", "\n\n")).results()
+    assert results["micro_f1"] == results["precision_at_1"] == results["ndcg_at_3"] == 0
+    assert results["one_error"] == 1
+    assert results["coverage_error"] == 2
+    assert results["label_ranking_average_precision"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("3:nan", "score 'nan' of label 3 is not a finite number; write one, or leave the label out"),
+        ("3:", "label 3 has no score after its colon; write a number, or leave the label out"),
+        ("3:1e99", "score '1e99' of label 3 is too large; scale the scores"),
+        ("3:0.5 3:0.4", "label 3 occurs twice in the line"),
+        ("-3:0.5", "label '-3' is not a whole number from 0 up"),
+        ("1:0.5 3", "'3' has no colon; write a line's labels with commas and no spaces between them, or give each"),
+    ],
+)
+def test_bad_scores_are_called_scores(write, line, problem):
+    path = write("predictions", f"1:0.5\n{line}\n")
+    with pytest.raises(InputError) as caught:
+        compare(write("truth", "1 1:1\n2 1:2\n"), path)
+    assert str(caught.value).startswith(f"{path}:2: {problem}")
+    assert "feature" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["1 3:0.5\n\n", "1\n3:0.5\n", "3:0.5\n2\n"])
