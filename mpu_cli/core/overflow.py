@@ -5,6 +5,7 @@ A BLAS takes the sum w.x in an order of its own, and what overflows on the way d
 """
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.errors import OverflowingError
@@ -19,7 +20,7 @@ def largest(values: np.ndarray) -> float:
 
 
 def refuse_overflow(features: Features, weights: np.ndarray, bias: np.ndarray, largest_weight: float) -> None:
-    """Raise OverflowingError where the magnitudes |x_ij| |w_jk| over j and |b_k| have a sum beyond float32 for some i, k.
+    """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and |b_k|, is beyond float32 for some i and k.
 
     Parameters
     ----------
@@ -39,9 +40,7 @@ def refuse_overflow(features: Features, weights: np.ndarray, bias: np.ndarray, l
     columns, places = np.unique(sparse.indices, return_inverse=True)  # the others may be many
     sums = np.abs(dense, dtype=np.float64) @ np.abs(weights[D:], dtype=np.float64) + np.abs(bias)
     if len(columns):
-        values = type(sparse)(
-            (np.abs(sparse.data, dtype=np.float64), places, sparse.indptr), (len(dense), len(columns))
-        )
+        values = csr_array((np.abs(sparse.data, dtype=np.float64), places, sparse.indptr), (len(dense), len(columns)))
         sums += values @ np.abs(weights[columns], dtype=np.float64)
     if not (sums <= LARGEST_SUM).all():
         raise OverflowingError

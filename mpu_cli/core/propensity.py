@@ -49,8 +49,8 @@ class FrequencyEstimate:
     labels : ndarray of int
         The columns that the estimate rests on.
     separable : bool
-        False where no label is told apart well enough to trust the estimate; it is then likely too low, or, near 1, means
-        nothing.
+        False where no label is told apart well enough to trust the estimate; it is then likely too low, or, near 1,
+        means nothing.
     """
 
     c: float
