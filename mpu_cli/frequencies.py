@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.ranges import LEAST_FREQUENCY
 from mpu_cli.svmlight.streams import open_input
 
 _LINE_BYTES = 1 << 16  # no label and number need as many; what has no line ends must not fill the memory
@@ -22,12 +23,12 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    ndarray of float64, shape (q,), in (0, 1]
+    ndarray of float64, shape (q,), from `LEAST_FREQUENCY` to 1
 
     Raises
     ------
     InputError
-        A line is not a label and a number in (0, 1], a label is there twice, or one is missing.
+        A line is not a label and a number in that range, a label is there twice, or one is missing.
     """
     frequencies: dict[int, float] = {}
     with open_input(source) as stream:
@@ -38,11 +39,13 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
             try:
                 text, c = fields
                 label = int(text) if text.isdigit() else None
-                if label is None or not 0 < float(c) <= 1:
+                if label is None or not LEAST_FREQUENCY <= float(c) <= 1:
                     raise ValueError
             except ValueError:  # also from int, beyond 4,300 digits
                 raise InputError(
-                    str(source), number, "expected a label and its frequency, a number above 0 up to 1, such as: 12 0.4"
+                    str(source),
+                    number,
+                    f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4",
                 ) from None
             if label in frequencies:
                 raise InputError(str(source), number, f"label {label} is there twice; remove one of the lines")

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from mpu_cli import signals
+from mpu_cli import ranges, signals
 from mpu_cli.cli import messages
 from mpu_cli.cli.messages import one_line
 from mpu_cli.errors import MpuError
@@ -78,6 +78,11 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number.", param, ctx)
         return number
+
+
+FREQUENCY = FiniteRange(ranges.LEAST_FREQUENCY, 1)
+POSITIVE = FiniteRange(ranges.LEAST_POSITIVE, ranges.LARGEST_POSITIVE)
+WEIGHT = FiniteRange(ranges.LEAST_WEIGHT, ranges.LARGEST_WEIGHT)
 
 
 class AutoOr(click.ParamType):
@@ -176,7 +181,7 @@ def validation_options(function: Callable) -> Callable:
     """``--folds M`` and ``--sample N``: how c and the settings are cross-validated."""
     folds = click.option(
         "--folds",
-        type=AutoOr(click.IntRange(min=2), "auto"),
+        type=AutoOr(click.IntRange(2, ranges.MOST_INSTANCES), "auto"),
         default="auto",
         show_default=True,
         callback=lambda _ctx, _param, value: None if value == "auto" else value,
@@ -184,7 +189,7 @@ def validation_options(function: Callable) -> Callable:
     )
     sample = click.option(
         "--sample",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, ranges.MOST_INSTANCES),
         default=20_000,
         show_default=True,
         help="Choose c, C and eta0 by at most so many instances, drawn at random.",

@@ -4,6 +4,7 @@ import click
 from click.core import ParameterSource
 
 from mpu_cli.cli.common import (
+    FREQUENCY,
     FiniteRange,
     json_option,
     kernel_option,
@@ -38,7 +39,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
 )
 @click.option(
     "--c",
-    type=FiniteRange(0, 1, min_open=True),
+    type=FREQUENCY,
     help="TRUTH is incomplete, with this label frequency (as estimate-c reports it): estimate precision, recall and "
     "F1 on complete labels, next to the naive ones.",
 )

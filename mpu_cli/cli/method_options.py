@@ -6,7 +6,7 @@ from functools import wraps
 import click
 from click.core import ParameterSource
 
-from mpu_cli.cli.common import FiniteRange
+from mpu_cli.cli.common import POSITIVE, WEIGHT, FiniteRange
 
 # As `mpu_cli.methods.NAMES`, without its heavy imports.
 METHODS = ("mpu", "br", "elkan08", "m3l-linear", "m3l-rbf", "well")
@@ -59,7 +59,6 @@ def _refuse_others(ctx: click.Context, method: str) -> None:
             raise click.UsageError(f"{param.opts[-1]} is an option of {owners}, not of {method}.")
 
 
-_POSITIVE = FiniteRange(0, min_open=True)
 _OPTIONS = {
     "method": click.option(
         "--method",
@@ -91,14 +90,14 @@ _OPTIONS = {
     ),
     "gamma": click.option(
         "--gamma",
-        type=_POSITIVE,
+        type=POSITIVE,
         help="m3l-rbf, well: the kernel is exp(-gamma |x - x'|^2). Default: by the distances of the instances.",
     ),
     "alpha": click.option(
-        "--alpha", type=_POSITIVE, default=100.0, show_default=True, help="well: weight of smoothness over the graph."
+        "--alpha", type=WEIGHT, default=100.0, show_default=True, help="well: weight of smoothness over the graph."
     ),
     "beta": click.option(
-        "--beta", type=_POSITIVE, default=10.0, show_default=True, help="well: weight of the annotated labels."
+        "--beta", type=WEIGHT, default=10.0, show_default=True, help="well: weight of the annotated labels."
     ),
     "unlabeled": click.option(
         "--unlabeled",

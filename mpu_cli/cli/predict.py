@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.common import FiniteRange, jobs_option, kernel_option, reading_options
 from mpu_cli.cli.messages import detail, verbosity_options, warn
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.grammar import MAX_ID, Reading
 
 
 @click.command("predict")
@@ -21,7 +21,9 @@ from mpu_cli.svmlight.grammar import Reading
     show_default=True,
     help="labels: 3,7. scores: 3:0.91 7:0.5, the most probable first.",
 )
-@click.option("--top-k", type=click.IntRange(min=1), help="At most so many labels an instance: the most probable.")
+@click.option(
+    "--top-k", type=click.IntRange(1, MAX_ID + 1), help="At most so many labels an instance: the most probable."
+)
 @click.option(
     "--threshold",
     type=FiniteRange(0, 1),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from mpu_cli.ranges import MOST_BYTES
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
 
@@ -24,7 +26,7 @@ class Size(click.ParamType):
         if not size:
             self.fail(f"{value!r} is not a size such as 500M or 2G.", param, ctx)
         number, unit = size.groups()
-        return round(float(number) * _UNITS[unit.upper()])
+        return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
 
 
 def storage_options(function: Callable) -> Callable:

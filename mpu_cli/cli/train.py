@@ -8,6 +8,9 @@ from typing import Any
 import click
 
 from mpu_cli.cli.common import (
+    FREQUENCY,
+    POSITIVE,
+    WEIGHT,
     AutoOr,
     FiniteRange,
     jobs_option,
@@ -22,15 +25,15 @@ from mpu_cli.cli.messages import detail, info, is_quiet, progress, verbosity_opt
 from mpu_cli.cli.method_options import method_options, of_this_method
 from mpu_cli.cli.storage_options import storage_options
 from mpu_cli.cli.train_report import print_report
+from mpu_cli.ranges import MOST_EPOCHS, MOST_LEVELS
 from mpu_cli.svmlight.grammar import Reading
 
-_POSITIVE = FiniteRange(0, min_open=True)
 _MODELS = ("--output", "--warm-start")
 _COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 class LabelFrequency(click.ParamType):
-    """``auto`` (None), a number in (0, 1], or the path of a file with one a label."""
+    """``auto`` (None), a number up to 1, or the path of a file with one a label."""
 
     name = "auto|number|file"
 
@@ -42,7 +45,7 @@ class LabelFrequency(click.ParamType):
             float(value)
         except ValueError:
             return Path(value)
-        return FiniteRange(0, 1, min_open=True).convert(value, param, ctx)
+        return FREQUENCY.convert(value, param, ctx)
 
 
 @click.command("train")
@@ -52,7 +55,7 @@ class LabelFrequency(click.ParamType):
 )
 @click.option(
     "--levels",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_LEVELS),
     default=2,
     show_default=True,
     help="Stacked levels, the first included: 1 takes labels for independent, 2 learns their correlations.",
@@ -68,14 +71,14 @@ class LabelFrequency(click.ParamType):
 )
 @click.option(
     "--cost",
-    type=AutoOr(_POSITIVE, "auto"),
+    type=AutoOr(POSITIVE, "auto"),
     default="auto",
     show_default=True,
     help="C, the inverse strength of regularisation; auto chooses it and the step size by cross-validation.",
 )
 @click.option(
     "--epochs",
-    type=AutoOr(click.IntRange(min=1), "auto"),
+    type=AutoOr(click.IntRange(1, MOST_EPOCHS), "auto"),
     default="auto",
     show_default=True,
     help="Passes over the data; auto goes by their size, and how alike instances are.",
@@ -90,7 +93,7 @@ class LabelFrequency(click.ParamType):
 )
 @click.option(
     "--stack-scale",
-    type=_POSITIVE,
+    type=WEIGHT,
     default=0.3,
     show_default=True,
     help="Weight of a level's predictions as features of the next, relative to the length of an instance.",

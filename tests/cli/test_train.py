@@ -236,6 +236,8 @@ def test_a_file_of_c_without_a_label_of_the_data(run, tiny, tmp_path):
 
 def test_a_malformed_file_of_c(run, tiny, tmp_path):
     file = tmp_path / "c.txt"
+    file.write_text("1 0.5\n2 1e-320\n")
+    assert message(run("train", tiny, "--c", file)).startswith(f"error: {file}:2: expected a label")
     file.write_text("1 0.5\n2 nan\n")
     assert message(run("train", tiny, "--c", file)).startswith(f"error: {file}:2: expected a label")
 
@@ -247,16 +249,16 @@ def test_a_missing_file_of_c(run, tiny):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *[("--c", value) for value in ("0", "1.5", "-1", "nan", "inf")],
-        *[("--cost", value) for value in ("0", "-1", "nan", "inf", "much")],
-        *[("--epochs", value) for value in ("0", "-1", "1.5", "many")],
+        *[("--c", value) for value in ("0", "1.5", "-1", "nan", "inf", "1e-320", "-0.0")],
+        *[("--cost", value) for value in ("0", "-1", "nan", "inf", "much", "1e308", "1e-320")],
+        *[("--epochs", value) for value in ("0", "-1", "1.5", "many", "1000001")],
         *[("--threshold", value) for value in ("-0.1", "1.1", "nan", "best")],
-        *[("--stack-scale", value) for value in ("0", "-1", "nan", "inf")],
-        *[("--levels", value) for value in ("0", "-1", "two")],
-        *[("--folds", value) for value in ("1", "0", "x")],
+        *[("--stack-scale", value) for value in ("0", "-1", "nan", "inf", "1e308", "1e-320")],
+        *[("--levels", value) for value in ("0", "-1", "two", "101", "9" * 400)],
+        *[("--folds", value) for value in ("1", "0", "x", "9" * 400)],
+        *[("--sample", value) for value in ("0", "9" * 400)],
         *[("--jobs", value) for value in ("0", "-2")],
         *[("--seed", value) for value in ("-1", "x")],
-        ("--sample", "0"),
     ],
 )
 def test_values_that_an_option_does_not_take(run, tiny, option, value):

@@ -1,0 +1,23 @@
+"""The values of options of train, predict, evaluate, estimate-c and corrupt, with odd files.
+
+Usage: python -m fuzz.options [libFuzzer options] [corpus directories]
+"""
+
+from functools import partial
+
+from fuzz import harness
+
+with harness.instrumented():
+    from mpu_cli import kernels
+    from tests.cli.corpus import replay
+
+
+def main() -> None:
+    """Fuzz."""
+    kernels.choose("numpy")
+    with harness.folder() as path:
+        harness.fuzz(partial(replay, folder=path))
+
+
+if __name__ == "__main__":
+    main()
