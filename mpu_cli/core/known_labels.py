@@ -79,13 +79,13 @@ class KnownLabels:
             raise MpuError("known labels: give as many instances as labels, one of each for a cell")
         rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
         verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
-        complete = np.asarray(complete)
-        if complete.dtype == bool:
-            if complete.shape != (n,):
-                raise MpuError(f"known labels: {len(complete)} instances are said to be complete or not, of {n}")
-            complete = np.flatnonzero(complete)
-        complete = complete.astype(np.int64)
-        for what, numbers, end in (("instance", rows, n), ("instance", complete, n), ("label", columns, q)):
+        whole = np.asarray(complete)
+        if whole.dtype == bool:
+            if whole.shape != (n,):
+                raise MpuError(f"known labels: {len(whole)} instances are said to be complete or not, of {n}")
+            whole = np.flatnonzero(whole)
+        whole = whole.astype(np.int64)
+        for what, numbers, end in (("instance", rows, n), ("instance", whole, n), ("label", columns, q)):
             if len(outside := numbers[(numbers < 0) | (numbers >= end)]):
                 raise MpuError(f"known labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
         keys, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
@@ -94,7 +94,7 @@ class KnownLabels:
             raise MpuError(f"known labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one")
         indptr = np.searchsorted(keys, np.arange(n + 1) * q)
         instances = np.zeros(n, np.int8)
-        instances[complete] = Verdict.FALSE
+        instances[whole] = Verdict.FALSE
         return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
 
     def rows(self, index: np.ndarray | slice) -> "KnownLabels":

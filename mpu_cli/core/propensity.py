@@ -184,7 +184,7 @@ def _frequency(value: float) -> float:
 def _best_bin(cells: _Cells) -> _Statistic:
     """Take the best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
     columns = np.flatnonzero(cells.annotated.any(axis=0))
-    thresholds, found, size = np.transpose([_best_threshold(*cells.label(k)) for k in columns])
+    thresholds, found, size = np.transpose([_best_threshold(*cells.label(k)) for k in columns.tolist()])
     order = np.argsort(-_wilson_lower(found, size), kind="stable")
     bounds = _wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))
     pooled = int(np.argmax(bounds))

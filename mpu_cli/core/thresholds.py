@@ -85,7 +85,7 @@ def label_thresholds(
     predicted, found = _reaching(probabilities, labels, frequency, thresholds)
     predicted = predicted.astype(float)
     for _ in range(_PASSES):
-        for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS):
+        for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS).tolist():
             others_predicted = predicted.sum() - predicted[k]
             others_found = found.sum() - found[k]
             p = probabilities[:, k]

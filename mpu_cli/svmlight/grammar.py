@@ -19,7 +19,6 @@ A file is lines that end in LF or CRLF; the last one may lack its end.
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -55,7 +54,8 @@ class Reading:
 DEFAULT_READING = Reading()
 
 
-class _Words(NamedTuple):
+@dataclass(frozen=True)
+class _Words:
     """What errors call ``index:value``."""
 
     index: str
