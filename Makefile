@@ -12,12 +12,12 @@ FUZZ_SECONDS ?= 60
 # build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
 BLAS_KERNEL ?= Nehalem
 # Tests of numbers that go through BLAS.
-BLAS_TESTS := tests/core tests/baselines tests/evaluation tests/bundle/test_fixtures.py tests/cli/test_numbers.py \
-	tests/test_prediction.py tests/test_warm_start.py
+BLAS_TESTS := tests/core tests/methods tests/evaluation tests/bundle/test_fixtures.py tests/cli/test_numbers.py \
+	tests/commands/test_prediction.py tests/commands/test_warm_start.py
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
-	tests/core/kernels tests/core/test_sgd.py tests/baselines/kernels -k "not shared and not digits and not threads" \
+	tests/core/kernels tests/core/test_sgd.py tests/methods/m3l/kernels -k "not shared and not digits and not threads" \
 	-W ignore::RuntimeWarning
 
 .DEFAULT_GOAL := help

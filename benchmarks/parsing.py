@@ -9,7 +9,7 @@ import click
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.report import MEGABYTE
-from mpu_cli import kernels
+from mpu_cli.runtime import kernels
 from mpu_cli.svmlight.reader import read
 
 PEER = "scikit-learn load_svmlight_file"

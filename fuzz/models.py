@@ -8,7 +8,7 @@ from functools import partial
 from fuzz import harness
 
 with harness.instrumented():
-    from mpu_cli import kernels
+    from mpu_cli.runtime import kernels
     from tests.bundle.corpus import replay
 
 

@@ -14,7 +14,7 @@ from fuzz import harness
 os.environ["NUMBA_BOUNDSCHECK"] = "1"  # before numba is imported
 
 with harness.instrumented():
-    from mpu_cli import kernels
+    from mpu_cli.runtime import kernels
     from tests.svmlight.corpus import replay
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from mpu_cli import kernels
 from mpu_cli.cli import mpu
+from mpu_cli.runtime import kernels
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -29,8 +29,8 @@ def compiled():
         )
         model.probabilities(features)
 
-        from mpu_cli.baselines import m3l
-        from mpu_cli.baselines.kernels import kernel
+        from mpu_cli.methods.m3l import m3l
+        from mpu_cli.methods.m3l.kernels import kernel
 
         m3l.train_linear(data.features, data.labels, cost=1.0)
         one = np.ones((1, 1), np.float32)

@@ -16,8 +16,8 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import ModelError, TooLargeError
-from mpu_cli.files import open_regular
-from mpu_cli.storage import available_memory
+from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.storage import available_memory
 
 # The dtype and the shape of each array of a file.
 Layout = dict[str, tuple[type, tuple[int, ...]]]

@@ -138,7 +138,7 @@ def _kernel_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout
 
 
 def _kernel(numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
-    from mpu_cli.baselines.rbf import KernelModel
+    from mpu_cli.methods.m3l.rbf import KernelModel
 
     gamma = real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
@@ -166,7 +166,7 @@ def _transductive_layouts(numbers: dict, _D: int, q: int) -> Iterator[tuple[str,
 
 
 def _transductive(_numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
-    from mpu_cli.baselines.transductive import TransductiveModel
+    from mpu_cli.methods.well.transductive import TransductiveModel
 
     fingerprints, values = parts["answers"]["fingerprints"], parts["answers"]["values"]
     (high, low), (next_high, next_low) = fingerprints[:-1].T, fingerprints[1:].T

@@ -11,7 +11,7 @@ from mpu_cli.bundle.kinds import KINDS
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import ModelError
-from mpu_cli.files import open_regular
+from mpu_cli.runtime.files import open_regular
 
 
 def load(path: Path) -> TrainedModel:

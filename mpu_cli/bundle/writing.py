@@ -16,14 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from mpu_cli import signals
 from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
 from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest, compose
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
-from mpu_cli.files import open_regular
-from mpu_cli.lock import holder, is_lock, try_lock
+from mpu_cli.runtime import signals
+from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.lock import holder, is_lock, try_lock
 
 WORKSHOP = ".training"
 _LOCK = "lock"

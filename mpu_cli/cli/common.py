@@ -10,10 +10,10 @@ from typing import NoReturn
 
 import click
 
-from mpu_cli import ranges, signals
 from mpu_cli.cli import messages
 from mpu_cli.cli.messages import one_line
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime import ranges, signals
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
@@ -24,7 +24,7 @@ class CleanErrors(click.Group):
     """A group in which every foreseeable failure is one line on standard error and a fixed exit status.
 
     0 done; 1 bad data or a failed run; 2 wrong usage; 75 another run is at work there, try again later; 141 the reader
-    of the output has gone. Signals (130, 143) are dealt with by `mpu_cli.signals`.
+    of the output has gone. Signals (130, 143) are dealt with by `mpu_cli.runtime.signals`.
     """
 
     def make_context(self, *args, **kwargs) -> click.Context:
@@ -161,7 +161,7 @@ def kernel_option(function: Callable) -> Callable:
     """``--kernel``: which inner loops run. Not passed on to the command."""
 
     def choose(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
-        from mpu_cli import kernels
+        from mpu_cli.runtime import kernels
 
         kernels.choose(None if value == "auto" else value)
 

@@ -55,8 +55,8 @@ def corrupt(
     """
     from dataclasses import asdict
 
-    from mpu_cli import corruption
-    from mpu_cli.files import refuse_overlaps
+    from mpu_cli.commands import corruption
+    from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed})
     report = corruption.corrupt(

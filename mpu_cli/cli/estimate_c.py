@@ -73,14 +73,14 @@ def estimate_c(
     """
     import numpy as np
 
+    from mpu_cli.commands.frequencies import frequency_lines
     from mpu_cli.core import propensity
     from mpu_cli.core.features import Features
     from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
     from mpu_cli.core.sample import Sample
     from mpu_cli.errors import InputError
-    from mpu_cli.files import refuse_overlaps
-    from mpu_cli.frequencies import frequency_lines
     from mpu_cli.methods import caution_about
+    from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.streams import open_output
 

@@ -96,7 +96,7 @@ def evaluate(
     """
     from mpu_cli.evaluation.compare import compare
     from mpu_cli.evaluation.report import build_report, metric_names, per_label_report, read_label_names
-    from mpu_cli.files import refuse_overlaps
+    from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}, {})
     if label_names and not per_label:

@@ -14,7 +14,7 @@ from unicodedata import category
 
 import click
 
-from mpu_cli import signals
+from mpu_cli.runtime import signals
 
 # Unicode categories: control characters, line and paragraph separators.
 _CONTROLS = ("Cc", "Zl", "Zp")

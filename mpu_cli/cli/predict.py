@@ -54,9 +54,10 @@ def predict(
       mpu predict news.mpu new.svm -o tags.txt
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
     """
-    from mpu_cli import bundle, prediction
+    from mpu_cli import bundle
+    from mpu_cli.commands import prediction
     from mpu_cli.errors import shown
-    from mpu_cli.files import refuse_overlaps
+    from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"MODEL": model, "FILE": source}, {"--output": output}, ("MODEL",))
     counts = prediction.predict(

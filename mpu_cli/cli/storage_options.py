@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mpu_cli.ranges import MOST_BYTES
+from mpu_cli.runtime.ranges import MOST_BYTES
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
@@ -34,7 +34,7 @@ def storage_options(function: Callable) -> Callable:
 
     @wraps(function)
     def command(*args, memory: int | None, **kwargs):
-        from mpu_cli.storage import Workspace, available_memory
+        from mpu_cli.runtime.storage import Workspace, available_memory
 
         return function(*args, empty=Workspace(available_memory() // 2 if memory is None else memory).empty, **kwargs)
 

@@ -25,7 +25,7 @@ from mpu_cli.cli.messages import detail, info, is_quiet, progress, verbosity_opt
 from mpu_cli.cli.method_options import method_options, of_this_method
 from mpu_cli.cli.storage_options import storage_options
 from mpu_cli.cli.train_report import print_report
-from mpu_cli.ranges import MOST_EPOCHS, MOST_LEVELS
+from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_LEVELS
 from mpu_cli.svmlight.grammar import Reading
 
 _MODELS = ("--output", "--warm-start")
@@ -168,15 +168,15 @@ def train(
     import numpy as np
 
     from mpu_cli import bundle, methods
+    from mpu_cli.commands.frequencies import read_frequencies
+    from mpu_cli.commands.warm_start import match
     from mpu_cli.core import training
-    from mpu_cli.core.journal import NO_JOURNAL
     from mpu_cli.errors import InputError
-    from mpu_cli.files import refuse_overlaps
-    from mpu_cli.frequencies import read_frequencies
-    from mpu_cli.resume import fingerprint, folder_of, keep_steps
+    from mpu_cli.runtime.files import refuse_overlaps
+    from mpu_cli.runtime.journal import NO_JOURNAL
+    from mpu_cli.runtime.resume import fingerprint, folder_of, keep_steps
     from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.dataset import occurring
-    from mpu_cli.warm_start import match
 
     if output is None:
         if source == "-":

@@ -7,12 +7,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.journal import Found, Journal
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.observer import Observer
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
+from mpu_cli.runtime.journal import Found, Journal
+from mpu_cli.runtime.observer import Observer
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core import order, parallel
+from mpu_cli.core import order
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime import parallel
 
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64

@@ -11,12 +11,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
 from mpu_cli.core.features import Features
-from mpu_cli.core.journal import NO_JOURNAL, Found, Journal
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.observer import Observer, no_observer, timed
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
 from mpu_cli.core.sample import SAMPLE_SIZE, Sample
@@ -26,6 +24,8 @@ from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm import WarmStart, warm_epochs
 from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime.journal import NO_JOURNAL, Found, Journal
+from mpu_cli.runtime.observer import Observer, no_observer, timed
 
 
 @dataclass(frozen=True)

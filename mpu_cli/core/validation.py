@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core import parallel, sgd
+from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
-from mpu_cli.core.journal import Journal
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.journal import Journal
 
 _ROWS = 1 << 14
 

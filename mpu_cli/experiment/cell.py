@@ -11,12 +11,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from mpu_cli import kernels
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
 from mpu_cli.experiment.predictions import Predictions, fit_and_predict
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.tuning import tune
+from mpu_cli.runtime import kernels
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -34,7 +34,7 @@ class Task:
     data : Path
         The instances, as `joblib.dump` wrote a `Dataset`.
     kernel : str or None
-        Which inner loops run, as for `mpu_cli.kernels.choose`.
+        Which inner loops run, as for `mpu_cli.runtime.kernels.choose`.
     """
 
     cell: Cell

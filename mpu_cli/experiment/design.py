@@ -120,7 +120,7 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
     """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
 
     With the same seed, what is removed at one rate is also removed at a higher one, so that a curve over rates does not
-    owe its steps to the draw. (`mpu_cli.corruption`, which never has all labels in memory, cannot do that.)
+    owe its steps to the draw. (`mpu_cli.commands.corruption`, which never has all labels in memory, cannot do that.)
 
     Parameters
     ----------

@@ -10,13 +10,14 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from mpu_cli import __version__, kernels, signals
+from mpu_cli import __version__
 from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.design import Cell, Design
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
-from mpu_cli.lock import holder, try_lock
+from mpu_cli.runtime import kernels, signals
+from mpu_cli.runtime.lock import holder, try_lock
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.growing import GrowingCsr

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import MpuError
-from mpu_cli.files import open_regular, replacing
-from mpu_cli.storage import mapped
+from mpu_cli.runtime.files import open_regular, replacing
+from mpu_cli.runtime.storage import mapped
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading

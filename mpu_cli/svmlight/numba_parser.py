@@ -7,7 +7,7 @@ line. Import this module only to use it: it needs numba.
 
 import numpy as np
 
-from mpu_cli.compilation import compiled, inlined
+from mpu_cli.runtime.compilation import compiled, inlined
 from mpu_cli.svmlight.decimals import EXACT_DIGITS
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.svmlight.rows import Rows, UnusualError

@@ -10,8 +10,8 @@ from threading import Lock
 
 import numpy as np
 
-from mpu_cli import kernels
 from mpu_cli.errors import InputError
+from mpu_cli.runtime import kernels
 from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line

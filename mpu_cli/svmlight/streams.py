@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.files import replacing
+from mpu_cli.runtime.files import replacing
 
 BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")

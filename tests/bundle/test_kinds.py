@@ -8,11 +8,11 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli import bundle
-from mpu_cli.baselines.rbf import KernelModel
-from mpu_cli.baselines.transductive import TransductiveModel
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
+from mpu_cli.methods.m3l.rbf import KernelModel
+from mpu_cli.methods.well.transductive import TransductiveModel
 from tests.bundle.models import D, Q, edit, npz
 
 RNG = np.random.default_rng(0)

@@ -84,7 +84,7 @@ def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny)
     controller, terminal = pty.openpty()
     code = """if True:
         import warnings
-        from mpu_cli import kernels
+        from mpu_cli.runtime import kernels
         from mpu_cli.__main__ import main
         from mpu_cli.svmlight import reader
 

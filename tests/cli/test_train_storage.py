@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_cli import storage
+from mpu_cli.runtime import storage
 from mpu_cli.svmlight import reader
 from tests.cli.training import QUICK, TINY, message
 

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from mpu_cli import kernels
 from mpu_cli.core.features import Features
 from mpu_cli.core.known_labels import KnownLabels, Verdict
 from mpu_cli.core.label_frequency import LabelFrequency
@@ -22,7 +21,8 @@ from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_thres
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import MpuError
-from mpu_cli.resume import fingerprint
+from mpu_cli.runtime import kernels
+from mpu_cli.runtime.resume import fingerprint
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.test_training import as_bytes
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mpu_cli import kernels
-from mpu_cli.baselines.rbf import KernelModel
 from mpu_cli.core.features import Features
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import OverflowingError
+from mpu_cli.methods.m3l.rbf import KernelModel
+from mpu_cli.runtime import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 LARGEST = float(np.finfo(np.float32).max)

@@ -9,8 +9,9 @@ import sys
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from mpu_cli import bundle, methods, prediction  # noqa: F401, loaded once for all processes
+from mpu_cli import bundle, methods  # noqa: F401, loaded once for all processes
 from mpu_cli.cli import mpu
+from mpu_cli.commands import prediction  # noqa: F401, loaded once for all processes
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.endurance.commands"])

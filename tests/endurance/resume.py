@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from mpu_cli.resume import folder_of
+from mpu_cli.runtime.resume import folder_of
 from tests.endurance.commands import DIGITS, contents, start
 
 # A small sample, so that c and C, which are a step each, do not take most of the time.

@@ -1,6 +1,6 @@
 import pytest
 
-from mpu_cli import kernels
+from mpu_cli.runtime import kernels
 
 
 @pytest.fixture(scope="module", params=kernels.NAMES)

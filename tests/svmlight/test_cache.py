@@ -199,7 +199,7 @@ def test_processes_that_read_at_once_do_not_disturb_each_other(source, directory
     code = """if True:
         import sys
         from pathlib import Path
-        from mpu_cli import kernels
+        from mpu_cli.runtime import kernels
         from mpu_cli.svmlight import cache
         kernels.choose("numpy")
         for _ in range(4):

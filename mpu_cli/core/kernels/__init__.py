@@ -2,8 +2,8 @@
 
 from types import ModuleType
 
-from mpu_cli import kernels
 from mpu_cli.core.kernels import numpy_kernel
+from mpu_cli.runtime import kernels
 
 SIMD = 8  # 32-bit numbers in a register
 

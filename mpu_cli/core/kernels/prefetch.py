@@ -6,7 +6,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mpu_cli.compilation import inlined
+from mpu_cli.runtime.compilation import inlined
 
 _CACHE_LINE = 64  # bytes
 _READ, _KEEP, _DATA = 0, 3, 1  # arguments of LLVM's intrinsic function

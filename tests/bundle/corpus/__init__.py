@@ -12,9 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli import bundle
-from mpu_cli.baselines.rbf import KernelModel
 from mpu_cli.bundle.manifest import MANIFEST, digest
 from mpu_cli.errors import MpuError
+from mpu_cli.methods.m3l.rbf import KernelModel
 from tests.bundle.models import D, Q, contents, make_model
 
 Files = dict[str, bytes]

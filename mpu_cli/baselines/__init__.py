@@ -1,1 +1,0 @@
-"""The methods that the paper compares with: arrays in, model objects out."""

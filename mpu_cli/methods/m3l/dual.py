@@ -1,0 +1,217 @@
+"""Dual coordinate ascent for M3L: the loop over epochs, its stopping rule, and the linear feature space.
+
+The formulation is in `methods.m3l.m3l`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import kernel as core_kernel
+from mpu_cli.core.overflow import largest, refuse_overflow
+from mpu_cli.errors import OverflowingError
+from mpu_cli.methods.m3l.kernels import kernel
+from mpu_cli.runtime import parallel
+
+# Passes over the instances at most. A few dozen do for any C that predicts well.
+MAX_EPOCHS = 300
+_ROWS = 1 << 14
+
+
+class Space(Protocol):
+    """The space of phi(x), in which the z_l are stored as the columns of an array of weights."""
+
+    def origin(self, q: int) -> np.ndarray:
+        """Weights of z_1 = ... = z_q = 0."""
+
+    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
+
+    def ascend(
+        self,
+        order: np.ndarray,
+        present: np.ndarray,
+        alpha: np.ndarray,
+        weights: np.ndarray,
+        prior: np.ndarray,
+        cost: float,
+    ) -> tuple[float, float]:
+        """Visit instances in an order; arguments and result as in `kernels.numpy_kernel.ascend_linear`."""
+
+
+class LinearSpace:
+    """phi(x) = x; weights are the z_l themselves, D x q.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, D), float32
+
+    Raises
+    ------
+    OverflowingError
+        The features are too large for 32-bit numbers.
+    """
+
+    def __init__(self, matrix: csr_array) -> None:
+        squared_norms = Features.of(matrix).squared_norms
+        if len(squared_norms) and squared_norms.max() > np.finfo(np.float32).max:
+            raise OverflowingError
+        self._matrix = matrix
+        self._squared_norms = squared_norms.astype(np.float32)
+
+    def origin(self, q: int) -> np.ndarray:
+        """Weights of zero."""
+        return np.zeros((self._matrix.shape[1], q), np.float32)
+
+    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """<z_l, x_i> for the instances `rows`."""
+        features = Features.of(self._matrix[rows])
+        refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
+        return core_kernel().scores(features, weights)
+
+    def ascend(
+        self,
+        order: np.ndarray,
+        present: np.ndarray,
+        alpha: np.ndarray,
+        weights: np.ndarray,
+        prior: np.ndarray,
+        cost: float,
+    ) -> tuple[float, float]:
+        """Visit instances in an order, straight from the CSR arrays."""
+        return kernel().ascend_linear(self._matrix, self._squared_norms, order, present, alpha, weights, prior, cost)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where the ascent ended.
+
+    Attributes
+    ----------
+    weights : ndarray of float32
+        The z_l as columns, as their space stores them.
+    alpha : ndarray of float32, shape (n, q)
+        Dual variables, 0 <= alpha <= C; zero for the instances not learned from.
+    epochs : int
+        Passes over the instances.
+    relative_gap : float
+        Duality gap by the primal objective: no solution's primal objective is lower by a greater share.
+    """
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    epochs: int
+    relative_gap: float
+
+
+def solve(
+    space: Space,
+    present: np.ndarray,
+    rows: np.ndarray,
+    prior: np.ndarray,
+    cost: float,
+    tolerance: float,
+    seed: int,
+    *,
+    max_epochs: int = MAX_EPOCHS,
+    jobs: int = 1,
+    tick: Callable[[], None] = lambda: None,
+) -> Solution:
+    """Maximise the dual by coordinate ascent until the duality gap is small.
+
+    Each epoch visits the instances in a new random order. The gap as met on the way, by the weights of each moment,
+    costs nothing; once it is within the tolerance, the exact gap decides.
+
+    Parameters
+    ----------
+    space : Space, n instances
+    present : ndarray of bool, shape (n, q)
+        Annotated labels.
+    rows : ndarray of int
+        The instances to learn from.
+    prior : ndarray, shape (q, q)
+        R, positive definite.
+    cost : float
+        C.
+    tolerance : float
+        Relative duality gap to reach.
+    seed : int
+        Seed of the orders.
+    max_epochs : int
+        Where to end if the gap stays larger.
+    jobs : int
+        Threads of the exact gap. The solution does not depend on it.
+    tick : callable
+        Called once an epoch.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    OverflowingError
+        The features are too large for 32-bit numbers.
+    """
+    rng = np.random.default_rng(seed)
+    prior = prior.astype(np.float32)
+    alpha = np.zeros(present.shape, np.float32)
+    weights = space.origin(present.shape[1])
+    epochs, relative_gap = 0, np.inf
+    while epochs < max_epochs and relative_gap > tolerance:
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap, primal = space.ascend(rng.permutation(rows), present, alpha, weights, prior, cost)
+        if not np.isfinite(gap):
+            raise OverflowingError
+        epochs += 1
+        tick()
+        if gap <= tolerance * primal or epochs == max_epochs:
+            gap, primal = duality_gap(space, present, rows, alpha, weights, cost, jobs)
+            relative_gap = gap / primal
+    return Solution(weights, alpha, epochs, relative_gap)
+
+
+def duality_gap(
+    space: Space,
+    present: np.ndarray,
+    rows: np.ndarray,
+    alpha: np.ndarray,
+    weights: np.ndarray,
+    cost: float,
+    jobs: int = 1,
+) -> tuple[float, float]:
+    """Difference of the primal and the dual objective, and the primal objective.
+
+    With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of
+    sum_l <u_l, z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of what their
+    scores say, R^-1 is not needed, and the gap is the sum of C max(0, 1 - m) - alpha (1 - m) over instances and
+    labels, where m = y <z, phi(x)>. No term is negative.
+
+    Parameters
+    ----------
+    space, present, rows, cost, jobs : as in `solve`
+    alpha : ndarray of float32, shape (n, q)
+    weights : ndarray of float32
+        The z_l that belong to alpha.
+
+    Returns
+    -------
+    gap, primal : float
+    """
+    slices = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
+    tasks = ((space, present, part, alpha, weights, cost) for part in slices)
+    gaps, primals = zip(*parallel.run(_gap_of_part, tasks, jobs), strict=True)
+    return sum(gaps), sum(primals)
+
+
+def _gap_of_part(space, present, rows, alpha, weights, cost) -> tuple[float, float]:
+    scores = space.scores(weights, rows)
+    margin = np.where(present[rows], scores, -scores)
+    loss = cost * np.maximum(1 - margin, 0)
+    regulariser = alpha[rows] * margin / 2
+    gap = loss + 2 * regulariser - alpha[rows]
+    return float(gap.sum(dtype=np.float64)), float((loss + regulariser).sum(dtype=np.float64))

@@ -1,0 +1,115 @@
+"""Dual coordinate ascent of M3L in NumPy: the reference kernel, which reads like the formulas of `m3l.m3l`."""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+
+def ascend_linear(
+    matrix: csr_array,
+    squared_norms: np.ndarray,
+    order: np.ndarray,
+    present: np.ndarray,
+    alpha: np.ndarray,
+    weights: np.ndarray,
+    prior: np.ndarray,
+    cost: float,
+) -> tuple[float, float]:
+    """Visit instances in turn and maximise the dual along each of their coordinates; changes alpha and weights.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, D), float32
+        Features; no row has an index twice.
+    squared_norms : ndarray of float32, shape (n,)
+    order : ndarray of int
+        The instances to visit.
+    present : ndarray of bool, shape (n, q)
+        Annotated labels: y = 1 where true, else -1.
+    alpha : ndarray of float32, shape (n, q)
+        Dual variables.
+    weights : ndarray of float32, shape (D, q)
+        z_k in column k; they belong to alpha.
+    prior : ndarray of float32, shape (q, q)
+        R.
+    cost : float
+        C.
+
+    Returns
+    -------
+    gap, primal : float
+        Duality gap and primal objective, each instance's part as it was met: with the weights of that moment.
+    """
+    gap = primal = 0.0
+    step = np.empty(weights.shape[1], weights.dtype)
+    for i in order:
+        entries = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        columns, x = matrix.indices[entries], matrix.data[entries]
+        scores = x @ weights[columns]
+        gap_i, primal_i, moved = _ascend(scores, squared_norms[i], present[i], alpha[i], prior, cost, step)
+        gap += gap_i
+        primal += primal_i
+        if moved:
+            weights[columns] += np.outer(x, step)
+    return gap, primal
+
+
+def ascend_batch(
+    scores: np.ndarray, gram: np.ndarray, present: np.ndarray, alpha: np.ndarray, prior: np.ndarray, cost: float
+) -> tuple[np.ndarray, float, float]:
+    """Visit the instances of a batch in turn, by their kernel values; changes scores and alpha.
+
+    Parameters
+    ----------
+    scores : ndarray of float32, shape (B, q)
+        <z_l, phi(x_i)>.
+    gram : ndarray of float32, shape (B, B)
+        K(x_i, x_j).
+    present, alpha : as in `ascend_linear`, shape (B, q)
+    prior, cost : as in `ascend_linear`
+
+    Returns
+    -------
+    steps : ndarray of float32, shape (B, q)
+        Each z_k has grown by the sum over i of steps_ik phi(x_i).
+    gap, primal : as in `ascend_linear`
+    """
+    gap = primal = 0.0
+    steps = np.zeros_like(scores)
+    for i in range(len(scores)):
+        gap_i, primal_i, moved = _ascend(scores[i], gram[i, i], present[i], alpha[i], prior, cost, steps[i])
+        gap += gap_i
+        primal += primal_i
+        if moved:
+            scores[i + 1 :] += np.outer(gram[i + 1 :, i], steps[i])
+    return steps, gap, primal
+
+
+def _ascend(scores, squared_norm, present, alpha, prior, cost, step) -> tuple[float, float, bool]:
+    """Maximise along the coordinates of one instance, label by label; changes scores, alpha and step.
+
+    A label whose coordinate is at its best place is passed over: that is the same as a step of length zero.
+    """
+    sign = np.where(present, np.float32(1), np.float32(-1))
+    slack = 1 - sign * scores
+    loss = cost * np.maximum(slack, 0)
+    gap = np.sum(loss - alpha * slack, dtype=np.float64)
+    primal = np.sum(loss + alpha * (1 - slack) / 2, dtype=np.float64)
+
+    step[:] = 0
+    moved = False
+    first = 0
+    with np.errstate(divide="ignore"):  # an instance of zeros: the dual grows without end, up to alpha = C
+        while True:
+            slack = 1 - sign[first:] * scores[first:]
+            best = alpha[first:] + slack / (np.diagonal(prior)[first:] * squared_norm)
+            best = np.clip(best, 0, cost)
+            changed = np.flatnonzero(best != alpha[first:])
+            if not len(changed):
+                return gap, primal, moved
+            k = first + changed[0]
+            change = sign[k] * (best[changed[0]] - alpha[k])
+            alpha[k] = best[changed[0]]
+            scores += squared_norm * change * prior[k]
+            step += change * prior[k]
+            moved = True
+            first = k + 1

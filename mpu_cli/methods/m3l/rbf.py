@@ -1,0 +1,160 @@
+"""The RBF kernel exp(-gamma ||x - x'||^2): its matrix, its feature space, and models made of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.overflow import LARGEST_SUM
+from mpu_cli.errors import OverflowingError
+from mpu_cli.methods.m3l.kernels import kernel
+
+# Kernel values that a prediction has in memory at a time: 64 MB.
+_SLICE = 1 << 24
+# Instances whose scores are brought up to date by one matrix product.
+_BATCH_SIZE = 128
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Scores of all labels by an RBF kernel: z = K(x, support) coefficients.
+
+    Attributes
+    ----------
+    support : csr_array of float32, shape (m, D)
+    coefficients : ndarray of float32, shape (m, q)
+    gamma : float
+        K(x, x') = exp(-gamma ||x - x'||^2).
+    thresholds : ndarray of float32, shape (q,)
+        A label is predicted where sigma(z) is at least its threshold.
+    """
+
+    support: csr_array
+    coefficients: np.ndarray
+    gamma: float
+    thresholds: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        """Number of features D that the model knows."""
+        return self.support.shape[1]
+
+    def probabilities(self, matrix: csr_array) -> np.ndarray:
+        """Return sigma(z), computed a slice of instances at a time.
+
+        Parameters
+        ----------
+        matrix : csr_array, shape (n, any), float32
+            Features. Those that no support vector has add to the distance from each of them.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, q)
+
+        Raises
+        ------
+        OverflowingError
+            A score may leave the range of float32.
+        """
+        n = matrix.shape[0]
+        if np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() > LARGEST_SUM:  # a kernel value is 1 at most
+            raise OverflowingError
+        scores = np.empty((n, self.coefficients.shape[1]), np.float32)
+        rows = max(_SLICE // len(self.coefficients), 1)
+        for start in range(0, n, rows):
+            part = slice(start, start + rows)
+            scores[part] = rbf_kernel(matrix[part], self.support, self.gamma) @ self.coefficients
+        return expit(scores)
+
+
+class RbfSpace:
+    """The space of the RBF kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i).
+
+    Parameters
+    ----------
+    gram : ndarray of float32, shape (n, n)
+        K(x_i, x_j).
+    """
+
+    def __init__(self, gram: np.ndarray) -> None:
+        self._gram = gram
+
+    def origin(self, q: int) -> np.ndarray:
+        """Coefficients of zero."""
+        return np.zeros((len(self._gram), q), np.float32)
+
+    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """<z_l, phi(x_i)> for the instances `rows`."""
+        return self._gram[rows] @ weights
+
+    def ascend(
+        self,
+        order: np.ndarray,
+        present: np.ndarray,
+        alpha: np.ndarray,
+        weights: np.ndarray,
+        prior: np.ndarray,
+        cost: float,
+    ) -> tuple[float, float]:
+        """Visit instances in an order.
+
+        A step at instance i changes the score of every other instance j by K_ij. Scores are brought up to date when
+        their batch begins, by one dense product, and within the batch after every step: the same ascent, most of it
+        in BLAS.
+        """
+        gap = primal = 0.0
+        for start in range(0, len(order), _BATCH_SIZE):
+            batch = order[start : start + _BATCH_SIZE]
+            similar = self._gram[batch]
+            of_batch = alpha[batch]
+            steps, gap_of_batch, primal_of_batch = kernel().ascend_batch(
+                similar @ weights, similar[:, batch], present[batch], of_batch, prior, cost
+            )
+            alpha[batch] = of_batch
+            weights[batch] += steps
+            gap += gap_of_batch
+            primal += primal_of_batch
+        return gap, primal
+
+
+def rbf_kernel(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
+    """K(x, x') for each row x of one matrix and x' of another, which need not have the same width.
+
+    Parameters
+    ----------
+    left : csr_array, shape (n, any), float32
+    right : csr_array, shape (m, any), float32
+    gamma : float
+
+    Returns
+    -------
+    ndarray of float32, shape (n, m)
+
+    Raises
+    ------
+    OverflowingError
+        gamma is out of the range of float32, as it is by default where all distances are.
+    """
+    from sklearn.metrics import pairwise  # takes half a second, which trainings without a kernel need not wait for
+
+    if not float(np.finfo(np.float32).tiny) <= gamma <= float(np.finfo(np.float32).max):
+        raise OverflowingError
+    columns = np.union1d(left.indices, right.indices)  # only those that occur: the largest index may be huge
+
+    def narrow(matrix: csr_array) -> csr_array:
+        indices = np.searchsorted(columns, matrix.indices)
+        return csr_array((matrix.data, indices, matrix.indptr), shape=(matrix.shape[0], max(len(columns), 1)))
+
+    with np.errstate(over="ignore"):  # a distance of infinity is a similarity of zero
+        return pairwise.rbf_kernel(narrow(left), narrow(right), gamma=gamma)
+
+
+def mean_squared_distance(matrix: csr_array) -> float:
+    """Mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 where all rows are the same."""
+    columns, places = np.unique(matrix.indices, return_inverse=True)
+    mean = np.bincount(places, matrix.data, minlength=len(columns)) / matrix.shape[0]
+    mean_squared_norm = float(Features.of(matrix).squared_norms.mean())
+    distance = 2 * (mean_squared_norm - float(np.square(mean).sum()))
+    return distance if distance > 1e-9 * mean_squared_norm else 1.0

@@ -1,0 +1,1 @@
+"""WELL: weak label learning (Sun, Zhang and Zhou 2010)."""

@@ -1,0 +1,1 @@
+"""What every part runs on: threads, memory, files, signals, kernels. It knows nothing of learning."""

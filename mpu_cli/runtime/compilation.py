@@ -1,0 +1,146 @@
+"""How functions are compiled: their options, and a cache of machine code that may fail.
+
+Import this module only to use it: it needs numba. A cache that cannot be used costs time and nothing else. Numba alone
+fails where there is no directory for it, where a file is damaged and where the disk is full.
+
+Beyond what numba documents this relies on the dispatcher's ``_cache`` (with ``load_overload``, ``save_overload``,
+``flush``, ``cache_path``), and below that on ``_impl.locator`` and ``_cache_file`` (with ``load``, ``save``, ``flush``,
+``_dump``); tried with numba 0.60 and 0.68. Where a version has one of them no more, nothing is kept.
+"""
+
+import hashlib
+import inspect
+import os
+import pickle
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numba
+
+from mpu_cli import __version__
+from mpu_cli.runtime import kernels
+
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+def compiled(*, fused: bool = False) -> Callable[[Callable], Callable]:
+    """Compile a function that Python calls, and keep its machine code.
+
+    Parameters
+    ----------
+    fused : bool
+        Whether a product and a sum may become one operation, which is faster and rounds once in place of twice.
+
+    Returns
+    -------
+    callable
+        The decorator. It gives a numba dispatcher, or the function as it is where ``NUMBA_DISABLE_JIT`` is set.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        dispatcher = numba.njit(fastmath={"contract"} if fused else False, **_OPTIONS)(function)
+        if hasattr(dispatcher, "_cache"):
+            dispatcher._cache = _Cache(dispatcher)
+        return dispatcher
+
+    return decorate
+
+
+inlined = numba.njit(forceinline=True, **_OPTIONS)  # a function that becomes part of the compiled ones that call it
+
+
+class _Cache:
+    """What a dispatcher asks for machine code before it compiles: numba's cache, or none where that fails."""
+
+    def __init__(self, dispatcher) -> None:
+        try:
+            dispatcher.enable_caching()
+            self._kept = _checked(dispatcher._cache, Path(inspect.getfile(dispatcher.py_func)))
+        except RuntimeError:  # numba's words name the function and not the reason
+            self._give_up("there is no directory for them that can be written")
+        except Exception as error:
+            self._give_up(error)
+
+    @property
+    def cache_path(self) -> str | None:
+        """The directory, where there is one."""
+        return self._kept and self._kept.cache_path
+
+    def load_overload(self, signature, target):
+        """Return what was compiled for the types of the arguments, or None: then it is compiled."""
+        found = None
+        if self._kept:
+            try:
+                found = self._kept.load_overload(signature, target)
+            except Exception:  # damaged files raise anything
+                with suppress(Exception):
+                    self._kept.flush()  # a damaged index would keep others from being saved
+        if found is None:
+            kernels.announce_compilation(kept=self._kept is not None)
+        return found
+
+    def save_overload(self, signature, result) -> None:
+        """Keep what was compiled for the types of the arguments."""
+        if self._kept:
+            try:
+                self._kept.save_overload(signature, result)
+            except Exception as error:
+                self._give_up(error)
+
+    def flush(self) -> None:
+        """Forget what is kept."""
+        if self._kept:
+            self._kept.flush()
+
+    def _give_up(self, reason: Exception | str) -> None:
+        self._kept = None
+        kernels.announce_no_cache(reason)
+
+
+class _Sealed:
+    """The files of numba's cache for one function; what they have for a key is what was saved for it, or an error.
+
+    Numba runs what it finds: zeros in place of code after a power cut, and code for other arguments or of an earlier
+    version, which files have where two processes or a full disk left an index and data that do not belong together.
+    """
+
+    def __init__(self, files, source_stamp) -> None:
+        self._files = files
+        self._source_stamp = source_stamp
+        self.flush = files.flush
+
+    def save(self, key, data) -> None:
+        code = self._files._dump(data)
+        self._files.save(key, (self._seal(key, code), code))
+
+    def load(self, key):
+        sealed = self._files.load(key)
+        if sealed is None:
+            return None
+        seal, code = sealed
+        if seal != self._seal(key, code):
+            raise ValueError("not what was saved")
+        return pickle.loads(code)
+
+    def _seal(self, key, code: bytes) -> bytes:
+        return hashlib.sha256(repr((__version__, key, self._source_stamp)).encode() + code).digest()
+
+
+def _checked(cache, source: Path):
+    """Return numba's cache with its files sealed; refuse a directory from which others could have code run.
+
+    What is kept is unpickled, so whoever may write there decides what this process does. Owners of the package's own
+    code do that anyway.
+    """
+    folder = Path(cache.cache_path)
+    if not folder.is_absolute() and not numba.config.CACHE_DIR:  # "~", from numba, where there is no home
+        with suppress(OSError):
+            os.removedirs(folder)
+        raise FileNotFoundError("there is no home directory")
+    place, code = folder.stat(), source.stat()
+    if place.st_uid not in (0, os.geteuid(), code.st_uid) or place.st_mode & ~code.st_mode & stat.S_IWOTH:
+        raise PermissionError(f"{folder} can be written by others")
+    cache._cache_file = _Sealed(cache._cache_file, cache._impl.locator.get_source_stamp())
+    return cache

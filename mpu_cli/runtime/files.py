@@ -1,0 +1,177 @@
+"""The files of a command: none replaces another of them, each appears whole or not at all, and nothing stays behind.
+
+Files are compared, not their names: links and other spellings of a path are the same file.
+"""
+
+import fcntl
+import hashlib
+import io
+import os
+import secrets
+import stat
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import combinations
+from pathlib import Path
+from typing import BinaryIO
+
+from mpu_cli.errors import OverlapError
+from mpu_cli.runtime import signals
+
+Named = Mapping[str, str | Path | None]  # files by what the user calls them: an argument or an option; None: not given
+
+STANDARD_STREAM = "-"
+_STDIN, _STDOUT = 0, 1
+_TEMPORARY = ".mpu-"
+
+
+def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
+    """Refuse files of which one would replace another, or be lost in it. To be called before any of them is opened.
+
+    Parameters
+    ----------
+    inputs, outputs : mapping of str to path
+        Files and directories by the name of their argument or option; ``-`` is a standard stream.
+    directories : tuple of str
+        Names of those that are directories of `mpu`, in which nothing else belongs.
+
+    Raises
+    ------
+    OverlapError
+        An output is an input or another output, or lies in one of the directories; or two inputs share one stream.
+    """
+    inputs, outputs = _given(inputs), _given(outputs)
+    for (name, path), (other, other_path) in combinations(inputs.items(), 2):
+        if _same_stream(path, other_path):
+            raise OverlapError(f"{name} and {other} are both {_shown(path, 'input')}, which can be read only once")
+    for (name, path), (other, other_path) in combinations(outputs.items(), 2):
+        if path == other_path or _same(_identity(path, _STDOUT), _identity(other_path, _STDOUT)):
+            raise OverlapError(f"{name} and {other} are both {_shown(path, 'output')}; give one of them another name")
+    for name, path in outputs.items():
+        for other, other_path in inputs.items():
+            if _same(_identity(path, _STDOUT), _identity(other_path, _STDIN)) and not Path(path).is_dir():
+                shown = _shown(path, "output")
+                raise OverlapError(f"{name} and {other} are the same file, {shown}; give {name} another name")
+        for other, other_path in (inputs | outputs).items():
+            if other != name and other in directories and _lies_in(path, other_path):
+                raise OverlapError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
+
+
+def _given(files: Named) -> dict[str, str]:
+    return {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
+
+
+def _shown(path: str, stream: str) -> str:
+    return f"standard {stream}" if path == STANDARD_STREAM else path
+
+
+def _same_stream(path: str, other: str) -> bool:
+    """Whether two inputs are one pipe, terminal or standard input, so that each would get a part of it."""
+    streams = {STANDARD_STREAM, "/dev/stdin", "/dev/fd/0"}
+    if path in streams and other in streams:
+        return True
+    return Path(path).is_fifo() and _same(_identity(path, _STDIN), _identity(other, _STDIN))
+
+
+def _same(identity: tuple | None, other: tuple | None) -> bool:
+    return identity is not None and identity == other
+
+
+def _identity(path: str, stream: int) -> tuple | None:
+    """Return what tells a file from others, also one that is still to be made.
+
+    None for what can be there twice: terminals and other devices, and sockets.
+    """
+    try:
+        status = os.fstat(stream) if path == STANDARD_STREAM else Path(path).stat()
+    except OSError:
+        return _place(path)
+    kept = stat.S_ISREG, stat.S_ISDIR, stat.S_ISFIFO, stat.S_ISBLK
+    return (status.st_dev, status.st_ino) if any(is_kind(status.st_mode) for is_kind in kept) else None
+
+
+def _place(path: str) -> tuple | None:
+    """Return directory and name of a file to be made; names that some file systems take for the same are the same."""
+    real = Path(os.path.realpath(path))
+    try:
+        parent = real.parent.stat()
+    except OSError:
+        return None  # it cannot be made
+    return parent.st_dev, parent.st_ino, unicodedata.normalize("NFC", real.name).casefold()
+
+
+def _lies_in(path: str, directory: str) -> bool:
+    if STANDARD_STREAM in (path, directory):
+        return False
+    above = Path(os.path.realpath(path)).parents
+    place = Path(os.path.realpath(directory))
+    if place in above:
+        return True  # neither may have been made yet
+    return place.is_dir() and any(parent.exists() and parent.samefile(place) for parent in above)
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """Open a file for reading, without a buffer, that is no link, no pipe, no device: without waiting for anything.
+
+    Raises
+    ------
+    ValueError
+        It is one.
+    """
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise ValueError("it is not a regular file")
+    return io.FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))  # it may have been replaced since
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that takes its name, from what has it, at the end of the ``with`` block, if that succeeds.
+
+    The bytes go to a temporary file in the same directory. It is locked, so that the next to write a file of this name
+    can tell those that a killed process has left, and removes them. A file that is replaced keeps its permissions.
+
+    Parameters
+    ----------
+    path : Path
+        In a directory that is there.
+
+    Yields
+    ------
+    binary file
+    """
+    prefix = f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
+    _remove_leftovers(path.parent, prefix)
+    temporary, file = _locked_file(path.parent, prefix)
+    with signals.temporary(temporary) as rename, file:
+        yield file
+        file.flush()
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o7777)
+        rename(path)
+
+
+def _locked_file(folder: Path, prefix: str) -> tuple[Path, BinaryIO]:
+    while True:
+        path = folder / f"{prefix}{secrets.token_hex(8)}"
+        file = path.open("xb")
+        _try_lock(file)
+        if os.fstat(file.fileno()).st_nlink:
+            return path, file
+        file.close()  # another process took it for a leftover before it was locked
+
+
+def _remove_leftovers(folder: Path, prefix: str) -> None:
+    for path in folder.glob(f"{prefix}*"):
+        with suppress(OSError, ValueError), open_regular(path) as file:
+            if _try_lock(file):
+                path.unlink()
+
+
+def _try_lock(file: BinaryIO | io.FileIO) -> bool:
+    """Lock a file until it is closed; False where another process has it, or the file system knows no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

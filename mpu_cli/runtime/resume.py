@@ -1,0 +1,178 @@
+"""Finished steps of a training, kept in a directory until the model is saved (``mpu train --resume``).
+
+Each step is a file, named after the data and options of the training, the step, and the checksum of its content, and
+gets that name when it is complete. So what a kill leaves at any moment is a valid step or none, and a step that is
+damaged, or of other data or options, is not taken for one.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy
+from scipy.sparse import csr_array
+
+from mpu_cli import __version__
+from mpu_cli.errors import ModelError
+from mpu_cli.runtime import kernels, signals
+from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.journal import Found, Journal
+
+_STEP_NAME = re.compile(r"(?P<key>[0-9a-f]{16})-(?P<step>[a-z0-9-]+)-(?P<checksum>[0-9a-f]{64})\.npz")
+_TEMPORARY = ".writing-"
+_WITHOUT_EFFECT = {"jobs", "empty"}  # options of `core.training`
+
+
+def folder_of(model: Path) -> Path:
+    """Return where the steps of a model's training are kept: news.mpu.resume beside news.mpu."""
+    return model.with_name(f"{model.name}.resume")
+
+
+def fingerprint(*inputs) -> str:
+    """Return a checksum of all that the result of a training depends on.
+
+    Parameters
+    ----------
+    *inputs
+        Arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. What computes (the
+        kernel, the versions of mpu, NumPy and SciPy) is added.
+    """
+    digest = hashlib.sha256()
+    _feed(digest.update, (__version__, np.__version__, scipy.__version__, kernels.compiled(), inputs))
+    return digest.hexdigest()
+
+
+def _feed(update: Callable[[bytes], None], value) -> None:
+    match value:
+        case np.ndarray():
+            update(f"{value.dtype.str}{value.shape}".encode())
+            update(np.ascontiguousarray(value).data.cast("B") if value.size else b"")
+        case csr_array():
+            _feed(update, (value.shape, value.indptr, value.indices, value.data))
+        case _ if is_dataclass(value):
+            names = {field.name for field in fields(value)} - _WITHOUT_EFFECT
+            _feed(update, {name: getattr(value, name) for name in names})
+        case Mapping():
+            _feed(update, sorted(value.items()))
+        case list() | tuple():
+            update(f"[{len(value)}]".encode())
+            for item in value:
+                _feed(update, item)
+        case _:
+            update(f"{value!r};".encode())
+
+
+class KeptSteps(Journal):
+    """The finished steps of one training, in files. Made by `keep_steps`.
+
+    Attributes
+    ----------
+    found : int
+        How many an interrupted training has left.
+    """
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._folder = folder
+        self._key = key[:16]
+        self.found = sum(name["key"] == self._key for _, name in _steps(folder))
+
+    def kept(self, step: str) -> Found | None:
+        """Return what a step found; None where it is not there or damaged."""
+        for path, name in _steps(self._folder):
+            if (name["key"], name["step"]) == (self._key, _slug(step)):
+                return _read(path, name["checksum"])
+        return None
+
+    def keep(self, step: str, found: Callable[[], Found]) -> None:
+        """Keep what a step found.
+
+        Raises
+        ------
+        ModelError
+            It cannot be written.
+        """
+        unnamed = self._folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        with _said_to_be_unwritable(self._folder), signals.temporary(unnamed) as rename:
+            with unnamed.open("xb") as file:
+                np.savez(file, **found())
+            with suppress(IsADirectoryError):  # not ours: the step is not kept
+                rename(self._folder / f"{self._key}-{_slug(step)}-{_checksum(unnamed)}.npz")
+
+    def remove(self, others: bool = False) -> None:
+        """Remove the steps of this training, or those of others, and the directory if nothing else is in it."""
+        with _said_to_be_unwritable(self._folder):
+            steps = [path for path, name in _steps(self._folder) if (name["key"] != self._key) == others]
+            for path in (*steps, *self._folder.glob(f"{_TEMPORARY}*")):
+                with suppress(IsADirectoryError):  # not ours
+                    path.unlink(missing_ok=True)
+
+
+@contextmanager
+def keep_steps(folder: Path, key: str) -> Iterator[KeptSteps]:
+    """Keep the steps of a training that no other process takes at the same time.
+
+    Steps of other data or options are removed: their training has been given up, or its data have changed.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if need be, and removed at the end if it is empty.
+    key : str
+        From `fingerprint`.
+
+    Raises
+    ------
+    ModelError
+        The directory cannot be made or written to.
+    """
+    with signals.finally_call(lambda: _remove_if_empty(folder)):
+        with _said_to_be_unwritable(folder):
+            folder.mkdir(exist_ok=True)
+        steps = KeptSteps(folder, key)
+        steps.remove(others=True)
+        yield steps
+
+
+def _steps(folder: Path) -> Iterator[tuple[Path, re.Match]]:
+    for path in sorted(folder.iterdir()):
+        if name := _STEP_NAME.fullmatch(path.name):
+            yield path, name
+
+
+def _slug(step: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", step.lower())
+
+
+def _read(path: Path, checksum: str) -> Found | None:
+    with suppress(OSError, ValueError):  # it is taken again
+        if _checksum(path) == checksum:
+            with np.load(path, allow_pickle=False) as arrays:
+                return dict(arrays)
+    with suppress(OSError):
+        path.unlink()
+    return None
+
+
+def _checksum(path: Path) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _said_to_be_unwritable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(
+            f"{folder}: cannot be written: {error.strerror}; mend that, or train without --resume"
+        ) from error
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,220 @@
+import gzip
+import os
+import threading
+import tracemalloc
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from mpu_cli.commands import corruption
+from mpu_cli.commands.corruption import Counts, PerInstanceDraw, UniformDraw, corrupt
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.svmlight.reader import read
+
+TEXT = (
+    b"9 50 20\r\n1,2,3 1:0.50\t7:1 # a, b\r\n# comment 1,2\n4#x\n\n 3:1\n"
+    b"5,6\t2:1e-3  4:5\n7 1:1\n8,9,10,11 1:2\n5:1\n12"
+)
+SIZES = np.array([3, 1, 0, 0, 2, 1, 4, 0, 1])
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.svm"
+    path.write_bytes(TEXT)
+    return path
+
+
+def label_sets(path) -> list[set[int]]:
+    return [set(row.indices.tolist()) for row in read(path).labels]
+
+
+def counts_of(sizes: np.ndarray) -> Counts:
+    return Counts(len(sizes), int(sizes.sum()), int(np.count_nonzero(sizes)))
+
+
+def assert_uniform(observed: Counter, n_outcomes: int) -> None:
+    """Pearson's test at 1 in 1000; seeds are fixed, so that it passes always or never."""
+    total = sum(observed.values())
+    expected = total / n_outcomes
+    statistic = sum((count - expected) ** 2 / expected for count in observed.values())
+    statistic += (n_outcomes - len(observed)) * expected
+    assert statistic < chi2.ppf(0.999, n_outcomes - 1)
+
+
+@pytest.mark.parametrize(("rate", "removed"), [(0, 0), (0.1, 1), (0.25, 3), (0.375, 4), (0.625, 8), (0.9, 11), (1, 12)])
+def test_uniform_removes_exactly_the_share(source, tmp_path, rate, removed):
+    for seed in range(5):
+        report = corrupt(source, tmp_path / "out", rate, seed=seed, removed_to=tmp_path / "removed")
+        before, after = label_sets(source), label_sets(tmp_path / "out")
+        assert (report.instances, report.labels, report.removed) == (9, 12, removed)
+        assert sum(map(len, after)) == 12 - removed
+        assert report.emptied == sum(bool(b) and not a for b, a in zip(before, after, strict=True))
+        gone = [set() for _ in before]
+        for line in (tmp_path / "removed").read_text().splitlines():
+            instance, label = line.split("\t")
+            gone[int(instance) - 1].add(int(label))
+        assert [b - a for b, a in zip(before, after, strict=True)] == gone
+
+
+def test_rounding_is_half_to_even(tmp_path):
+    (tmp_path / "in").write_bytes(b"1,2,3,4,5 1:1\n")
+    assert corrupt(tmp_path / "in", tmp_path / "out", 0.5).removed == 2
+    assert corrupt(tmp_path / "in", tmp_path / "out", 0.3).removed == 2
+
+
+def test_nothing_removed_is_a_copy_and_everything_removed_leaves_the_rest(source, tmp_path):
+    corrupt(source, tmp_path / "out", 0)
+    assert (tmp_path / "out").read_bytes() == TEXT
+    corrupt(source, tmp_path / "out", 1)
+    assert (tmp_path / "out").read_bytes() == (
+        b"9 50 20\r\n 1:0.50\t7:1 # a, b\r\n# comment 1,2\n #x\n\n 3:1\n\t2:1e-3  4:5\n 1:1\n 1:2\n5:1\n "
+    )
+
+
+@pytest.mark.parametrize("scheme", ["uniform", "per-instance"])
+def test_the_seed_decides(source, tmp_path, scheme):
+    outcomes = []
+    for seed in (1, 1, 2, 3):
+        corrupt(source, tmp_path / "out", 0.5, scheme=scheme, seed=seed)
+        outcomes.append((tmp_path / "out").read_bytes())
+    assert outcomes[0] == outcomes[1]
+    assert len(set(outcomes)) > 1
+
+
+@pytest.mark.parametrize("keep_one", [False, True])
+@pytest.mark.parametrize("scheme", ["uniform", "per-instance"])
+def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
+    sizes = np.random.default_rng(0).integers(0, 6, 100_000)
+
+    def draw_in_pieces(cuts):
+        if scheme == "uniform":
+            draw = UniformDraw(counts_of(sizes), 0.3, keep_one, seed=4)
+        else:
+            draw = PerInstanceDraw(0.3, keep_one, seed=4)
+        return np.concatenate([draw(sizes[start:stop]) for start, stop in pairwise(cuts)])
+
+    whole = draw_in_pieces([0, len(sizes)])
+    assert np.array_equal(draw_in_pieces([0, 0, 1, 17, 70_000, len(sizes)]), whole)
+    if scheme == "uniform":
+        assert np.count_nonzero(whole) == round(0.3 * sizes.sum())
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_every_subset_is_equally_likely(monkeypatch, at_once):
+    monkeypatch.setattr(corruption, "_DRAWN_AT_ONCE", at_once)
+    sizes = np.array([2, 0, 1, 3])
+    observed = Counter()
+    for seed in range(3000):
+        drawn = UniformDraw(counts_of(sizes), 0.5, False, seed)(sizes)
+        observed[tuple(np.flatnonzero(drawn))] += 1
+    assert_uniform(observed, 20)  # 3 of 6
+
+
+def test_keep_one_never_empties_and_is_exact_and_fair(source, tmp_path):
+    for seed in range(20):
+        report = corrupt(source, tmp_path / "out", 0.4, keep_one=True, seed=seed)
+        assert (report.removed, report.emptied) == (5, 0)
+        assert all(bool(b) == bool(a) for b, a in zip(label_sets(source), label_sets(tmp_path / "out"), strict=True))
+    sizes = np.array([4])
+    observed = Counter()
+    for seed in range(3000):
+        observed[tuple(np.flatnonzero(UniformDraw(counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
+    assert_uniform(observed, 6)  # 2 of 4
+
+
+def test_keep_one_says_how_far_it_can_go(source, tmp_path):
+    with pytest.raises(MpuError, match=r"7 of 12 labels .* 6 instances .* highest missing rate possible is 0\.5$"):
+        corrupt(source, tmp_path / "out", 0.6, keep_one=True)
+    assert not (tmp_path / "out").exists()
+    assert corrupt(source, tmp_path / "out", 0.5, keep_one=True).removed == 6
+
+
+@pytest.mark.parametrize("keep_one", [False, True])
+def test_per_instance_removes_the_share_within_each(keep_one):
+    sizes = np.arange(30_000) % 6
+    drawn = PerInstanceDraw(0.3, keep_one, seed=0)(sizes)
+    per_instance = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[drawn], minlength=len(sizes))
+    for size in range(6):
+        share = 0.3 * size
+        here = per_instance[sizes == size]
+        if keep_one and size == 1:
+            assert not here.any()
+            continue
+        assert set(here) <= {int(share), int(share) + 1}
+        assert here.mean() == pytest.approx(share, abs=0.03)
+
+
+def test_per_instance_draws_any_labels_of_an_instance():
+    sizes = np.full(3000, 4)
+    drawn = PerInstanceDraw(0.5, False, seed=0)(sizes).reshape(-1, 4)
+    assert_uniform(Counter(tuple(np.flatnonzero(row)) for row in drawn), 6)
+
+
+def test_per_instance_keep_one_at_full_rate_leaves_one():
+    drawn = PerInstanceDraw(1, True, seed=0)(SIZES)
+    assert np.count_nonzero(~drawn) == np.count_nonzero(SIZES)
+
+
+def test_the_file_may_be_replaced(source, tmp_path):
+    corrupt(source, tmp_path / "out", 0.5, seed=3)
+    corrupt(source, source, 0.5, seed=3)
+    assert source.read_bytes() == (tmp_path / "out").read_bytes()
+
+
+def test_compressed_and_piped_input_give_the_same(source, tmp_path):
+    corrupt(source, tmp_path / "out", 0.5, seed=3)
+    (tmp_path / "in.svm.gz").write_bytes(gzip.compress(TEXT))
+    corrupt(tmp_path / "in.svm.gz", tmp_path / "out.gz", 0.5, seed=3)
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
+
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(TEXT,))
+    writer.start()
+    corrupt(tmp_path / "pipe", tmp_path / "piped", 0.5, seed=3)
+    writer.join()
+    assert (tmp_path / "piped").read_bytes() == (tmp_path / "out").read_bytes()
+
+
+def test_a_bad_line_leaves_nothing(tmp_path):
+    (tmp_path / "in").write_bytes(b"1 1:1\n" * 10 + b"1 1:x\n")
+    with pytest.raises(InputError) as caught:
+        corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed_to=tmp_path / "removed")
+    assert caught.value.line == 11
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("more", [b"1,2,3 1:1\n" * 100_000, b""])
+def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, more):
+    count = corruption._count
+
+    def count_then_change(*args):
+        counts = count(*args)
+        source.write_bytes(TEXT + b"\n" + more if more else TEXT[:40])
+        return counts
+
+    monkeypatch.setattr(corruption, "_count", count_then_change)
+    with pytest.raises(InputError, match="changed while it was being read"):
+        corrupt(source, tmp_path / "out", 0.5)
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_labels_than_can_be_drawn_from():
+    with pytest.raises(MpuError, match="split the file"):
+        UniformDraw(Counts(10**9, 4 * 10**9, 10**9), 0.5, False, 0)
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    line = b"1,2,3 " + b" ".join(b"%d:0.25" % index for index in range(1, 60)) + b"\n"
+    peaks = []
+    for repeats in (20_000, 100_000):  # either is many more blocks than are read ahead
+        (tmp_path / "in").write_bytes(line * repeats)
+        tracemalloc.start()
+        corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed_to=tmp_path / "removed")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
+    assert peaks[1] - peaks[0] < 0.2 * len(line) * 80_000

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mpu_cli.commands.frequencies import frequency_lines, read_frequencies
+from mpu_cli.errors import InputError
+
+IDS = np.array([3, 12])
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write lines to a file of frequencies; give its path."""
+
+    def write(text: bytes):
+        path = tmp_path / "c.txt"
+        path.write_bytes(text)
+        return path
+
+    return write
+
+
+def read(path):
+    return read_frequencies(path, IDS).tolist()
+
+
+def test_a_line_a_label(file):
+    assert read(file(b"3 0.25\n12 1\n")) == [0.25, 1]
+
+
+def test_any_order_spacing_and_line_end(file):
+    assert read(file(b"12\t1e-3\r\n  3   .5 ")) == [0.5, 0.001]
+
+
+def test_comments_and_empty_lines(file):
+    assert read(file(b"# label c\n\n3 0.25 # few\n   \n12 1\n# \xff any bytes\n")) == [0.25, 1]
+
+
+def test_labels_that_are_not_wanted_are_passed_over(file):
+    assert read(file(b"99 0.1\n3 0.25\n12 1\n")) == [0.25, 1]
+
+
+def test_compressed(tmp_path):
+    import gzip
+
+    path = tmp_path / "c.gz"
+    path.write_bytes(gzip.compress(b"3 0.25\n12 1\n"))
+    assert read(path) == [0.25, 1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"3",
+        b"3 0.5 0.6",
+        b"0.5",
+        b"3:0.5",
+        b"3,0.5",
+        b"three 0.5",
+        b"-3 0.5",
+        b"+3 0.5",
+        b"3.0 0.5",
+        b"3 half",
+        b"3 0",
+        b"3 -0.5",
+        b"3 1.0001",
+        b"3 nan",
+        b"3 inf",
+        b"3 1e999",
+        b"3 0x1",
+        b"\xef\xbb\xbf3 0.5",
+        b"\xd9\xa3 0.5",
+        b"\x00\xff",
+        b"9" * 5000 + b" 0.5",
+    ],
+    ids=lambda line: repr(line[:12]),
+)
+def test_a_malformed_line_is_named(file, line):
+    path = file(b"# first\n12 1\n" + line + b"\n")
+    with pytest.raises(InputError, match="expected a label and its frequency") as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}:3: ")
+
+
+def test_a_label_twice(file):
+    path = file(b"3 0.5\n12 1\n03 0.5\n")
+    with pytest.raises(InputError, match=":3: label 3 is there twice"):
+        read(path)
+
+
+@pytest.mark.parametrize("text", [b"", b"# nothing\n", b"3 0.5\n"])
+def test_a_missing_label_is_named(file, text):
+    missing = 12 if b"3 0" in text else 3
+    with pytest.raises(InputError, match=rf"c\.txt: there is no line for label {missing};"):
+        read(file(text))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read(tmp_path / "none")
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 2**31 - 2), st.floats(0, 1, exclude_min=True, allow_subnormal=False), min_size=1, max_size=9
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_what_is_written_reads_back_to_six_digits(file, frequencies):
+    ids = np.array(sorted(frequencies))
+    c = np.array([frequencies[label] for label in ids.tolist()])
+    np.testing.assert_allclose(read_frequencies(file(frequency_lines(ids, c)), ids), c, rtol=5e-6)

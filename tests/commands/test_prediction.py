@@ -1,0 +1,267 @@
+import gzip
+import re
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_cli.bundle import TrainedModel
+from mpu_cli.commands import prediction
+from mpu_cli.commands.prediction import _select, predict
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import read
+
+IDS = np.array([2, 7, 11, 40])
+
+
+def make_model(seed=0, D=6, q=4, levels=2) -> TrainedModel:
+    rng = np.random.default_rng(seed)
+    linear = tuple(
+        LinearModel(rng.normal(size=(D + level * q, q)).astype(np.float32), rng.normal(-0.5, size=q).astype(np.float32))
+        for level in range(levels)
+    )
+    thresholds = rng.uniform(0.2, 0.6, q).astype(np.float32)
+    known = np.arange(D) % 3 != 0
+    return TrainedModel("mpu", StackedModel(linear, 0.5, thresholds), IDS[:q], np.ones(q), known, {})
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Forty instances, one of them without features, with labels that must not matter."""
+    rng = np.random.default_rng(1)
+    path = tmp_path / "new.svm"
+    rows = [" ".join(f"{j}:{rng.normal():.3g}" for j in np.flatnonzero(rng.random(6) < 0.6)) for _ in range(40)]
+    rows[5] = ""
+    path.write_text("".join(f"{i % 3} {row}\n" for i, row in enumerate(rows)))
+    return path
+
+
+@pytest.fixture
+def predicted(source, tmp_path):
+    """Predict the source; give the lines and the counts."""
+
+    def run(model=None, **options):
+        target = tmp_path / "out.txt"
+        counts = predict(model or make_model(), source, target, **options)
+        return target.read_text().splitlines(), counts
+
+    return run
+
+
+def probabilities(source, model=None) -> np.ndarray:
+    return (model or make_model()).predictor.probabilities(read(source).features)
+
+
+def as_labels(rows) -> list[str]:
+    return [",".join(map(str, IDS[list(columns)])) for columns in rows]
+
+
+# The choice of labels, against one that looks at one instance at a time
+
+
+def brute_force(row, thresholds, top_k, ranked) -> list[int]:
+    chosen = [k for k in range(len(row)) if row[k] >= thresholds[k % len(thresholds)]]
+    best_first = sorted(chosen, key=lambda k: (-row[k], k))[:top_k]
+    return best_first if ranked else sorted(best_first)
+
+
+# Few distinct values, so that ties and values on a threshold are common.
+TENTHS = st.integers(0, 5).map(lambda tenth: np.float32(tenth / 10))
+
+
+@given(st.data(), st.integers(1, 6), st.integers(0, 5), st.booleans(), st.none() | st.integers(1, 8), st.booleans())
+def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, top_k, ranked):
+    def draw(size):
+        return np.array(data.draw(st.lists(TENTHS, min_size=size, max_size=size)), np.float32)
+
+    matrix, thresholds = draw(n * q).reshape(n, q), draw(1 if one_threshold else q)
+    indptr, columns = _select(matrix, thresholds, top_k, ranked)
+    rows = [columns[start:stop].tolist() for start, stop in pairwise(indptr.tolist())]
+    assert rows == [brute_force(row, thresholds, top_k, ranked) for row in matrix]
+    assert indptr[-1] == len(columns)
+
+
+# Files
+
+
+def test_labels_are_those_at_or_over_the_thresholds_of_the_model(predicted, source):
+    expected = probabilities(source) >= make_model().predictor.thresholds
+    assert 0 < expected.mean() < 1
+    lines, counts = predicted()
+    assert lines == as_labels(map(np.flatnonzero, expected))
+    assert (counts.instances, counts.labels) == (40, expected.sum())
+
+
+def test_a_threshold_given_takes_the_place_of_the_models(predicted, source):
+    threshold = float(np.sort(probabilities(source).ravel())[100])  # one of the probabilities: it is included
+    lines, _ = predicted(threshold=threshold)
+    assert lines == as_labels(map(np.flatnonzero, probabilities(source) >= np.float32(threshold)))
+
+
+def test_threshold_zero_gives_every_label(predicted):
+    assert predicted(threshold=0)[0] == ["2,7,11,40"] * 40
+
+
+def test_threshold_one_gives_none(predicted):
+    assert predicted(threshold=1)[0] == [""] * 40
+
+
+def test_scores_read_back_to_the_probabilities(predicted, source):
+    lines, counts = predicted(scores=True)
+    read_back = np.zeros((40, 4), np.float32)
+    for row, line in zip(read_back, lines, strict=True):
+        pairs = [pair.split(":") for pair in line.split()]
+        assert [float(p) for _, p in pairs] == sorted((float(p) for _, p in pairs), reverse=True)
+        for label, p in pairs:
+            row[np.searchsorted(IDS, int(label))] = np.float32(p)
+    np.testing.assert_array_equal(read_back, probabilities(source))
+    assert counts.labels == 160
+
+
+def test_top_k_scores_are_the_first_of_all(predicted):
+    everything, two = predicted(scores=True)[0], predicted(scores=True, top_k=2)[0]
+    assert two == [" ".join(line.split()[:2]) for line in everything]
+
+
+def test_top_k_labels_are_the_most_probable_of_those_over_the_thresholds(predicted, source):
+    thresholds = make_model().predictor.thresholds
+    expected = [brute_force(row, thresholds, 1, ranked=False) for row in probabilities(source)]
+    assert predicted(top_k=1)[0] == as_labels(expected)
+
+
+def test_scores_over_a_threshold(predicted):
+    everything, over = predicted(scores=True)[0], predicted(scores=True, threshold=0.5)[0]
+    assert over == [" ".join(p for p in line.split() if float(p.partition(":")[2]) >= 0.5) for line in everything]
+
+
+@pytest.mark.parametrize("options", [{}, {"scores": True}, {"top_k": 2}])
+@pytest.mark.parametrize("budget", [1, 12, 29])
+def test_slices_do_not_show(predicted, monkeypatch, options, budget):
+    whole = predicted(**options)
+    sizes = []
+    of_model = StackedModel.probabilities
+
+    def watched(self, features):
+        sizes.append(features.shape[0])
+        return of_model(self, features)
+
+    monkeypatch.setattr(prediction, "_PROBABILITIES", budget)
+    monkeypatch.setattr(StackedModel, "probabilities", watched)
+    lines, counts = predicted(**options)
+    assert counts == whole[1]
+    assert max(sizes) == max(1, budget // 4)
+    if options.get("scores"):  # a product of another shape may round the last bit differently
+        numbers, expected = (
+            [[float(number) for number in re.split("[ :]", line)] for line in both] for both in (lines, whole[0])
+        )
+        np.testing.assert_allclose(numbers, expected, rtol=1e-5)
+    else:
+        assert lines == whole[0]
+
+
+def test_small_blocks_do_not_show(predicted, source, monkeypatch):
+    whole = predicted()
+    iter_chunks = prediction.iter_chunks
+    monkeypatch.setattr(prediction, "iter_chunks", lambda *args, **jobs: iter_chunks(*args, block_bytes=64, **jobs))
+    assert predicted() == whole
+    assert predicted(jobs=1) == predicted(jobs=3) == whole
+
+
+def test_line_i_is_instance_i_also_after_comments_and_empty_lines(tmp_path):
+    source, target = tmp_path / "new.svm", tmp_path / "out.txt"
+    source.write_text("# a comment\n1 1:2\n\n# another\n 4:-1 # no labels\n3\n2 5:1\n")
+    counts = predict(make_model(), source, target, scores=True)
+    plain = tmp_path / "plain.svm"
+    plain.write_text(" 1:2\n \n 4:-1\n \n 5:1\n")
+    again = tmp_path / "again.txt"
+    predict(make_model(), plain, again, scores=True)
+    assert counts.instances == 5
+    assert target.read_text() == again.read_text()
+
+
+def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
+    source, target, beyond = tmp_path / "new.svm", tmp_path / "out.txt", tmp_path / "beyond.svm"
+    source.write_text(" 1:2 4:1\n 2:1\n")
+    beyond.write_text(" 1:2 4:1 6:9 2147483646:5\n 2:1 100:1\n")
+    counts = predict(make_model(), source, target, scores=True)
+    assert (counts.entries, counts.unknown) == (3, 0)
+    lines = target.read_text()
+    counts = predict(make_model(), beyond, target, scores=True)
+    assert (counts.entries, counts.unknown) == (6, 3)
+    assert target.read_text() == lines
+
+
+def test_implicit_values(tmp_path):
+    source, target = tmp_path / "new.svm", tmp_path / "out.txt"
+    source.write_text(" 1 4\n")
+    with pytest.raises(InputError, match="--implicit-values"):
+        predict(make_model(), source, target)
+    predict(make_model(), source, target, scores=True, reading=Reading(implicit_values=True))
+    implicit = target.read_text()
+    source.write_text(" 1:1 4:1\n")
+    predict(make_model(), source, target, scores=True)
+    assert target.read_text() == implicit
+
+
+def test_the_output_may_be_the_input(tmp_path, source):
+    elsewhere = tmp_path / "out.txt"
+    predict(make_model(), source, elsewhere)
+    predict(make_model(), source, source)
+    assert source.read_text() == elsewhere.read_text()
+
+
+def test_bad_data_leave_what_was_there(tmp_path, source):
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    with source.open("a") as file:
+        file.write("1 1:x\n")
+    with pytest.raises(InputError, match=r"new\.svm:41"):
+        predict(make_model(), source, target)
+    assert target.read_text() == "old"
+    assert {entry.name for entry in tmp_path.iterdir()} == {"new.svm", "out.txt"}
+
+
+def test_values_too_large_to_compute_with_are_an_error(tmp_path):
+    source = tmp_path / "new.svm"
+    source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
+    with pytest.raises(InputError, match=r"new\.svm: feature values are too large"):
+        predict(make_model(), source, tmp_path / "out.txt", scores=True)
+
+
+def test_one_label():
+    indptr, columns = _select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
+    assert (indptr.tolist(), columns.tolist()) == ([0, 0, 1], [0])
+
+
+def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):
+    line = b" " + b" ".join(b"%d:0.25" % index for index in range(60)) + b"\n"
+    peaks = []
+    for repeats in (20_000, 100_000):  # either is many more blocks than are read ahead
+        (tmp_path / "in.gz").write_bytes(gzip.compress(line * repeats, compresslevel=1))
+        tracemalloc.start()
+        assert predict(make_model(), tmp_path / "in.gz", tmp_path / "out").instances == repeats
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
+    assert peaks[1] - peaks[0] < 0.2 * len(line) * 80_000
+
+
+def test_a_piece_of_work_is_bounded_by_its_probabilities(tmp_path, monkeypatch):
+    """A block of empty lines has a hundred times as many instances as another."""
+    pieces = []
+
+    def map_and_keep(function, arguments, jobs):
+        pieces.extend(map(function, arguments))
+        return pieces
+
+    monkeypatch.setattr(prediction, "_PROBABILITIES", 400)
+    monkeypatch.setattr(prediction, "map_ahead", map_and_keep)
+    (tmp_path / "in").write_bytes(b"\n" * 5000)
+    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", scores=True)
+    assert [text.count(b"\n") for text, _ in pieces] == [100] * 50

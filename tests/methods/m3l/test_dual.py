@@ -1,0 +1,129 @@
+"""Dual coordinate ascent finds the optimum: by the duality gap, by a general solver, by scikit-learn."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.svm import SVC, LinearSVC
+
+from mpu_cli.errors import MpuError
+from mpu_cli.methods.label_correlation import correlation_prior
+from mpu_cli.methods.m3l.dual import LinearSpace, duality_gap, solve
+from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
+from mpu_cli.runtime import kernels
+from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.methods.exact import primal_objective, solve_dual
+
+
+@pytest.fixture(params=["numpy", "numba"])
+def either_kernel(request, monkeypatch):
+    if request.param == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(kernels, "_chosen", request.param)
+
+
+def fit(space, Y, rho=0.5, cost=1.0, tolerance=1e-5, **options):
+    prior = correlation_prior(as_labels(Y), rho)
+    return solve(space, Y, np.arange(len(Y)), prior, cost, tolerance, seed=0, **options), prior
+
+
+def spaces(X):
+    features = as_features(X)
+    return {"linear": (LinearSpace(features), X @ X.T), "rbf": (RbfSpace(K := rbf_kernel(features, features, 0.1)), K)}
+
+
+@pytest.mark.usefixtures("either_kernel")
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_the_optimum_is_that_of_a_general_solver(kind, rho):
+    X, Y = linear_problem(25, 20, 3)
+    space, gram = spaces(X)[kind]
+    found, prior = fit(space, Y, rho)
+    scores, dual = solve_dual(gram.astype(float), Y, prior, 1.0)
+    assert_allclose(space.scores(found.weights, np.arange(25)), scores, atol=1e-2)
+    gap, primal = duality_gap(space, Y, np.arange(25), found.alpha, found.weights, 1.0)
+    assert_allclose(primal - gap, dual, rtol=1e-4)
+    assert_allclose(primal, dual, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+def test_the_duality_gap_goes_to_zero(kind):
+    X, Y = linear_problem(40, 30, 4)
+    space, _ = spaces(X)[kind]
+    gaps = [fit(space, Y, tolerance=0.0, max_epochs=epochs)[0].relative_gap for epochs in (1, 10, 500)]
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[0] > 0.01
+    assert abs(gaps[-1]) < 1e-6
+
+
+def test_gap_and_primal_objective_are_those_of_the_definition():
+    X, Y = linear_problem(60, 6, 4)
+    space = LinearSpace(as_features(X))
+    found, prior = fit(space, Y, cost=2.0, tolerance=0.0, max_epochs=3)
+    gap, primal = duality_gap(space, Y, np.arange(60), found.alpha, found.weights, 2.0)
+    u = X.T @ (found.alpha * np.where(Y, 1.0, -1.0))
+    assert_allclose(found.weights, u @ prior, atol=1e-4)
+    dual = found.alpha.sum() - 0.5 * np.trace(prior @ u.T @ u)
+    assert_allclose(primal, primal_objective(u @ prior, X, Y, prior, 2.0), rtol=1e-5)
+    assert_allclose(primal - gap, dual, rtol=1e-4)
+    assert found.relative_gap == gap / primal
+    assert found.alpha.min() >= 0
+    assert found.alpha.max() <= 2
+
+
+@pytest.mark.parametrize("cost", [0.1, 1.0, 5.0])
+def test_independent_labels_are_support_vector_machines(cost):
+    X, Y = linear_problem(40, 30, 4)
+    found, _ = fit(LinearSpace(as_features(X)), Y, 0.0, cost, max_epochs=1000)
+    assert found.relative_gap <= 1e-5
+    for k in range(4):
+        svm = LinearSVC(loss="hinge", fit_intercept=False, C=cost, tol=1e-7, max_iter=10**6).fit(X, Y[:, k])
+        assert_allclose(found.weights[:, k], svm.coef_[0], atol=5e-3 * np.abs(svm.coef_).max())
+
+
+@pytest.mark.parametrize("cost", [0.1, 1.0, 5.0])
+def test_independent_labels_are_kernel_support_vector_machines(cost):
+    """Each instance has a mirror image without its labels, so that the intercept that SVC has is zero."""
+    X, Y = linear_problem(60, 4, 3)
+    X, Y = np.vstack([X, -X]), np.vstack([Y, ~Y])
+    features = as_features(X)
+    space = RbfSpace(rbf_kernel(features, features, 0.3))
+    found, _ = fit(space, Y, 0.0, cost)
+    scores = space.scores(found.weights, np.arange(120))
+    for k in range(3):
+        svm = SVC(C=cost, gamma=0.3, tol=1e-7).fit(X, Y[:, k])
+        assert_allclose(svm.intercept_, 0, atol=1e-4)
+        assert_allclose(scores[:, k], svm.decision_function(X), atol=5e-3)
+
+
+def test_only_the_given_instances_are_learned_from():
+    X, Y = linear_problem(80, 5, 3)
+    rows = np.arange(0, 80, 2)
+    prior = np.eye(3)
+    part = solve(LinearSpace(as_features(X)), Y, rows, prior, 1.0, 1e-5, seed=0)
+    alone = solve(LinearSpace(as_features(X[rows])), Y[rows], np.arange(40), prior, 1.0, 1e-5, seed=0)
+    assert_allclose(part.weights, alone.weights, atol=1e-6)
+    assert not part.alpha[1::2].any()
+
+
+@pytest.mark.usefixtures("either_kernel")
+def test_an_instance_without_features_has_its_dual_variables_at_the_bound():
+    X, Y = linear_problem(30, 20, 2)
+    X[7] = 0
+    found, _ = fit(LinearSpace(as_features(X)), Y, cost=0.5)
+    assert (found.alpha[7] == 0.5).all()
+    assert found.relative_gap <= 1e-5
+
+
+@pytest.mark.usefixtures("either_kernel")
+@pytest.mark.parametrize(("scale", "cost"), [(1e25, 1.0), (1.0, 1e38)])
+def test_what_is_beyond_32_bit_numbers_is_an_error(scale, cost):
+    X, Y = linear_problem(20, 3, 2)
+    with pytest.raises(MpuError, match="32-bit"):
+        fit(LinearSpace(as_features(X * scale)), Y, cost=cost)
+
+
+def test_a_tick_an_epoch():
+    X, Y = linear_problem(30, 3, 2)
+    ticks = []
+    found, _ = fit(LinearSpace(as_features(X)), Y, tick=lambda: ticks.append(1))
+    assert len(ticks) == found.epochs

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.propensity import FEWEST_ANNOTATIONS
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.training import Options
+from mpu_cli.methods import elkan08
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+
+QUICK = Options(cost=100.0, epochs=10, jobs=1)
+
+
+def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Instances far from the boundary of three labels, of which a share has lost its annotation."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((n, 3)) < 0.4
+    X = np.where(Y, 1.0, -1.0) + rng.normal(0, 0.2, (n, 3))
+    return X, Y, hide(Y, missing).toarray()
+
+
+@pytest.mark.parametrize("method", ["e1", "e2"])
+@pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
+def test_c_of_separable_labels_is_found(missing, method):
+    X, _, S = separable(3000, missing)
+    _, report = elkan08.train(as_features(X), as_labels(S), Options(cost=1.0, jobs=1), method)
+    assert_allclose(report.c, 1 - missing, atol=0.05)
+    assert report.own == 3
+
+
+def test_e3_is_the_greatest_g():
+    X, _, S = separable(3000, 0.5)
+    c = {method: elkan08.train(as_features(X), as_labels(S), QUICK, method)[1].c for method in ("e1", "e3")}
+    assert (c["e3"] > c["e1"]).all()
+
+
+@pytest.mark.parametrize("variant", ["ratio", "weighted"])
+def test_missing_labels_are_predicted(variant):
+    X, Y = linear_problem(3000, 10, 4, slope=8)
+    S = hide(Y, 0.6)
+    model, _ = elkan08.train(as_features(X), S, QUICK, variant=variant)
+    predicted = model.probabilities(as_features(X)) >= model.thresholds
+    naive = LogisticRegression(C=100)
+    of_naive = np.column_stack([naive.fit(X, s).predict(X) for s in S.toarray().T])
+    assert f1_score(Y, predicted, average="micro") > f1_score(Y, of_naive, average="micro") + 0.2
+    assert f1_score(Y, predicted, average="micro") > 0.8
+
+
+def test_the_ratio_is_g_by_c():
+    X, Y = linear_problem(500, 5, 3)
+    model, report = elkan08.train(as_features(X), hide(Y, 0.3), QUICK)
+    assert_array_equal(model.frequencies, report.c)
+    assert_array_equal(model.thresholds, 0.5)
+    g = expit(X @ model.levels[0].weights + model.levels[0].bias)
+    assert_allclose(model.probabilities(as_features(X)), np.minimum(g / report.c, 1), rtol=1e-4)
+
+
+def test_g_is_binary_relevance():
+    X, Y = linear_problem(500, 5, 3)
+    model, report = elkan08.train(as_features(X), as_labels(Y), QUICK)
+    data = TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(500), 0)
+    assert_array_equal(model.levels[0].weights, train_linear(data, LabelFrequency(np.ones(3)), report.settings).weights)
+
+
+def test_weights_by_hand():
+    P = np.array([[0.2, 0.4], [0.6, 0.5], [0.1, 1.0]], np.float32)
+    S = as_labels([[True, False], [False, True], [False, False]])
+    weights = elkan08.weights(P, S, np.array([0.5, 1.0])).toarray()
+    assert_allclose(weights, [[1, 0], [1, 1], [1 / 9, 0]], rtol=1e-6)
+    assert weights.dtype == np.float32
+
+
+@pytest.mark.parametrize("c", [0.9, 0.5, 0.01])
+def test_weights_reach_one_where_g_is_c_and_no_more(c):
+    P = np.linspace(0, 1, 50, dtype=np.float32)[:, None]
+    weights = elkan08.weights(P, as_labels(np.zeros((50, 1))), np.array([c])).toarray()[:, 0]
+    assert (np.diff(weights) >= 0).all()
+    assert weights[0] == 0
+    assert_allclose(weights[P[:, 0] >= c], 1, rtol=1e-5)
+    assert (weights[P[:, 0] < 0.9 * c] < 1).all()
+
+
+def test_learning_from_weights_is_that_of_scikit_learn():
+    """Every unlabelled instance twice there, with a weight; once here, with a target between."""
+    X, Y = linear_problem(2000, 5, 1)
+    S = hide(Y, 0.5).toarray()[:, 0]
+    w = np.where(S, 1, np.random.default_rng(0).random(2000) * 0.6).astype(np.float32)
+    data = TrainingSet(Features.of(as_features(X)), elkan08.csr_array(w[:, None]), np.arange(2000), 0)
+    ours = train_linear(data, LabelFrequency(np.ones(1)), Settings(cost=1.0, step=0.3, epochs=60)).probabilities(
+        Features.of(as_features(X))
+    )
+    oracle = LogisticRegression(C=1.0).fit(
+        np.vstack([X, X]), np.repeat([1, 0], 2000), sample_weight=np.concatenate([w, 1 - w])
+    )
+    assert_allclose(ours[:, 0], oracle.predict_proba(X)[:, 1], atol=0.03)
+
+
+def test_labels_with_few_annotations_take_the_c_of_all():
+    X, Y = linear_problem(1000, 5, 3)
+    rare = np.zeros((1000, 2), bool)
+    rare[: FEWEST_ANNOTATIONS - 1, 0] = rare[5, 1] = True
+    _, report = elkan08.train(as_features(X), as_labels(np.hstack([Y, rare])), QUICK)
+    assert report.own == 3
+    assert report.c[3] == report.c[4]
+    assert len(set(report.c[:4])) == 4
+
+
+@pytest.mark.parametrize("variant", ["ratio", "weighted"])
+def test_a_sample_without_some_labels(variant):
+    X, Y = linear_problem(400, 5, 3)
+    Y[1:, 2] = False
+    Y[0, 2] = True
+    options = Options(cost=10.0, epochs=2, sample=50, jobs=1)
+    model, report = elkan08.train(as_features(X), as_labels(Y), options, variant=variant)
+    assert ((report.c > 0) & (report.c <= 1)).all()
+    assert np.isfinite(model.levels[0].weights).all()
+
+
+def test_cost_is_chosen():
+    X, Y = linear_problem(300, 5, 2)
+    _, report = elkan08.train(as_features(X), as_labels(Y), Options(epochs=2, jobs=1))
+    assert report.settings.cost > 0

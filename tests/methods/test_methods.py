@@ -1,0 +1,144 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli import methods
+from mpu_cli.cli.method_options import METHODS
+from mpu_cli.core.training import Options, train
+from mpu_cli.errors import MpuError
+from tests.core.simulated import as_features, hide, linear_problem
+
+VARIANTS = [
+    ("mpu", {}),
+    ("br", {}),
+    ("elkan08", {}),
+    ("elkan08", {"elkan_variant": "weighted", "c_method": "e2"}),
+    ("m3l-linear", {}),
+    ("m3l-rbf", {"gamma": 0.2}),
+    ("well", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[csr_array, csr_array, csr_array]:
+    """Training instances, their labels of which some are missing, and other instances."""
+    X, Y = linear_problem(260, 6, 5)
+    return as_features(X[:200]), hide(Y[:200], 0.3), as_features(X[200:])
+
+
+def fit(problem, name, jobs=1, **options) -> methods.Fitted:
+    matrix, labels, unlabeled = problem
+    asked = methods.MethodOptions(Options(cost=10.0, epochs=3, jobs=jobs), **options)
+    return methods.fit(name, matrix, labels, asked, unlabeled=unlabeled)
+
+
+def test_the_command_line_knows_the_same_methods():
+    assert {name for name, _ in VARIANTS} == set(methods.NAMES) == set(METHODS)
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_every_method_gives_a_model(problem, name, options):
+    fitted = fit(problem, name, **options)
+    probabilities = fitted.model.probabilities(problem[2])
+    assert probabilities.shape == (60, 5)
+    assert probabilities.dtype == np.float32
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    assert fitted.model.thresholds.dtype == np.float32
+    assert fitted.model.thresholds.shape == (5,)
+    assert fitted.model.n_features == 6
+    assert ((fitted.c > 0) & (fitted.c <= 1)).all()
+    assert fitted.seconds
+    assert all(seconds >= 0 for seconds in fitted.seconds.values())
+    json.dumps(fitted.findings, allow_nan=False)
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_the_same_model_on_any_number_of_threads_and_again(problem, name, options):
+    one, two, again = (fit(problem, name, jobs, **options) for jobs in (1, 2, 2))
+    expected = one.model.probabilities(problem[2])
+    for other in (two, again):
+        assert_array_equal(other.model.probabilities(problem[2]), expected)
+        assert_array_equal(other.model.thresholds, one.model.thresholds)
+        assert other.findings == one.findings
+
+
+def test_br_is_mpu_without_missing_labels_and_levels(problem):
+    br = fit(problem, "br")
+    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3, jobs=1)
+    model, report = train(*problem[:2], options)
+    assert_array_equal(br.model.levels[0].weights, model.levels[0].weights)
+    assert_array_equal(br.model.thresholds, 0.5)
+    assert br.findings["c"] == 1
+    assert br.findings["expected_micro_f1"] == report.expected_f1
+
+
+def test_what_only_br_ignores(problem):
+    matrix, labels, _ = problem
+    asked = Options(levels=3, c=0.2, threshold="per-label", cost=10.0, epochs=3, jobs=1)
+    br = methods.fit("br", matrix, labels, methods.MethodOptions(asked))
+    assert_array_equal(br.model.levels[0].weights, fit(problem, "br").model.levels[0].weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("elkan08", {"c_method": "e3"}),
+        ("elkan08", {"elkan_variant": "weighted"}),
+        ("m3l-linear", {"label_correlation": 0.9}),
+        ("m3l-rbf", {"label_correlation": 0.9}),
+        ("m3l-rbf", {"gamma": 5.0}),
+        ("well", {"gamma": 1.0}),
+        ("well", {"alpha": 1.0}),
+        ("well", {"beta": 100.0}),
+    ],
+)
+def test_options_reach_their_method(problem, name, options):
+    plain, other = (fit(problem, name, **chosen).model.probabilities(problem[2]) for chosen in ({}, options))
+    assert (plain != other).any()
+
+
+def test_a_c_that_all_labels_share_is_one_finding(problem):
+    matrix, labels, _ = problem
+    few = methods.fit("elkan08", matrix[:40], labels[:40], methods.MethodOptions(Options(cost=1.0, jobs=1)))
+    assert isinstance(few.findings["c"], float)
+    assert few.findings["labels_with_c_of_their_own"] == 0
+    assert isinstance(fit(problem, "elkan08").findings["c"], list)
+
+
+def test_mpu_warns_where_no_label_is_told_apart():
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    labels = csr_array(np.random.default_rng(1).random((500, 3)) < 0.3)
+    asked = methods.MethodOptions(Options(cost=1.0, epochs=2, jobs=1))
+    (warning,) = methods.fit("mpu", as_features(X), labels, asked).warnings
+    assert re.match(r"no label is told apart well by the features, so c = 0\.\d{3} is likely too low, ", warning)
+    known = methods.MethodOptions(Options(c=0.5, cost=1.0, epochs=2, jobs=1))
+    assert methods.fit("mpu", as_features(X), labels, known).warnings == ()
+
+
+def test_well_warns_where_the_cut_is_empty(problem):
+    fitted = fit(problem, "well", gamma=1e-3, beta=1.0)
+    assert fitted.findings["empty_labels"] > 0
+    assert "are predicted for no instance" in fitted.warnings[0]
+
+
+def test_well_without_instances_to_label(problem):
+    with pytest.raises(MpuError, match="well labels instances while it learns"):
+        methods.fit("well", *problem[:2], methods.MethodOptions())
+
+
+def test_steps_are_observed(problem):
+    matrix, labels, _ = problem
+    observed = []
+
+    def observe(step, ticks):
+        observed.append(step)
+        from mpu_cli.runtime.observer import no_observer
+
+        return no_observer(step, ticks)
+
+    fitted = methods.fit("elkan08", matrix, labels, methods.MethodOptions(Options(epochs=2, jobs=1)), observe)
+    assert observed == list(fitted.seconds) == ["choose C", "train"]

@@ -1,0 +1,260 @@
+"""The machine code of the compiled kernels: where it is kept, and that a cache that fails costs time only."""
+
+import ctypes
+import os
+import pickle
+import resource
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import mpu_cli
+
+pytest.importorskip("numba")
+
+# One kernel, for 32-bit and for 64-bit indices; prints how often its machine code came from the cache.
+PRODUCTS = """if True:
+    import numpy as np
+    from scipy.sparse import csr_array
+    from mpu_cli.core.features import Features
+    from mpu_cli.core.kernels import numba_kernel
+
+    for index_type in (np.int32, np.int64):
+        sparse = csr_array(np.ones((2, 2), np.float32))
+        sparse.indptr, sparse.indices = sparse.indptr.astype(index_type), sparse.indices.astype(index_type)
+        features = Features(sparse, np.empty((2, 0), np.float32))
+        assert (numba_kernel.scores(features, np.ones((2, 3), np.float32)) == 2).all()
+    print(sum(numba_kernel._add_sparse_product.stats.cache_hits.values()))
+"""
+# A function that compiles soon; prints its result and how often its machine code came from the cache.
+SMALL = """if True:
+    from mpu_cli.runtime.compilation import compiled
+
+    @compiled()
+    def double(number):
+        return 2 * number
+
+    if __name__ == "__main__":
+        import small
+        print(small.double(21), sum(small.double.stats.cache_hits.values()))
+"""
+DATA = "1 1:1\n2 1:1\n"
+COPY = ("-m", "mpu_cli", "corrupt", "data", "-", "--missing-rate", "0", "--verbose")
+ONCE, EACH_TIME = "compiling the fast kernels, once (numba)...", "compiling the fast kernels (numba)..."
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+libc = ctypes.CDLL(None)
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
+
+
+def obey_permissions() -> None:
+    """Take from root the right to write where permissions forbid it; others do not have it."""
+    libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A directory with data, a home and an installation of its own."""
+    shutil.copytree(
+        Path(mpu_cli.__file__).parent, tmp_path / "mpu_cli", ignore=shutil.ignore_patterns("__pycache__", "*.nb?")
+    )
+    (tmp_path / "home").mkdir()
+    (tmp_path / "data").write_text(DATA)
+    return tmp_path
+
+
+@pytest.fixture
+def read_only(folder):
+    """Let nobody write into the installation."""
+    folders = [folder / "mpu_cli", *(path for path in (folder / "mpu_cli").rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o555)
+    yield
+    for path in folders:
+        path.chmod(0o755)
+
+
+def start(arguments: tuple[str, ...], folder: Path, limit=lambda: None, **variables: str) -> subprocess.Popen:
+    """Start Python with the package that is in a folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    environment |= {"PYTHONPATH": str(folder), "HOME": str(folder / "home"), **variables}
+
+    def prepare() -> None:
+        obey_permissions()
+        limit()
+
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": prepare}
+    return subprocess.Popen([sys.executable, "-P", *arguments], env=environment, cwd=folder, **how)
+
+
+def finish(process: subprocess.Popen) -> tuple[str, list[str]]:
+    """Wait for success; return the output and the lines on standard error."""
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return output, errors.splitlines()
+
+
+def products(folder: Path, **variables: str) -> int:
+    """How much of the machine code for two products came from the cache."""
+    return int(finish(start(("-c", PRODUCTS), folder, **variables))[0])
+
+
+def read(folder: Path, **how) -> list[str]:
+    """Read data with the compiled parser; return what was said of the kernels."""
+    output, lines = finish(start(COPY, folder, **how))
+    assert output == DATA
+    return [line for line in lines if "kernels" in line]
+
+
+def says_how_to_keep(lines: list[str], reason: str) -> bool:
+    """Whether there are two lines: that kernels are compiled, and how to keep them."""
+    advice = [line for line in lines if reason in line and "set NUMBA_CACHE_DIR" in line]
+    return len(lines) == 2 and len(advice) == 1 and any(line in lines for line in (ONCE, EACH_TIME))
+
+
+def needs_binding_permissions(folder: Path) -> None:
+    if finish(start(("-c", "import os; print(os.access('mpu_cli', os.W_OK))"), folder))[0] != "False\n":
+        pytest.skip("permissions do not bind this user")
+
+
+@linux
+@pytest.mark.usefixtures("read_only")
+def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(folder):
+    needs_binding_permissions(folder)
+    before = sorted((folder / "mpu_cli").rglob("*"))
+    assert [products(folder) for _ in range(2)] == [0, 2]
+    assert sorted((folder / "mpu_cli").rglob("*")) == before
+    assert list((folder / "home").rglob("numba_kernel._add_sparse_product-*.nbi"))
+
+
+@linux
+@pytest.mark.usefixtures("read_only")
+def test_there_is_no_place_for_it(folder):
+    needs_binding_permissions(folder)
+    nowhere = {"HOME": "/proc/no/home"}
+    assert says_how_to_keep(read(folder, **nowhere), "no directory")
+    assert finish(start(COPY[:-1], folder, **nowhere))[1][:-1] == [EACH_TIME]
+    (folder / "file").touch()
+    assert says_how_to_keep(read(folder, NUMBA_CACHE_DIR=str(folder / "file"), **nowhere), "no directory")
+    place = {"NUMBA_CACHE_DIR": str(folder / "kept"), **nowhere}
+    assert [read(folder, **place) for _ in range(2)] == [[ONCE], []]
+
+
+@linux
+@pytest.mark.usefixtures("read_only")
+def test_without_a_home_nothing_is_made_where_the_command_runs(folder):
+    needs_binding_permissions(folder)
+    before = sorted(folder.iterdir())
+    assert says_how_to_keep(read(folder, HOME="~"), "no home directory")  # what an unknown account's is taken for
+    assert sorted(folder.iterdir()) == before
+
+
+DAMAGE = {
+    "empty": lambda data: b"",
+    "cut short": lambda data: data[: len(data) // 2],
+    "garbage": lambda data: b"\x80\x05garbage" * 100,
+    "zeros at the end": lambda data: data[: len(data) // 3].ljust(len(data), b"\0"),
+    "zeros inside": lambda data: data[: len(data) // 2] + bytes(len(data) // 4) + data[len(data) * 3 // 4 :],
+}
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_damaged_files_are_replaced(folder, suffix):
+    assert read(folder) == [ONCE]
+    (path,) = folder.rglob(f"*{suffix}")
+    os.truncate(path, path.stat().st_size // 2)
+    assert [read(folder) for _ in range(2)] == [[ONCE], []]
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_whatever_the_damage_is(folder, suffix, damage):
+    (folder / "small.py").write_text(SMALL)
+
+    def double() -> str:
+        return finish(start(("-m", "small"), folder))[0]
+
+    assert double() == "42 0\n"
+    (path,) = (folder / "__pycache__").glob(f"*{suffix}")
+    path.write_bytes(damage(path.read_bytes()))
+    assert [double(), double()] == ["42 0\n", "42 1\n"]
+
+
+def test_a_file_that_cannot_be_replaced_is_left(folder):
+    read(folder)
+    (path,) = folder.rglob("*.nbi")
+    path.unlink()
+    path.mkdir()
+    assert any("not kept" in line for line in read(folder))
+
+
+def test_machine_code_for_other_arguments_is_not_run(folder):
+    """As the files may be after two processes compiled at once, or one could write only the index."""
+    assert [products(folder) for _ in range(2)] == [0, 2]
+    one, other = folder.rglob("numba_kernel._add_sparse_product-*.nbc")
+    code = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(code)
+    assert [products(folder) for _ in range(2)] == [0, 2]
+
+
+def test_no_room(folder):
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1024, 1024))
+    assert says_how_to_keep(read(folder, limit=limit), "File too large")
+    assert [read(folder) for _ in range(2)] == [[ONCE], []]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+def test_the_disk_is_full(folder):
+    (folder / "full").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", folder / "full"]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no permission to mount a file system")
+    try:
+        lines = read(folder, NUMBA_CACHE_DIR=str(folder / "full"))
+    finally:
+        subprocess.run(["umount", folder / "full"], check=True)
+    assert says_how_to_keep(lines, "No space left on device")
+
+
+class Harm:
+    """What makes a file when it is unpickled."""
+
+    def __reduce__(self):
+        return open, ("harmed", "w")
+
+
+@pytest.mark.parametrize("who", ["everyone", "another user"])
+def test_nothing_is_unpickled_where_others_may_write(folder, who):
+    if who == "another user" and os.geteuid() != 0:
+        pytest.skip("only root may give a directory away")
+    place = {"NUMBA_CACHE_DIR": str(folder / "kept")}
+    read(folder, **place)
+    (index,) = (folder / "kept").rglob("*.nbi")
+    index.write_bytes(pickle.dumps(Harm()))
+    if who == "everyone":
+        index.parent.chmod(0o777)
+    else:
+        os.chown(index.parent, 54321, 54321)
+        index.parent.chmod(0o775)
+        os.chown(index.parent, 54321, 0)
+    assert any("can be written by others" in line for line in read(folder, **place))
+    assert not (folder / "harmed").exists()
+
+
+@pytest.mark.parametrize(
+    "changed", ["dispatcher.Dispatcher.enable_caching", "caching.IndexDataCacheFile._dump", "caching.CacheImpl.locator"]
+)
+def test_another_numba_may_have_no_such_cache(folder, changed):
+    (folder / "small.py").write_text(SMALL)
+    code = f"import numba; del numba.core.{changed}; import small; print(small.double(21))"
+    assert finish(start(("-c", code), folder))[0] == "42\n"
+
+
+def test_two_processes_at_once(folder):
+    outputs = [process.communicate() for process in [start(COPY, folder) for _ in range(2)]]
+    assert [output for output, _ in outputs] == [DATA, DATA], outputs
+    assert read(folder) == []
