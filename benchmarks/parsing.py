@@ -10,6 +10,7 @@ from sklearn.datasets import load_svmlight_file
 
 from benchmarks.report import MEGABYTE
 from mpu_cli.runtime import kernels
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
 PEER = "scikit-learn load_svmlight_file"
@@ -22,8 +23,7 @@ def readers(data: Path, threads: int) -> Iterator[tuple[str, Callable[[], object
         for jobs in sorted({1, threads}):
 
             def read_all(kernel: str = kernel, jobs: int = jobs) -> object:
-                kernels.choose(kernel)
-                return read(data, jobs=jobs)
+                return read(data, run=Run(jobs=jobs, kernel=kernel))
 
             yield f"mpu {kernel}, --jobs {jobs}", read_all
 

@@ -19,6 +19,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.runtime import kernels
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
 GIGA = 10**9
@@ -60,37 +61,38 @@ def shares(counted: Work, seconds: float, machine: Machine) -> dict[str, float]:
     }
 
 
-def time_kernels(path: Path, threads: int) -> list[Timing]:
+def time_kernels(path: Path, run: Run) -> list[Timing]:
     """Run each kernel on a file.
 
     Parameters
     ----------
     path : Path
         A LIBSVM file; C = 300 and c = 1.
-    threads : int
-        Threads over label blocks; reading uses what it likes.
+    run : Run
 
     Returns
     -------
     list of Timing
         Reading, one epoch of PU-SGD, and predicting all instances.
     """
-    read(path)  # compiles, and brings the file into memory
-    data, parse_seconds = _timed(lambda: read(path))
+    read(path, run=run)  # compiles, and brings the file into memory
+    data, parse_seconds = _timed(lambda: read(path, run=run))
     features = Features.of(data.features)
     n, D, nnz, q = len(data), data.features.shape[1], data.features.nnz, data.labels.shape[1]
 
-    training = TrainingSet(features, data.labels, np.arange(n), seed=0)
+    training = TrainingSet(features, data.labels, np.arange(n), run)
     c = LabelFrequency.of(1.0, data.labels.shape)
-    train_linear(training, c, Settings(cost=300, epochs=1), threads)  # compiles
-    model, one = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1), threads))
-    _, more = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1 + _EPOCHS), threads))
+    train_linear(training, c, Settings(cost=300, epochs=1))  # compiles
+    model, one = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1)))
+    _, more = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1 + _EPOCHS)))
 
     starts = range(0, n, _PREDICTED_TOGETHER)
-    _, predict_seconds = _timed(lambda: [model.probabilities(features[s : s + _PREDICTED_TOGETHER]) for s in starts])
+    _, predict_seconds = _timed(
+        lambda: [model.probabilities(features[s : s + _PREDICTED_TOGETHER], run) for s in starts]
+    )
     return [
-        Timing("parse", work.parsing(path.stat().st_size, n, nnz), parse_seconds, threads),
-        Timing("epoch", work.epoch(n, D, nnz, q), (more - one) / _EPOCHS, min(threads, len(training.blocks()))),
+        Timing("parse", work.parsing(path.stat().st_size, n, nnz), parse_seconds, run.jobs),
+        Timing("epoch", work.epoch(n, D, nnz, q), (more - one) / _EPOCHS, min(run.jobs, len(training.blocks()))),
         Timing("predict", work.prediction(n, D, nnz, q), predict_seconds, 1),
     ]
 
@@ -153,8 +155,7 @@ def main(data: Path, threads: int, kernel: str | None) -> None:
     Example:
       python -m benchmarks.roofline rcv1-train.svm --kernel numpy
     """
-    kernels.choose(kernel)
-    timings = time_kernels(data, threads)
+    timings = time_kernels(data, Run(jobs=threads, kernel=kernel))
     machines = {n: limits.measure(n) for n in sorted({1, threads, *(timing.threads for timing in timings)})}
     click.echo(limits_table(machines.values()))
     click.echo(kernel_table(timings, machines), nl=False)

@@ -8,14 +8,21 @@ from functools import partial
 from fuzz import harness
 
 with harness.instrumented():
-    from mpu_cli.runtime import kernels
+    from mpu_cli import methods
+    from mpu_cli.commands import corruption, prediction
+    from mpu_cli.evaluation import report
+    from mpu_cli.methods import elkan08
+    from mpu_cli.methods.m3l import m3l
+    from mpu_cli.methods.well import well
+    from tests import kernels
     from tests.cli.corpus import replay
+
+LATE = corruption, methods, prediction, elkan08, m3l, well, report  # which commands import when they run
 
 
 def main() -> None:
     """Fuzz."""
-    kernels.choose("numpy")
-    with harness.folder() as path:
+    with kernels.default("numpy"), harness.folder() as path:
         harness.fuzz(partial(replay, folder=path))
 
 

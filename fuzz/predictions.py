@@ -8,14 +8,13 @@ from functools import partial
 from fuzz import harness
 
 with harness.instrumented():
-    from mpu_cli.runtime import kernels
+    from tests import kernels
     from tests.evaluation.corpus import replay
 
 
 def main() -> None:
     """Fuzz."""
-    kernels.choose("numpy")
-    with harness.folder() as path:
+    with kernels.default("numpy"), harness.folder() as path:
         harness.fuzz(partial(replay, folder=path))
 
 

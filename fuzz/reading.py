@@ -14,14 +14,14 @@ from fuzz import harness
 os.environ["NUMBA_BOUNDSCHECK"] = "1"  # before numba is imported
 
 with harness.instrumented():
-    from mpu_cli.runtime import kernels
+    from tests import kernels
     from tests.svmlight.corpus import replay
 
 
 def main() -> None:
     """Fuzz."""
-    kernels.choose(sys.argv.pop(1))
-    harness.fuzz(replay)
+    with kernels.default(sys.argv.pop(1)):
+        harness.fuzz(replay)
 
 
 if __name__ == "__main__":

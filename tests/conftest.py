@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mpu_cli.cli import mpu
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.run import Run
+from tests.kernels import NUMBA
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -16,7 +17,7 @@ SHARED = ROOT.parent / "shared" / "data"
 @pytest.fixture(scope="session", autouse=True)
 def compiled():
     """Compile the fast kernels, where numba is installed, before any test looks at standard error."""
-    if kernels.compiled():
+    if NUMBA:
         from mpu_cli.core.features import Features
         from mpu_cli.core.label_frequency import LabelFrequency
         from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
@@ -25,7 +26,7 @@ def compiled():
         data = parse_block(b"0 1:1\n", 1, "")
         features = Features.of(data.features)
         model = train_linear(
-            TrainingSet(features, data.labels, np.arange(1), 0), LabelFrequency(np.ones(1)), Settings(epochs=1)
+            TrainingSet(features, data.labels, np.arange(1)), LabelFrequency(np.ones(1)), Settings(epochs=1)
         )
         model.probabilities(features)
 
@@ -34,7 +35,7 @@ def compiled():
 
         m3l.train_linear(data.features, data.labels, cost=1.0)
         one = np.ones((1, 1), np.float32)
-        kernel().ascend_batch(one.copy(), one, one.astype(bool), one.copy(), one, 1.0)
+        kernel(Run()).ascend_batch(one.copy(), one, one.astype(bool), one.copy(), one, 1.0)
 
 
 @pytest.fixture

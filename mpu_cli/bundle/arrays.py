@@ -73,7 +73,8 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a damaged zip archive raises errors of many types
-        raise ModelError(f"{path}: is damaged ({error}); train the model again") from error
+        problem = str(error) if str(error).isprintable() else repr(str(error))  # it may quote what is in the file
+        raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
 
 
 class _ShortReads(io.BufferedReader):

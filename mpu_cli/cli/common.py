@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -98,17 +97,6 @@ class AutoOr(click.ParamType):
         return value if value in self.words else self.number.convert(value, param, ctx)
 
 
-def seed_option(function: Callable) -> Callable:
-    """``--seed N``: the same seed gives the same result, byte for byte."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Seed of the random numbers: the same seed gives the same result, byte for byte.",
-    )(function)
-
-
 def json_option(function: Callable) -> Callable:
     """``--json``: the report as one JSON object on standard output."""
     return click.option("--json", "as_json", is_flag=True, help="Report as one JSON object on standard output.")(
@@ -137,44 +125,6 @@ def reading_options(function: Callable) -> Callable:
         help="Refuse data with a line longer than this.",
     )
     return implicit_values(max_line_bytes(command))
-
-
-def jobs_option(function: Callable) -> Callable:
-    """``-j N``: threads; the result does not depend on it."""
-    return click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=-1),
-        default=-1,
-        callback=_threads,
-        help="Threads; -1, the default, is one a core. The result does not depend on it.",
-    )(function)
-
-
-def _threads(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
-    if value == 0:
-        raise click.BadParameter("0 threads can do nothing; -1 is one a core.")
-    return min(value, os.cpu_count() or 1)  # more gain nothing, and the system may refuse them
-
-
-def kernel_option(function: Callable) -> Callable:
-    """``--kernel``: which inner loops run. Not passed on to the command."""
-
-    def choose(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
-        from mpu_cli.runtime import kernels
-
-        kernels.choose(None if value == "auto" else value)
-
-    return click.option(
-        "--kernel",
-        type=click.Choice(["auto", "numpy", "numba"]),
-        default="auto",
-        show_default=True,
-        callback=choose,
-        expose_value=False,
-        help="Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed. Machine code is "
-        "kept in the directory NUMBA_CACHE_DIR, if that is set, or with the package, or in ~/.cache.",
-    )(function)
 
 
 def validation_options(function: Callable) -> Callable:

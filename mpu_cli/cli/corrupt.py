@@ -1,10 +1,16 @@
 """``mpu corrupt``."""
 
+from typing import TYPE_CHECKING
+
 import click
 
-from mpu_cli.cli.common import FiniteRange, kernel_option, reading_options, seed_option
+from mpu_cli.cli.common import FiniteRange, reading_options
 from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.run_options import run_options
 from mpu_cli.svmlight.grammar import Reading
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
 
 
 @click.command("corrupt")
@@ -28,9 +34,8 @@ from mpu_cli.svmlight.grammar import Reading
 @click.option(
     "--removed", metavar="FILE", help="Write what was removed: lines of instance number (from 1), tab, label."
 )
-@seed_option
+@run_options("seed", "kernel")
 @reading_options
-@kernel_option
 @verbosity_options
 def corrupt(
     source: str,
@@ -39,7 +44,7 @@ def corrupt(
     scheme: str,
     keep_one: bool,
     removed: str | None,
-    seed: int,
+    run: "Run",
     reading: Reading,
 ) -> None:
     """Remove labels by chance, to see how a method copes with missing labels.
@@ -65,7 +70,7 @@ def corrupt(
         missing_rate,
         scheme=scheme,
         keep_one=keep_one,
-        seed=seed,
+        run=run,
         removed_to=removed,
         reading=reading,
     )

@@ -1,25 +1,25 @@
 """``mpu estimate-c``."""
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mpu_cli.cli.common import (
-    jobs_option,
     json_option,
-    kernel_option,
     print_json,
     print_table,
     reading_options,
-    seed_option,
     validation_options,
 )
-from mpu_cli.cli.messages import progress, verbosity_options, warn
-from mpu_cli.cli.storage_options import storage_options
+from mpu_cli.cli.messages import verbosity_options, warn
+from mpu_cli.cli.run_options import cache_option, run_options
 from mpu_cli.svmlight.grammar import Reading
 
 _REPLICATES = 200
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
 
 
 @click.command("estimate-c")
@@ -34,11 +34,9 @@ _REPLICATES = 200
 @click.option("--per-label", is_flag=True, help="Estimate a label frequency for each label too; see above.")
 @click.option("-o", "--output", type=click.Path(), help="Write the frequencies to a file that `mpu train --c` reads.")
 @validation_options
-@seed_option
-@jobs_option
-@storage_options
+@run_options("seed", "jobs", "kernel", "memory")
+@cache_option
 @reading_options
-@kernel_option
 @json_option
 @verbosity_options
 def estimate_c(
@@ -48,9 +46,7 @@ def estimate_c(
     output: str | None,
     folds: int | None,
     sample: int,
-    seed: int,
-    jobs: int,
-    empty: Callable,
+    run: "Run",
     cache: Path | None,
     reading: Reading,
     as_json: bool,
@@ -87,20 +83,20 @@ def estimate_c(
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps({"FILE": source}, {"--output": output, "--cache": cache})
-    with progress("read"):
-        data = read(source, reading, jobs, empty, cache)
+    with run.step("read"):
+        data = read(source, reading, run, cache)
         labels, ids = data.occurring_labels()
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to estimate from")
     refuse_too_large(data.features.shape[1], len(ids), levels=1)
     refuse_large_sample(min(len(data), sample), len(ids))
-    drawn = Sample(Features.of(data.features, empty=empty), labels, sample, folds, seed)
-    with progress("out-of-fold predictions", drawn.m) as tick:
-        probabilities = drawn.naive_probabilities(jobs, tick)
-    with progress("estimate c"):
-        pooled = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, seed)
+    drawn = Sample(Features.of(data.features, empty=run.empty), labels, sample, folds, run)
+    with run.step("out-of-fold predictions", drawn.m) as tick:
+        probabilities = drawn.naive_probabilities(tick)
+    with run.step("estimate c"):
+        pooled = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, run.seed)
         alone = (
-            propensity.estimate_per_label(probabilities, drawn.labels, method, _REPLICATES, seed)
+            propensity.estimate_per_label(probabilities, drawn.labels, method, _REPLICATES, run.seed)
             if per_label
             else [None] * len(ids)
         )

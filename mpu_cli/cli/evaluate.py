@@ -1,5 +1,7 @@
 """``mpu evaluate``."""
 
+from typing import TYPE_CHECKING
+
 import click
 from click.core import ParameterSource
 
@@ -7,13 +9,16 @@ from mpu_cli.cli.common import (
     FREQUENCY,
     FiniteRange,
     json_option,
-    kernel_option,
     print_json,
     print_table,
     reading_options,
 )
 from mpu_cli.cli.messages import log_format_option, warn
+from mpu_cli.cli.run_options import run_options
 from mpu_cli.svmlight.grammar import Reading
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
 
 
 def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
@@ -61,7 +66,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
     "thresholds are already at work.)",
 )
 @reading_options
-@kernel_option
+@run_options("kernel")
 @json_option
 @log_format_option
 def evaluate(
@@ -74,6 +79,7 @@ def evaluate(
     ks: tuple[int, ...],
     threshold: float,
     reading: Reading,
+    run: "Run",
     as_json: bool,
 ) -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
@@ -106,7 +112,7 @@ def evaluate(
     if unknown := [name for name in names or () if name not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
 
-    comparison = compare(truth, predictions, threshold=threshold, ks=ks, reading=reading)
+    comparison = compare(truth, predictions, threshold=threshold, ks=ks, reading=reading, run=run)
     report = build_report(comparison, names, c)
     if per_label:
         counts = comparison.label_sets

@@ -1,17 +1,18 @@
 """``mpu experiment``."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import jobs_option, kernel_option, reading_options, seed_option
+from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
-from mpu_cli.cli.messages import info, is_quiet, on_terminal, progress, verbosity_options, warn
+from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options, warn
+from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train import default_model
 from mpu_cli.svmlight.grammar import Reading
 
@@ -36,6 +37,9 @@ _PRESETS = {
     },
 }
 _SECONDS_BETWEEN_LINES = 60.0
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
 
 
 def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -94,10 +98,8 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     help="Measure each method also with a threshold that maximises micro-F1 as estimated for complete labels on a "
     "held-out fifth of the training part, the same criterion for all.",
 )
-@seed_option
-@jobs_option
+@run_options("seed", "jobs", "kernel")
 @reading_options
-@kernel_option
 @verbosity_options
 def experiment(
     sources: tuple[str, ...],
@@ -108,8 +110,7 @@ def experiment(
     run_folds: int | None,
     instances: tuple | None,
     tuned: bool,
-    seed: int,
-    jobs: int,
+    run: "Run",
     reading: Reading,
 ) -> None:
     """Compare methods by cross-validation on FILEs, pooled, with labels removed from the training folds only.
@@ -130,17 +131,16 @@ def experiment(
 
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
-    with progress("read"):
-        data = running.read_pooled(sources, reading, jobs)
+    with run.step("read"):
+        data = running.read_pooled(sources, reading, run)
     sizes = _within(instances, len(data), folds)
-    design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, seed)
-    processes = (os.cpu_count() or 1) if jobs == -1 else jobs
+    design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
     with running.alone(out):
-        rows, left = running.resume(design, data, dataset_name(sources), out)
+        rows, left = running.resume(design, data, dataset_name(sources), out, run)
         if rows:
             info(f"{out}: {len(design.cells()) - len(left)} of {len(design.cells())} cells are done already")
         with _cell_progress([cell.instances for cell in left]) as tick:
-            for new in running.run(left, design, data, dataset_name(sources), out, processes):
+            for new in running.run(left, design, data, dataset_name(sources), out, run):
                 rows += new
                 tick(new[0].instances)
         summary, drawn = running.write_report(running.in_order(rows, design), out)

@@ -41,7 +41,7 @@ def _method(label: str, ctx: click.Context | None):
     if name not in METHODS:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(METHODS)}")
     of_training, of_method = ({field.name for field in fields(kind)} for kind in (Options, MethodOptions))
-    settable = {param.name for param in train.params} & (of_training | of_method) - {"seed", "jobs"}
+    settable = {param.name for param in train.params} & (of_training | of_method)
     known = of_this_method(name, sorted(settable))
     values = {}
     for assignment in assignments:

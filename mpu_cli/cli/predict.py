@@ -1,12 +1,17 @@
 """``mpu predict``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, jobs_option, kernel_option, reading_options
+from mpu_cli.cli.common import FiniteRange, reading_options
 from mpu_cli.cli.messages import detail, verbosity_options, warn
+from mpu_cli.cli.run_options import run_options
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
 
 
 @click.command("predict")
@@ -30,8 +35,7 @@ from mpu_cli.svmlight.grammar import MAX_ID, Reading
     help="Labels of at least this probability. Default: the model's own thresholds; for scores, all labels.",
 )
 @reading_options
-@jobs_option
-@kernel_option
+@run_options("jobs", "kernel")
 @verbosity_options
 def predict(
     model: Path,
@@ -41,7 +45,7 @@ def predict(
     top_k: int | None,
     threshold: float | None,
     reading: Reading,
-    jobs: int,
+    run: "Run",
 ) -> None:
     """Predict the labels of FILE by MODEL, a line an instance.
 
@@ -68,7 +72,7 @@ def predict(
         top_k=top_k,
         threshold=threshold,
         reading=reading,
-        jobs=jobs,
+        run=run,
     )
     if not counts.instances:
         warn(f"{shown(source)}: there are no instances, so nothing was predicted")

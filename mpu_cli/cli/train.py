@@ -1,9 +1,9 @@
 """``mpu train``."""
 
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,23 +13,23 @@ from mpu_cli.cli.common import (
     WEIGHT,
     AutoOr,
     FiniteRange,
-    jobs_option,
     json_option,
-    kernel_option,
     print_json,
     reading_options,
-    seed_option,
     validation_options,
 )
-from mpu_cli.cli.messages import detail, info, is_quiet, progress, verbosity_options, warn
+from mpu_cli.cli.messages import detail, info, is_quiet, verbosity_options, warn
 from mpu_cli.cli.method_options import method_options, of_this_method
-from mpu_cli.cli.storage_options import storage_options
+from mpu_cli.cli.run_options import cache_option, run_options
 from mpu_cli.cli.train_report import print_report
 from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_LEVELS
 from mpu_cli.svmlight.grammar import Reading
 
 _MODELS = ("--output", "--warm-start")
 _COMPRESSED = (".gz", ".bz2", ".xz")
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
 
 
 class LabelFrequency(click.ParamType):
@@ -121,11 +121,9 @@ class LabelFrequency(click.ParamType):
     help="Wait so long for another training of the same model to end; then exit with status 75.",
 )
 @validation_options
-@seed_option
-@jobs_option
-@storage_options
+@run_options("seed", "jobs", "kernel", "memory")
+@cache_option
 @reading_options
-@kernel_option
 @json_option
 @verbosity_options
 def train(
@@ -145,9 +143,7 @@ def train(
     of_method: dict,
     folds: int | None,
     sample: int,
-    seed: int,
-    jobs: int,
-    empty: Callable,
+    run: "Run",
     cache: Path | None,
     reading: Reading,
     as_json: bool,
@@ -173,7 +169,6 @@ def train(
     from mpu_cli.core import training
     from mpu_cli.errors import InputError
     from mpu_cli.runtime.files import refuse_overlaps
-    from mpu_cli.runtime.journal import NO_JOURNAL
     from mpu_cli.runtime.resume import fingerprint, folder_of, keep_steps
     from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.dataset import occurring
@@ -190,10 +185,10 @@ def train(
     save = ctx.with_resource(bundle.writer(output, wait))
 
     start = time.perf_counter()
-    with progress("read"):
-        data = read(source, reading, jobs, empty, cache)
+    with run.step("read"):
+        data = read(source, reading, run, cache)
         labels, ids = data.occurring_labels()
-        to_label = None if unlabeled is None else read(unlabeled, reading, jobs, empty, cache).features
+        to_label = None if unlabeled is None else read(unlabeled, reading, run, cache).features
     if not len(ids):
         raise InputError(source, None, "no instance has a label, so there is nothing to learn")
     seconds = {"read": time.perf_counter() - start}
@@ -206,10 +201,9 @@ def train(
         "threshold": threshold,
         "stack_scale": stack_scale,
         "sample": sample,
-        "seed": seed,
     }
     frequency = read_frequencies(c, ids) if isinstance(c, Path) else c
-    options = methods.MethodOptions(training.Options(**chosen, c=frequency, jobs=jobs, empty=empty), **of_method)
+    options = methods.MethodOptions(training.Options(**chosen, c=frequency), **of_method)
     begin = None
     if warm_start is not None:
         begin, counts = match(warm_start, levels, data.features, ids)
@@ -217,13 +211,13 @@ def train(
             "warm start: " + ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items()),
             **counts,
         )
-    journal = NO_JOURNAL
     if resume:
-        key = fingerprint(method, data.features, labels, options, begin)
-        journal = ctx.with_resource(keep_steps(folder_of(output), key))
-        if journal.found:
-            info(f"{journal.found} finished steps of an interrupted training are taken over", steps=journal.found)
-    fitted = methods.fit(method, data.features, labels, options, progress, to_label, journal, begin)
+        key = fingerprint(run, method, data.features, labels, options, begin)
+        steps = ctx.with_resource(keep_steps(folder_of(output), key))
+        run = replace(run, journal=steps)
+        if steps.found:
+            info(f"{steps.found} finished steps of an interrupted training are taken over", steps=steps.found)
+    fitted = methods.fit(method, data.features, labels, options, run, to_label, begin)
     for warning in fitted.warnings:
         warn(warning)
 
@@ -231,13 +225,13 @@ def train(
     for features in (data.features, to_label):
         if features is not None:
             known |= occurring(features.indices, len(known))
-    values = chosen | of_method
+    values = chosen | {"seed": run.seed} | of_method
     record = {name: values[name] for name in of_this_method(method, values)} | fitted.findings
     start = time.perf_counter()
-    with progress("write"):
+    with run.step("write"):
         save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record))
     if resume:
-        journal.remove()
+        steps.remove()
     report = {
         "model": str(output),
         "method": method,

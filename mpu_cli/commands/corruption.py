@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import iter_stream, split_header
@@ -49,7 +50,7 @@ def corrupt(
     *,
     scheme: str = "uniform",
     keep_one: bool = False,
-    seed: int = 0,
+    run: Run = DEFAULT_RUN,
     removed_to: str | Path | None = None,
     reading: Reading = DEFAULT_READING,
 ) -> Report:
@@ -70,8 +71,7 @@ def corrupt(
         ``per-instance`` removes the share within each label set, see `PerInstanceDraw`.
     keep_one : bool
         Whether an instance with labels keeps at least one.
-    seed : int
-        Seed of the random numbers.
+    run : Run
     removed_to : str or Path, optional
         Where to write what was removed: lines of instance number (from 1), tab, label.
     reading : Reading
@@ -85,11 +85,11 @@ def corrupt(
     """
     with _read_twice(source) as (open_first, open_again):
         with open_first() as stream:
-            counts = _count(stream, str(source), reading)
+            counts = _count(stream, str(source), reading, run)
         if scheme == "uniform":
-            draw: UniformDraw | PerInstanceDraw = UniformDraw(counts, missing_rate, keep_one, seed)
+            draw: UniformDraw | PerInstanceDraw = UniformDraw(counts, missing_rate, keep_one, run.seed)
         else:
-            draw = PerInstanceDraw(missing_rate, keep_one, seed)
+            draw = PerInstanceDraw(missing_rate, keep_one, run.seed)
         with (
             open_again() as stream,
             open_output(target) as out,
@@ -143,9 +143,9 @@ class Counts:
     labelled: int
 
 
-def _count(stream: BinaryIO, source: str, reading: Reading) -> Counts:
+def _count(stream: BinaryIO, source: str, reading: Reading, run: Run) -> Counts:
     instances = labels = labelled = 0
-    for chunk in iter_stream(stream, source, reading):
+    for chunk in iter_stream(stream, source, reading, run=run):
         sizes = np.diff(chunk.labels.indptr)
         instances += len(sizes)
         labels += int(sizes.sum())

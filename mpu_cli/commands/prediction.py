@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.errors import InputError, OverflowingError
+from mpu_cli.runtime.parallel import blas_on_one_thread
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.threads import map_ahead
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -53,7 +54,7 @@ def predict(
     top_k: int | None = None,
     threshold: float | None = None,
     reading: Reading = DEFAULT_READING,
-    jobs: int = -1,
+    run: Run = DEFAULT_RUN,
 ) -> Counts:
     """Write a line of labels, or of scores, for each instance of a file; of a file without instances, no line.
 
@@ -71,8 +72,7 @@ def predict(
     threshold : float, optional
         Write labels of at least this probability. Default: the model's thresholds; for scores none.
     reading : Reading
-    jobs : int
-        Threads; -1 for one a core. The predictions do not depend on it.
+    run : Run
 
     Returns
     -------
@@ -91,14 +91,14 @@ def predict(
         thresholds = np.array([threshold], np.float32)
 
     def predict_rows(features: csr_array) -> tuple[bytes, Counts]:
-        return _predict_rows(model, features, thresholds, top_k, scores)
+        return _predict_rows(model, features, thresholds, top_k, scores, run)
 
-    chunks = iter_chunks(source, reading, jobs=jobs, may_be_empty=True)
+    chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
     rows = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
     counts = Counts()
-    with open_output(target) as out, threadpool_limits(limits=1):  # chunks already run in threads
+    with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         try:
-            for text, counted in map_ahead(predict_rows, rows, jobs):
+            for text, counted in map_ahead(predict_rows, rows, run.jobs):
                 out.write(text)
                 counts += counted
         except OverflowingError:
@@ -117,10 +117,10 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
 
 
 def _predict_rows(
-    model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool
+    model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool, run: Run
 ) -> tuple[bytes, Counts]:
     """Return the lines of some instances, and what was counted in them."""
-    probabilities = model.predictor.probabilities(features)
+    probabilities = model.predictor.probabilities(features, run)
     indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
     counts = Counts(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
     ids = model.label_ids[columns]

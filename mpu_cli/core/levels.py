@@ -1,6 +1,5 @@
 """One level of the stack: a model of all instances, and predictions of instances by models that have not seen them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,8 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
-from mpu_cli.runtime.journal import Found, Journal
-from mpu_cli.runtime.observer import Observer
+from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.run import Run
 
 
 @dataclass(frozen=True)
@@ -44,61 +43,47 @@ class LevelLearner:
         Of models that leave instances out; with the number of epochs.
     folds : int or None
         Number of cross-validation folds; None: by the number of instances.
-    seed : int
-    jobs : int
-        Threads.
-    empty : callable
-        Makes large arrays: `numpy.empty`, or another with its first two parameters.
-    step : Observer
-        Is told of every step.
-    journal : Journal
-        Keeps every step.
+    run : Run
+        Is told of every step, and keeps it.
     """
 
     labels: csr_array
     frequency: LabelFrequency
     settings: Settings
     folds: int | None
-    seed: int
-    jobs: int
-    empty: Callable[..., np.ndarray]
-    step: Observer
-    journal: Journal
+    run: Run
 
     def fit(self, level: int, features: Features, settings: Settings, start: LinearModel | None = None) -> LinearModel:
         """Learn a level from all instances."""
 
         def learn() -> Found:
-            data = TrainingSet(features, self.labels, np.arange(len(features)), self.seed)
-            model = train_linear(data, self.frequency, settings, self.jobs, start, self.empty)
+            data = TrainingSet(features, self.labels, np.arange(len(features)), self.run)
+            model = train_linear(data, self.frequency, settings, start)
             return {"weights": model.weights, "bias": model.bias}
 
-        with self.step(f"level {level}", None):
-            return LinearModel(**self.journal.take(f"level {level}", learn))
+        with self.run.step(f"level {level}", None):
+            return LinearModel(**self.run.journal.take(f"level {level}", learn))
 
     def predict(self, level: int, features: Features, enough: int) -> HeldOut:
         """Predict at least so many instances, or all, out of fold."""
         n = len(features)
-        fold_rows = deal(n, self.folds or default_folds(n), self.seed)
+        fold_rows = deal(n, self.folds or default_folds(n), self.run.seed)
         some = fold_rows[: leading(fold_rows, enough)]
-        with self.step(f"level {level}, out of fold", len(some)) as tick:
+        with self.run.step(f"level {level}, out of fold", len(some)) as tick:
             probabilities = out_of_unfinished_folds(
                 features,
                 self.labels,
                 some,
                 self.frequency,
                 self.settings,
-                seed=self.seed,
-                jobs=self.jobs,
-                tick=tick,
-                journal=self.journal,
-                step=f"level {level}",
-                empty=self.empty,
+                self.run,
+                tick,
+                f"level {level}",
             )
         if len(some) == len(fold_rows):
             return HeldOut(slice(None), probabilities)
         rows = np.sort(np.concatenate(some))
-        into = self.empty((len(rows), probabilities.shape[1]), np.float32)
+        into = self.run.empty((len(rows), probabilities.shape[1]), np.float32)
         return HeldOut(rows, np.take(probabilities, rows, axis=0, out=into, mode="clip"))  # unbuffered
 
     def can_predict_in_passing(self, n: int, enough: int) -> bool:
@@ -108,21 +93,14 @@ class LevelLearner:
     def fit_and_predict(self, level: int, features: Features, enough: int) -> tuple[LinearModel, HeldOut]:
         """Learn a level from all instances in one pass, and predict at least so many in passing."""
         n = len(features)
-        last = deal(n, n // enough, self.seed)[0]
+        last = deal(n, n // enough, self.run.seed)[0]
 
         def learn() -> Found:
             model, probabilities = train_progressively(
-                features,
-                self.labels,
-                last,
-                self.frequency,
-                self.settings,
-                seed=self.seed,
-                jobs=self.jobs,
-                empty=self.empty,
+                features, self.labels, last, self.frequency, self.settings, self.run
             )
             return {"weights": model.weights, "bias": model.bias, "probabilities": probabilities}
 
-        with self.step(f"level {level}", None):
-            found = self.journal.take(f"level {level}", learn)
+        with self.run.step(f"level {level}", None):
+            found = self.run.journal.take(f"level {level}", learn)
         return LinearModel(found["weights"], found["bias"]), HeldOut(last, found["probabilities"])

@@ -5,7 +5,6 @@ predictions are out of sample, and cost no training of their own (Blum, Kalai an
 bounds for k-fold and progressive cross-validation").
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import predicted
+from mpu_cli.runtime.run import Run
 
 
 def train_progressively(
@@ -23,10 +23,7 @@ def train_progressively(
     last: np.ndarray,
     frequency: LabelFrequency,
     settings: Settings,
-    *,
-    seed: int,
-    jobs: int,
-    empty: Callable[..., np.ndarray] = np.empty,
+    run: Run,
 ) -> tuple[LinearModel, np.ndarray]:
     """Learn all labels from all instances in one pass.
 
@@ -41,8 +38,7 @@ def train_progressively(
         Of these instances and labels.
     settings : Settings
         Its epochs are not looked at.
-    seed, jobs, empty
-        As for `TrainingSet` and `train_linear`.
+    run : Run
 
     Returns
     -------
@@ -55,12 +51,12 @@ def train_progressively(
 
     def learn(rows: np.ndarray, start: LinearModel | None, seen: int) -> LinearModel:
         in_part = replace(settings, epochs=1, cost=settings.cost * n / len(rows))  # lambda is that of n instances
-        return train_linear(TrainingSet(features, labels, rows, seed), frequency, in_part, jobs, start, empty, seen)
+        return train_linear(TrainingSet(features, labels, rows, run), frequency, in_part, start, seen)
 
     model = learn(first, None, 0)
-    probabilities = empty((len(last), labels.shape[1]), np.float32)
+    probabilities = run.empty((len(last), labels.shape[1]), np.float32)
     done = 0
-    for rows, of_rows in predicted(model, features, last):
+    for rows, of_rows in predicted(model, features, last, run):
         probabilities[done : done + len(rows)] = of_rows
         done += len(rows)
     return learn(last, model, len(first)), probabilities

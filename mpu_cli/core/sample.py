@@ -12,6 +12,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # More instances than this change the choice of c, C and eta0 little.
 SAMPLE_SIZE = 20_000
@@ -33,7 +34,7 @@ class Sample:
         Instances to draw at most; all are taken, in their order, where there are no more.
     m : int or None
         Number of folds; None: by their number.
-    seed : int
+    run : Run
     known : KnownLabels, optional
         What is known of the instances.
 
@@ -53,18 +54,18 @@ class Sample:
         labels: csr_array,
         size: int,
         m: int | None,
-        seed: int,
+        run: Run = DEFAULT_RUN,
         known: KnownLabels | None = None,
     ) -> None:
         self.share = min(size / len(features), 1.0)
         self.rows: np.ndarray | slice = slice(None)
         if self.share < 1:
-            self.rows = np.sort(np.random.default_rng(seed).choice(len(features), size, replace=False))
+            self.rows = np.sort(np.random.default_rng(run.seed).choice(len(features), size, replace=False))
             features, labels = features[self.rows], labels[self.rows]
             known = known and known.rows(self.rows)
         self.features, self.labels, self.known = features, labels, known
-        self._fold_rows = deal(len(features), m or default_folds(len(features)), seed)
-        self._seed = seed
+        self._fold_rows = deal(len(features), m or default_folds(len(features)), run.seed)
+        self._run = run
 
     @property
     def m(self) -> int:
@@ -74,13 +75,13 @@ class Sample:
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds, made once for all settings tried on them."""
-        return [split(self.features, self.labels, rows, self._seed) for rows in self._fold_rows]
+        return [split(self.features, self.labels, rows, self._run) for rows in self._fold_rows]
 
     def transferred(self, settings: sgd.Settings) -> sgd.Settings:
         """Turn settings that are best on the sample into those for all instances."""
         return replace(settings, step=settings.step * self.share**_STEP_EXPONENT)
 
-    def naive_probabilities(self, jobs: int, tick: Callable[[], None] = lambda: None) -> np.ndarray:
+    def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from.
 
         Learned from the cells whose annotation was left to chance (`KnownLabels.left_to_chance`).
@@ -89,4 +90,4 @@ class Sample:
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
-        return out_of_fold(self.folds, self.labels.shape, frequency, settings, jobs, tick)
+        return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)

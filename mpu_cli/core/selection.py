@@ -11,6 +11,7 @@ from mpu_cli.core import sgd
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import Fold, out_of_fold
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -52,7 +53,7 @@ def choose_settings(
     labels: csr_array,
     frequency: LabelFrequency,
     start: sgd.Settings,
-    jobs: int,
+    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> Choice:
     """Climb from a start along C, then along eta0, as long as the estimate rises.
@@ -70,8 +71,7 @@ def choose_settings(
         Of these instances and labels.
     start : Settings
         Where to start, with cost among `COSTS` and step among `STEPS`; its epochs are kept.
-    jobs : int
-        Threads.
+    run : Run
     tick : callable
         Called once a setting.
 
@@ -83,7 +83,7 @@ def choose_settings(
     held_out, of_held_out = labels[rows], frequency.rows(rows)
 
     def evaluate(settings: sgd.Settings) -> Choice:
-        probabilities = out_of_fold(folds, labels.shape, frequency, settings, jobs)
+        probabilities = out_of_fold(folds, labels.shape, frequency, settings, run)
         tick()
         return Choice(settings, pooled_threshold(probabilities[rows], held_out, of_held_out)[1], probabilities)
 

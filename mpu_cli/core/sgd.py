@@ -1,6 +1,5 @@
 """Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +15,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
@@ -59,10 +59,10 @@ class LinearModel:
     weights: np.ndarray
     bias: np.ndarray
 
-    def probabilities(self, features: Features) -> np.ndarray:
+    def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
         self.refuse_overflow(features)
-        return expit(kernel().scores(features, self.weights) + self.bias)
+        return expit(kernel(run).scores(features, self.weights) + self.bias)
 
     def refuse_overflow(self, features: Features) -> None:
         """Raise OverflowingError where a score of one of the instances may overflow."""
@@ -84,20 +84,20 @@ class TrainingSet:
         counts as not).
     rows : ndarray of int, shape (n,)
         The instances to learn from, ascending.
-    seed : int
-        Seed of the order of the instances, the same for every label block.
+    run : Run
+        Its seed is that of the order of the instances, the same for every label block.
     """
 
-    def __init__(self, features: Features, labels: csr_array, rows: np.ndarray, seed: int) -> None:
+    def __init__(self, features: Features, labels: csr_array, rows: np.ndarray, run: Run = DEFAULT_RUN) -> None:
         self.batch_size = BATCH_SIZE
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
             self.batch_size = LARGE_BATCH_SIZE
-        self.rows = order.shuffled(rows, self.batch_size, seed)
-        self.seed = seed
+        self.rows = order.shuffled(rows, self.batch_size, run.seed)
+        self.run = run
         self.labels = labels
         self.width = features.width
         self.mean_squared_norm = features.mean_squared_norm(rows)
-        self.batches = kernel().prepare(features, self.rows, self.batch_size)
+        self.batches = kernel(run).prepare(features, self.rows, self.batch_size)
 
     def blocks(self) -> list[slice]:
         """Cut the labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
@@ -105,7 +105,7 @@ class TrainingSet:
         The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
         """
         q = self.labels.shape[1]
-        n_blocks = -(-q // kernel().BLOCK_SIZE)
+        n_blocks = -(-q // kernel(self.run).BLOCK_SIZE)
         cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
         return [slice(start, stop) for start, stop in pairwise(cuts)]
 
@@ -114,9 +114,7 @@ def train_linear(
     data: TrainingSet,
     frequency: LabelFrequency,
     settings: Settings,
-    jobs: int = 1,
     start: LinearModel | None = None,
-    empty: Callable[..., np.ndarray] = np.empty,
     seen: int = 0,
 ) -> LinearModel:
     """Learn all labels from all instances.
@@ -127,12 +125,8 @@ def train_linear(
     frequency : LabelFrequency
         Of the labels of the data.
     settings : Settings
-    jobs : int
-        Threads over label blocks. The model is the same bytes whatever their number.
     start : LinearModel, optional
         Where weights and biases start. Default: weights of zero, biases from `initial_bias`.
-    empty : callable
-        Makes large arrays: `numpy.empty`, or another with its first two parameters.
     seen : int
         Instances that `start` has learned from in the same pass; the steps go on decaying from there.
 
@@ -141,13 +135,13 @@ def train_linear(
     LinearModel
     """
     q = data.labels.shape[1]
-    model = LinearModel(empty((data.width, q), np.float32), np.empty(q, np.float32))
+    model = LinearModel(data.run.empty((data.width, q), np.float32), np.empty(q, np.float32))
 
     def learn(block: slice) -> None:
         learned = train_block(data, block, frequency, settings, start, seen)
         model.weights[:, block], model.bias[block] = learned.weights, learned.bias
 
-    for _ in parallel.run(learn, ((block,) for block in data.blocks()), jobs):
+    for _ in parallel.run(learn, ((block,) for block in data.blocks()), data.run.jobs):
         pass
     return model
 
@@ -166,7 +160,7 @@ def train_block(
     n = len(data.rows)
     step = settings.step / data.mean_squared_norm
     with np.errstate(over="ignore", invalid="ignore"):
-        weights, bias = kernel().descend(
+        weights, bias = kernel(data.run).descend(
             data.batches,
             frequency.positives(annotated),
             frequency,
@@ -175,7 +169,7 @@ def train_block(
             bias_step=BIAS_STEP * settings.step,
             decay=1 / (settings.cost * n),
             epochs=settings.epochs or default_epochs(n),
-            rng=np.random.default_rng(data.seed),
+            rng=np.random.default_rng(data.run.seed),
             weights=None if start is None else start.weights[:, block],
             seen=seen,
         )

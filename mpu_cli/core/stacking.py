@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.sgd import LinearModel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Predictions enter the next level scaled by this share of the instances' root mean square norm.
 STACK_SCALE = 0.3
@@ -44,23 +45,24 @@ class StackedModel:
         """Number of features D that level 0 knows."""
         return self.levels[0].weights.shape[0]
 
-    def probabilities(self, matrix: csr_array) -> np.ndarray:
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) by the last level.
 
         Parameters
         ----------
         matrix : csr_array, shape (n, any), float32
             Features; columns beyond the model's are ignored.
+        run : Run
 
         Returns
         -------
         ndarray of float32, shape (n, q)
         """
         features = Features.of(matrix, self.n_features)
-        probabilities = self.levels[0].probabilities(features)
+        probabilities = self.levels[0].probabilities(features, run)
         for level in self.levels[1:]:
             features = stack(features, probabilities, self.scale)
-            probabilities = level.probabilities(features)
+            probabilities = level.probabilities(features, run)
         if self.frequencies is not None:
             probabilities = np.minimum(probabilities / self.frequencies.astype(np.float32), np.float32(1))
         return probabilities

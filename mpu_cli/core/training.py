@@ -24,8 +24,8 @@ from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm import WarmStart, warm_epochs
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.journal import NO_JOURNAL, Found, Journal
-from mpu_cli.runtime.observer import Observer, no_observer, timed
+from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,6 @@ class Options:
         Weight of predictions as features, in units of the instances' root mean square norm.
     sample : int
         Instances that the choice of c, C and eta0 uses at most.
-    seed : int
-    jobs : int
-        Threads; -1 for one a core. The model does not depend on it.
-    empty : callable
-        Makes the large arrays: `numpy.empty`, or another with its first two parameters that keeps them elsewhere. The
-        model does not depend on it.
     """
 
     levels: int = 2
@@ -69,9 +63,6 @@ class Options:
     threshold: str | float = "pu-f1"
     stack_scale: float = STACK_SCALE
     sample: int = SAMPLE_SIZE
-    seed: int = 0
-    jobs: int = -1
-    empty: Callable[..., np.ndarray] = np.empty
 
 
 @dataclass(frozen=True)
@@ -107,8 +98,7 @@ def train(
     matrix: csr_array,
     labels: csr_array,
     options: Options,
-    observe: Observer = no_observer,
-    journal: Journal = NO_JOURNAL,
+    run: Run = DEFAULT_RUN,
     start: WarmStart | None = None,
 ) -> tuple[StackedModel, Report]:
     """Learn a stacked model of all labels.
@@ -120,10 +110,8 @@ def train(
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
     options : Options
-    observe : Observer
-        Is told of every step.
-    journal : Journal
-        Keeps the steps that an interrupted training has finished, of the same data and options. Default: none.
+    run : Run
+        Is told of every step; its journal has those that an interrupted training of the same data and options finished.
     start : WarmStart, optional
         Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
         eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
@@ -147,14 +135,14 @@ def train(
     if to_choose:
         refuse_large_sample(min(n, options.sample), q)
     seconds: dict[str, float] = {}
-    step = timed(observe, seconds)
+    run = run.timed(seconds)
 
-    features = Features.of(matrix, empty=options.empty)
-    sample = Sample(features, labels, options.sample, options.folds, options.seed, options.known) if to_choose else None
+    features = Features.of(matrix, empty=run.empty)
+    sample = Sample(features, labels, options.sample, options.folds, run, options.known) if to_choose else None
     estimated = None
     if options.c is None:
-        with step("estimate c", sample.m) as tick:
-            estimated = _estimate(sample, options.jobs, tick, journal)
+        with run.step("estimate c", sample.m) as tick:
+            estimated = _estimate(sample, run, tick)
     c = estimated.c if options.c is None else options.c
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
@@ -167,8 +155,8 @@ def train(
     if options.cost is not None:
         settings = replace(settings, cost=options.cost)
     elif start is None:
-        with step("choose C") as tick:
-            settings, held_out = _choose(sample, frequency, settings, options.jobs, tick, journal)
+        with run.step("choose C") as tick:
+            settings, held_out = _choose(sample, frequency, settings, run, tick)
     del sample
     settings = replace(settings, epochs=epochs)
     level_settings = (
@@ -178,14 +166,12 @@ def train(
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
-    learner = LevelLearner(
-        labels, frequency, settings, options.folds, options.seed, options.jobs, options.empty, step, journal
-    )
+    learner = LevelLearner(labels, frequency, settings, options.folds, run)
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
         if level:
-            features = stack(features, held_out.probabilities, scale, options.empty)
+            features = stack(features, held_out.probabilities, scale, run.empty)
             held_out = None
         # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
         enough = options.sample if level == options.levels - 1 and options.threshold != "per-label" else n
@@ -204,7 +190,7 @@ def train(
         threshold, f1 = thresholds.pooled_threshold(*of_held_out)
         level_f1.append(f1)
 
-    with step("thresholds"):
+    with run.step("thresholds"):
         if options.threshold == "per-label":
             chosen, f1 = thresholds.label_thresholds(*of_held_out, threshold)
         else:
@@ -214,12 +200,12 @@ def train(
     return stacked, Report(frequency.rates, estimated, level_settings, level_f1, f1, seconds)
 
 
-def _estimate(sample: Sample, jobs: int, tick: Callable[[], None], journal: Journal) -> FrequencyEstimate:
+def _estimate(sample: Sample, run: Run, tick: Callable[[], None]) -> FrequencyEstimate:
     def compute() -> Found:
-        estimated = estimate(sample.naive_probabilities(jobs, tick), sample.labels, known=sample.known)
+        estimated = estimate(sample.naive_probabilities(tick), sample.labels, known=sample.known)
         return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
 
-    found = journal.take("estimate c", compute)
+    found = run.journal.take("estimate c", compute)
     return FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
 
 
@@ -227,25 +213,24 @@ def _choose(
     sample: Sample,
     frequency: LabelFrequency,
     start: Settings,
-    jobs: int,
+    run: Run,
     tick: Callable[[], None],
-    journal: Journal,
 ) -> tuple[Settings, HeldOut | None]:
     """Choose C and eta0; return the out-of-fold predictions under them too where the sample is all there is."""
 
     def compute() -> Found:
         of_sample = frequency.rows(sample.rows)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, jobs, tick)
+        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, run, tick)
         for_all = sample.transferred(choice.settings)
         chosen = {"cost": for_all.cost, "step": for_all.step}
         if sample.share < 1:
             return chosen
         probabilities = choice.probabilities
-        out_of_fold(sample.folds[m:], probabilities.shape, of_sample, choice.settings, jobs, into=probabilities)
+        out_of_fold(sample.folds[m:], probabilities.shape, of_sample, choice.settings, run, into=probabilities)
         return chosen | {"probabilities": probabilities}
 
-    found = journal.take("choose C", compute)
+    found = run.journal.take("choose C", compute)
     settings = replace(start, cost=float(found["cost"]), step=float(found["step"]))
     probabilities = found.get("probabilities")
     return settings, None if probabilities is None else HeldOut(slice(None), probabilities)

@@ -11,7 +11,7 @@ from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
 
@@ -57,12 +57,12 @@ def leading(fold_rows: list[np.ndarray], size: int) -> int:
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
 
 
-def split(features: Features, labels: csr_array, rows: np.ndarray, seed: int) -> Fold:
+def split(features: Features, labels: csr_array, rows: np.ndarray, run: Run = DEFAULT_RUN) -> Fold:
     """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
-    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, seed))
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run))
 
 
 def out_of_fold(
@@ -70,7 +70,7 @@ def out_of_fold(
     shape: tuple[int, int],
     frequency: LabelFrequency,
     settings: sgd.Settings,
-    jobs: int,
+    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -84,8 +84,8 @@ def out_of_fold(
     frequency : LabelFrequency
         Of n instances and q labels.
     settings : Settings
-    jobs : int
-        Threads over folds and label blocks.
+    run : Run
+        Its threads work on folds and label blocks.
     tick : callable
         Called once a fold, in their order.
     into : ndarray of float32, shape (n, q), optional
@@ -98,7 +98,7 @@ def out_of_fold(
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
     tasks = ((fold, block, frequency, settings, probabilities) for fold in folds for block in fold.training.blocks())
-    with closing(parallel.run(_predict_block, tasks, jobs)) as finished:  # where a tick fails, the others are given up
+    with closing(parallel.run(_predict_block, tasks, run.jobs)) as finished:  # if a tick fails, the rest is given up
         for block in finished:
             if block.stop == shape[1]:
                 tick()
@@ -111,13 +111,9 @@ def out_of_unfinished_folds(
     fold_rows: list[np.ndarray],
     frequency: LabelFrequency,
     settings: sgd.Settings,
-    *,
-    seed: int,
-    jobs: int,
+    run: Run,
     tick: Callable[[], None],
-    journal: Journal,
     step: str,
-    empty: Callable[..., np.ndarray] = np.empty,
 ) -> np.ndarray:
     """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
 
@@ -128,26 +124,23 @@ def out_of_unfinished_folds(
         Annotated labels.
     fold_rows : list of ndarray of int
         The instances of each fold, from `deal`.
-    frequency, settings, jobs, tick
+    frequency, settings, tick
         As for `out_of_fold`.
-    seed : int
-    journal : Journal
-        Keeps the predictions of each fold as a step.
+    run : Run
+        Its journal keeps the predictions of each fold as a step.
     step : str
         What to call the folds in it.
-    empty : callable
-        Makes large arrays: `numpy.empty`, or another with its first two parameters.
 
     Returns
     -------
     ndarray of float32, shape (n, q)
         Probabilities.
     """
-    probabilities = empty(labels.shape, np.float32)
+    probabilities = run.empty(labels.shape, np.float32)
     unfinished = []
     for number, rows in enumerate(fold_rows):
         name = f"{step}, fold {number}"
-        if (found := journal.kept(name)) is None:
+        if (found := run.journal.kept(name)) is None:
             unfinished.append((name, rows))
         else:
             probabilities[rows] = found["probabilities"]
@@ -156,23 +149,25 @@ def out_of_unfinished_folds(
 
     def keep() -> None:
         name, rows = next(finished)
-        journal.keep(name, lambda: {"probabilities": probabilities[rows]})
+        run.journal.keep(name, lambda: {"probabilities": probabilities[rows]})
         tick()
 
-    folds = (split(features, labels, rows, seed) for _, rows in unfinished)
-    return out_of_fold(folds, labels.shape, frequency, settings, jobs, keep, probabilities)
+    folds = (split(features, labels, rows, run) for _, rows in unfinished)
+    return out_of_fold(folds, labels.shape, frequency, settings, run, keep, probabilities)
 
 
 def _predict_block(
     fold: Fold, block: slice, frequency: LabelFrequency, settings: sgd.Settings, into: np.ndarray
 ) -> slice:
     model = sgd.train_block(fold.training, block, frequency, settings)
-    for rows, probabilities in predicted(model, fold.features, fold.rows):
+    for rows, probabilities in predicted(model, fold.features, fold.rows, fold.training.run):
         into[rows, block] = probabilities
     return block
 
 
-def predicted(model: sgd.LinearModel, features: Features, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def predicted(
+    model: sgd.LinearModel, features: Features, rows: np.ndarray, run: Run = DEFAULT_RUN
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Predict some of the instances, a slice of them at a time: all together would be a copy of much of the data.
 
     Yields
@@ -187,4 +182,4 @@ def predicted(model: sgd.LinearModel, features: Features, rows: np.ndarray) -> I
     """
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
-        yield part, model.probabilities(features[part])
+        yield part, model.probabilities(features[part], run)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
@@ -48,6 +49,7 @@ def compare(
     threshold: float = 0.5,
     ks: tuple[int, ...] = (1, 3, 5),
     reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
 ) -> Comparison:
     """Compare predicted label sets or scores with true labels.
 
@@ -64,6 +66,7 @@ def compare(
         Cut-offs of P@k and nDCG@k.
     reading : Reading
         Implicit values are for `truth` only.
+    run : Run
 
     Returns
     -------
@@ -79,7 +82,7 @@ def compare(
     label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
     saw_labels = saw_scores = False
     lists = replace(reading, implicit_values=False, scores=True)
-    for true, predicted in lockstep(iter_chunks(truth, reading), iter_chunks(predictions, lists)):
+    for true, predicted in lockstep(iter_chunks(truth, reading, run=run), iter_chunks(predictions, lists, run=run)):
         saw_labels |= predicted.labels.nnz > 0
         saw_scores |= predicted.features.nnz > 0
         if saw_labels and saw_scores:

@@ -9,14 +9,14 @@ from pathlib import Path
 import joblib
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
 
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
 from mpu_cli.experiment.predictions import Predictions, fit_and_predict
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.tuning import tune
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.parallel import blas_on_one_thread
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -34,7 +34,7 @@ class Task:
     data : Path
         The instances, as `joblib.dump` wrote a `Dataset`.
     kernel : str or None
-        Which inner loops run, as for `mpu_cli.runtime.kernels.choose`.
+        Which inner loops run, as in `Run`.
     """
 
     cell: Cell
@@ -58,17 +58,16 @@ def run(task: Task) -> list[Row]:
     MpuError
         The method cannot learn from these data.
     """
-    kernels.choose(task.kernel)
     data = joblib.load(task.data, mmap_mode="r")  # which processes share
     training, test = task.design.split(data, task.cell)
     name, options = task.method.name, task.method.options
-    options = replace(options, training=replace(options.training, seed=task.design.seed, jobs=1))
-    with threadpool_limits(limits=1):
-        predictions = fit_and_predict(name, options, training, test)
+    how = Run(seed=task.design.seed, jobs=1, kernel=task.kernel)
+    with blas_on_one_thread():
+        predictions = fit_and_predict(name, options, training, test, how)
         rows = [_measured(task, OWN, predictions, predictions.thresholds, test)]
         if TUNED in task.design.rules:
             start = time.perf_counter()
-            threshold, c = tune(name, options, training)
+            threshold, c = tune(name, options, training, how)
             seconds = predictions.fit_seconds + time.perf_counter() - start
             tuned = replace(predictions, c=c, fit_seconds=seconds)
             rows.append(_measured(task, TUNED, tuned, np.float32(threshold), test))

@@ -24,7 +24,6 @@ class Method:
     name : str
         One of `mpu_cli.methods.NAMES`.
     options : MethodOptions
-        Seed and jobs are those of the experiment, whatever they are here.
     """
 
     label: str

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpu_cli import methods
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -32,7 +33,9 @@ class Predictions:
     predict_seconds: float
 
 
-def fit_and_predict(name: str, options: methods.MethodOptions, training: Dataset, instances: Dataset) -> Predictions:
+def fit_and_predict(
+    name: str, options: methods.MethodOptions, training: Dataset, instances: Dataset, run: Run
+) -> Predictions:
     """Learn from training instances and predict others; of those only the features are used.
 
     Raises
@@ -44,9 +47,9 @@ def fit_and_predict(name: str, options: methods.MethodOptions, training: Dataset
     if not len(known):
         raise MpuError("no label is left in the training part")
     start = time.perf_counter()
-    fitted = methods.fit(name, training.features, labels, options, unlabeled=instances.features)
+    fitted = methods.fit(name, training.features, labels, options, run, instances.features)
     fitted_at = time.perf_counter()
-    predicted = fitted.model.probabilities(instances.features)
+    predicted = fitted.model.probabilities(instances.features, run)
     end = time.perf_counter()
     q = training.labels.shape[1]
     probabilities = np.zeros((len(instances), q), np.float32)

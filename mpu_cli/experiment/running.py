@@ -16,8 +16,10 @@ from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.design import Cell, Design
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
-from mpu_cli.runtime import kernels, signals
+from mpu_cli.runtime import signals
 from mpu_cli.runtime.lock import holder, try_lock
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.threads import threads
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.growing import GrowingCsr
@@ -27,7 +29,7 @@ from mpu_cli.svmlight.streams import open_output
 RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md", ".lock"
 
 
-def read_pooled(sources: Sequence[str], reading: Reading, jobs: int) -> Dataset:
+def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
     """Read files as one set of instances; the labels that occur are columns from 0 on.
 
     Raises
@@ -39,7 +41,7 @@ def read_pooled(sources: Sequence[str], reading: Reading, jobs: int) -> Dataset:
     """
     labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
     for source in sources:
-        part = read(source, reading, jobs)
+        part = read(source, reading, run)
         labels.append(part.labels)
         features.append(part.features)
     pooled = Dataset(labels.finish(), features.finish())
@@ -70,7 +72,7 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def resume(design: Design, data: Dataset, dataset: str, folder: Path) -> tuple[list[Row], list[Cell]]:
+def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) -> tuple[list[Row], list[Cell]]:
     """Tell what is done and what is left of an experiment.
 
     Parameters
@@ -103,7 +105,7 @@ def resume(design: Design, data: Dataset, dataset: str, folder: Path) -> tuple[l
         "run_folds": design.run_folds,
         "tuned": design.tuned,
         "seed": design.seed,
-        "kernel": _kernel(),
+        "kernel": "numba" if how.compiled else "numpy",
         "version": __version__,
     }
     results.keep_settings(folder / SETTINGS, settings)
@@ -119,21 +121,17 @@ def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
     return sorted(rows, key=lambda row: place[row.cell])
 
 
-def _kernel() -> str:
-    return "numba" if kernels.compiled() else "numpy"
-
-
 def run(
-    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, jobs: int
+    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, how: Run
 ) -> Iterator[list[Row]]:
-    """Run cells, `jobs` at a time; give the rows of each when they are on disk."""
+    """Run cells, as many at a time as the run has threads; give the rows of each when they are on disk."""
     methods = {method.label: method for method in design.methods}
     scratch = tempfile.TemporaryDirectory(prefix="mpu-experiment-")
     with signals.finally_call(scratch.cleanup):
         shared = Path(scratch.name) / "data"
         joblib.dump(data, shared)
-        tasks = [cell.Task(c, methods[c.method], design, dataset, shared, _kernel()) for c in cells]
-        for task, outcome in processes.run(cell.run, tasks, jobs):
+        tasks = [cell.Task(c, methods[c.method], design, dataset, shared, how.kernel) for c in cells]
+        for task, outcome in processes.run(cell.run, tasks, threads(how.jobs)):
             rows = outcome
             if isinstance(outcome, processes.Failure):
                 rows = [Row.of(task.cell, dataset, rule, error=outcome.message) for rule in design.rules]

@@ -16,12 +16,13 @@ from mpu_cli.core.sample import SAMPLE_SIZE, Sample
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.experiment.predictions import fit_and_predict
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 
 _PARTS = 5
 
 
-def tune(name: str, options: methods.MethodOptions, training: Dataset) -> tuple[float, float]:
+def tune(name: str, options: methods.MethodOptions, training: Dataset, run: Run) -> tuple[float, float]:
     """Choose the threshold.
 
     Parameters
@@ -31,6 +32,7 @@ def tune(name: str, options: methods.MethodOptions, training: Dataset) -> tuple[
     options : MethodOptions
     training : Dataset
         Instances with incomplete labels.
+    run : Run
 
     Returns
     -------
@@ -41,13 +43,12 @@ def tune(name: str, options: methods.MethodOptions, training: Dataset) -> tuple[
     MpuError
         As from `fit_and_predict`.
     """
-    seed, jobs = options.training.seed, options.training.jobs
     labels, _ = training.occurring_labels()
-    sample = Sample(Features.of(training.features), labels, SAMPLE_SIZE, None, seed)
-    c = estimate(sample.naive_probabilities(jobs), sample.labels).c
-    held_out = deal(len(training), _PARTS, seed)[0]
+    sample = Sample(Features.of(training.features), labels, SAMPLE_SIZE, None, run)
+    c = estimate(sample.naive_probabilities(), sample.labels).c
+    held_out = deal(len(training), _PARTS, run.seed)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
-    predictions = fit_and_predict(name, options, training[rest], training[held_out])
+    predictions = fit_and_predict(name, options, training[rest], training[held_out], run)
     annotated = training.labels[held_out]
     frequency = LabelFrequency.of(c, annotated.shape)
     threshold, _ = pooled_threshold(predictions.probabilities, annotated, frequency)

@@ -15,8 +15,7 @@ from mpu_cli.core.propensity import NEARLY_COMPLETE, FrequencyEstimate
 from mpu_cli.core.training import Options, Report, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime.journal import NO_JOURNAL, Journal
-from mpu_cli.runtime.observer import Observer, no_observer, timed
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 NAMES = ("mpu", "br", "elkan08", "m3l-linear", "m3l-rbf", "well")
 
@@ -37,7 +36,7 @@ class Model(Protocol):
     @property
     def n_features(self) -> int: ...  # noqa: D102
 
-    def probabilities(self, matrix: csr_array) -> np.ndarray:
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Return a number in [0, 1] for each of n instances and q labels: float32, n x q."""
 
 
@@ -48,7 +47,7 @@ class MethodOptions:
     Attributes
     ----------
     training : core.training.Options
-        Of mpu all; the other methods use what they have in common with it (cost, epochs, folds, seed, jobs).
+        Of mpu all; the other methods use what they have in common with it (cost, epochs, folds, sample).
     c_method : {"e1", "e2", "e3"}
         How elkan08 estimates c.
     elkan_variant : {"ratio", "weighted"}
@@ -99,9 +98,8 @@ def fit(
     matrix: csr_array,
     labels: csr_array,
     options: MethodOptions,
-    observe: Observer = no_observer,
+    run: Run = DEFAULT_RUN,
     unlabeled: csr_array | None = None,
-    journal: Journal = NO_JOURNAL,
     start: WarmStart | None = None,
 ) -> Fitted:
     """Learn a model of all labels by the method of a name.
@@ -115,11 +113,11 @@ def fit(
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
     options : MethodOptions
-    observe : Observer
-        Is told of every step.
+    run : Run
+        Is told of every step. Of mpu and br, its journal has those that an interrupted training finished.
     unlabeled : csr_array, shape (m, any), float32, optional
         The instances that a transductive method (well) labels.
-    journal, start
+    start : WarmStart, optional
         Of mpu and br: as for `core.training.train`.
 
     Returns
@@ -132,16 +130,16 @@ def fit(
         The method cannot learn from these data; TooLargeError where they would not fit in memory.
     """
     seconds: dict[str, float] = {}
-    observe = timed(observe, seconds)
+    run = run.timed(seconds)
     if name in ("mpu", "br"):
         asked = options.training
         if name == "br":  # binary relevance by logistic regression, at its natural threshold
             asked = replace(asked, levels=1, c=1.0, threshold=0.5)
-        model, report = train(matrix, labels, asked, observe, journal, start)
+        model, report = train(matrix, labels, asked, run, start)
         return Fitted(model, _findings(report), report.c, _warnings(report), seconds)
     if name == "well" and unlabeled is None:
         raise MpuError("well labels instances while it learns: it needs some to label")
-    fitted = _BASELINES[name](_Task(matrix, labels, options, observe, unlabeled))
+    fitted = _BASELINES[name](_Task(matrix, labels, options, run, unlabeled))
     return replace(fitted, seconds=seconds)
 
 
@@ -183,7 +181,7 @@ class _Task:
     matrix: csr_array
     labels: csr_array
     options: MethodOptions
-    observe: Observer
+    run: Run
     unlabeled: csr_array | None
 
 
@@ -195,7 +193,7 @@ def _elkan08(task: _Task) -> Fitted:
 
     asked = task.options
     model, report = elkan08.train(
-        task.matrix, task.labels, asked.training, asked.c_method, asked.elkan_variant, task.observe
+        task.matrix, task.labels, asked.training, asked.c_method, asked.elkan_variant, task.run
     )
     findings = {
         "c": _one_or_list(report.c),
@@ -226,9 +224,7 @@ def _m3l_options(task: _Task) -> dict:
         "label_correlation": task.options.label_correlation,
         "sample": asked.sample,
         "folds": asked.folds,
-        "seed": asked.seed,
-        "jobs": asked.jobs,
-        "observe": task.observe,
+        "run": task.run,
     }
 
 
@@ -243,9 +239,7 @@ def _well(task: _Task) -> Fitted:
         gamma=asked.gamma,
         alpha=asked.alpha,
         beta=asked.beta,
-        seed=asked.training.seed,
-        jobs=asked.training.jobs,
-        observe=task.observe,
+        run=task.run,
     )
     warnings: tuple[str, ...] = ()
     if report.empty_labels:

@@ -33,7 +33,7 @@ from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
-from mpu_cli.runtime.observer import Observer, no_observer
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def train(
     options: Options,
     c_method: str = "e1",
     variant: str = "ratio",
-    observe: Observer = no_observer,
+    run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
     """Learn all labels, each alone.
 
@@ -72,13 +72,12 @@ def train(
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
     options : Options
-        Of them cost, epochs, folds, sample, seed, jobs and empty.
+        Of them cost, epochs, folds and sample.
     c_method : {"e1", "e2", "e3"}
         Estimator of c, the paper's Section 2.
     variant : {"ratio", "weighted"}
         Predict where g/c >= 0.5, or where a classifier learnt from weighted instances gives at least 0.5.
-    observe : Observer
-        Is told of every step.
+    run : Run
 
     Returns
     -------
@@ -93,32 +92,32 @@ def train(
     """
     n, q = labels.shape
     refuse_too_large(matrix.shape[1], q, levels=1)
-    features = Features.of(matrix, empty=options.empty)
+    features = Features.of(matrix, empty=run.empty)
     ones = LabelFrequency.of(1.0, labels.shape)
-    sample = Sample(features, labels, options.sample, options.folds, options.seed)
+    sample = Sample(features, labels, options.sample, options.folds, run)
     epochs = options.epochs or default_epochs(n, features.coherence)
     settings = Settings(step=default_step(epochs, features.coherence), epochs=epochs)
     if options.cost is None:
-        with observe("choose C", None) as tick:
-            choice = choose_settings(sample.folds, sample.labels, ones, settings, options.jobs, tick)
+        with run.step("choose C", None) as tick:
+            choice = choose_settings(sample.folds, sample.labels, ones, settings, run, tick)
         settings, held_out = sample.transferred(choice.settings), choice.probabilities
     else:
         settings = replace(settings, cost=options.cost)
-        with observe("out of fold", sample.m) as tick:
-            held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, options.jobs, tick)
+        with run.step("out of fold", sample.m) as tick:
+            held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run, tick)
     c, own = _frequencies(held_out, sample.labels, c_method)
 
     if variant == "weighted":
         if sample.share < 1:
-            rows = deal(n, options.folds or default_folds(n), options.seed)
-            folds = (split(features, labels, held, options.seed) for held in rows)
-            with observe("weights", len(rows)) as tick:
-                held_out = out_of_fold(folds, labels.shape, ones, settings, options.jobs, tick)
+            rows = deal(n, options.folds or default_folds(n), run.seed)
+            folds = (split(features, labels, held, run) for held in rows)
+            with run.step("weights", len(rows)) as tick:
+                held_out = out_of_fold(folds, labels.shape, ones, settings, run, tick)
         labels = weights(held_out, labels, c)
     del sample, held_out
-    with observe("train", None):
-        data = TrainingSet(features, labels, np.arange(n), options.seed)
-        level = train_linear(data, ones, settings, options.jobs, empty=options.empty)
+    with run.step("train", None):
+        data = TrainingSet(features, labels, np.arange(n), run)
+        level = train_linear(data, ones, settings)
     thresholds = np.full(q, 0.5, np.float32)
     model = StackedModel((level,), 0.0, thresholds, frequencies=c if variant == "ratio" else None)
     return model, Report(c, own, settings)

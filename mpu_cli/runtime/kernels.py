@@ -10,33 +10,19 @@ from mpu_cli.errors import MpuError
 _log = logging.getLogger(__name__)
 
 NAMES = ("numpy", "numba")
-_chosen: str | None = None
 _announced: set[Callable] = set()
 _announcing = Lock()  # the kernels run in threads
 
 
-def choose(name: str | None) -> None:
-    """Choose the kernels of this process.
-
-    Parameters
-    ----------
-    name : {"numpy", "numba"} or None
-        None: numba where it is installed.
-
-    Raises
-    ------
-    MpuError
-        numba is asked for and not installed.
-    """
-    global _chosen
+def refuse_missing(name: str | None) -> None:
+    """Raise MpuError where numba is asked for and not installed."""
     if name == "numba" and not _numba_installed():
         raise MpuError("numba is not installed; install it with: pip install numba")
-    _chosen = name
 
 
-def compiled() -> bool:
-    """Whether compiled kernels run."""
-    return _numba_installed() if _chosen is None else _chosen == "numba"
+def compiled(name: str | None) -> bool:
+    """Whether compiled kernels run; None: where numba is installed."""
+    return _numba_installed() if name is None else name == "numba"
 
 
 def announce_compilation(*, kept: bool) -> None:

@@ -1,10 +1,15 @@
 """Independent pieces of work over threads."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 
 from threadpoolctl import threadpool_limits
 
 from mpu_cli.runtime.threads import map_ahead
+
+_limiting = Lock()
+_limited: list[threadpool_limits] = []  # one for each that is within `blas_on_one_thread`; the first one set the limit
 
 
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
@@ -19,7 +24,23 @@ def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Gene
         A plain function of arrays.
     argument_tuples : iterable of tuple
     jobs : int
-        Number of threads; -1 for one a core.
+        Number of threads; -1 for one per core.
     """
-    with threadpool_limits(limits=1):
+    with blas_on_one_thread():
         yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, jobs)
+
+
+@contextmanager
+def blas_on_one_thread() -> Iterator[None]:
+    """Keep BLAS to one thread. The limit is the process's, so it stays until the last of several threads is done."""
+    with _limiting:
+        _limited.append(threadpool_limits(limits=1))
+    try:
+        yield
+    finally:
+        with _limiting:
+            if len(_limited) == 1:
+                _limited[0].restore_original_limits()
+                _limited.clear()
+            else:
+                _limited.pop()  # the first one knows what the limits were

@@ -19,13 +19,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli import __version__
 from mpu_cli.errors import ModelError
-from mpu_cli.runtime import kernels, signals
+from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.journal import Found, Journal
+from mpu_cli.runtime.run import Run
 
 _STEP_NAME = re.compile(r"(?P<key>[0-9a-f]{16})-(?P<step>[a-z0-9-]+)-(?P<checksum>[0-9a-f]{64})\.npz")
 _TEMPORARY = ".writing-"
-_WITHOUT_EFFECT = {"jobs", "empty"}  # options of `core.training`
 
 
 def folder_of(model: Path) -> Path:
@@ -33,17 +33,19 @@ def folder_of(model: Path) -> Path:
     return model.with_name(f"{model.name}.resume")
 
 
-def fingerprint(*inputs) -> str:
+def fingerprint(run: Run, *inputs) -> str:
     """Return a checksum of all that the result of a training depends on.
 
     Parameters
     ----------
+    run : Run
+        Its seed and kernels count.
     *inputs
-        Arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. What computes (the
-        kernel, the versions of mpu, NumPy and SciPy) is added.
+        Arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. The versions
+        of mpu, NumPy and SciPy are added.
     """
     digest = hashlib.sha256()
-    _feed(digest.update, (__version__, np.__version__, scipy.__version__, kernels.compiled(), inputs))
+    _feed(digest.update, (__version__, np.__version__, scipy.__version__, run.compiled, run.seed, inputs))
     return digest.hexdigest()
 
 
@@ -55,8 +57,7 @@ def _feed(update: Callable[[bytes], None], value) -> None:
         case csr_array():
             _feed(update, (value.shape, value.indptr, value.indices, value.data))
         case _ if is_dataclass(value):
-            names = {field.name for field in fields(value)} - _WITHOUT_EFFECT
-            _feed(update, {name: getattr(value, name) for name in names})
+            _feed(update, {field.name: getattr(value, field.name) for field in fields(value)})
         case Mapping():
             _feed(update, sorted(value.items()))
         case list() | tuple():

@@ -36,7 +36,9 @@ def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
             yield ahead.popleft().result()
             ahead.extend(islice(submitted, 1))
     finally:
-        pool.shutdown(cancel_futures=True)
+        # Without waiting: a generator that is given up may be finished by the garbage collector, in any thread at any
+        # moment, also in one that is just starting and holds the lock by which threads are joined.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _submitted(pool: ThreadPoolExecutor, function: Callable, pieces: Iterable) -> Iterator[Future]:

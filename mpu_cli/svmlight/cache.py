@@ -12,7 +12,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.files import open_regular, replacing
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import mapped
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
@@ -38,8 +39,7 @@ _SAMPLES, _SAMPLE_BYTES = 16, 4096
 def read(
     source: str | Path,
     reading: Reading = DEFAULT_READING,
-    jobs: int = -1,
-    empty: Callable[..., np.ndarray] = np.empty,
+    run: Run = DEFAULT_RUN,
     directory: Path | None = None,
 ) -> Dataset:
     """Read a whole file, or what an earlier call has kept of it.
@@ -48,7 +48,7 @@ def read(
     ----------
     source : str or Path
         As for `reader.read`; what is not a regular file is not kept.
-    reading, jobs, empty
+    reading, run
         As for `reader.read`.
     directory : Path, optional
         Where entries are kept; made if need be. Default: nowhere.
@@ -67,12 +67,12 @@ def read(
     """
     key = None if directory is None else _key(source, reading)
     if key is None:
-        return reader.read(source, reading, jobs, empty)
+        return reader.read(source, reading, run)
     entry = _entry(directory, key)
     if (kept := _load(entry, key)) is not None:
         return kept
     _make(directory)
-    data = reader.read(source, reading, jobs, empty)
+    data = reader.read(source, reading, run)
     if _key(source, reading) != key:  # changed meanwhile, and which part of it is old cannot be told
         return data
     _save(data, entry, key)

@@ -11,7 +11,7 @@ from threading import Lock
 import numpy as np
 
 from mpu_cli.errors import InputError
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
@@ -21,7 +21,12 @@ _parsing_by_line = Lock()  # as Python objects, a block takes some 50 times the 
 
 
 def parse_block(
-    block: bytes, first_line: int, source: str, implicit_values: bool = False, scores: bool = False
+    block: bytes,
+    first_line: int,
+    source: str,
+    implicit_values: bool = False,
+    scores: bool = False,
+    run: Run = DEFAULT_RUN,
 ) -> Dataset:
     """Parse whole lines.
 
@@ -35,6 +40,7 @@ def parse_block(
         The file as the user named it, for errors.
     implicit_values, scores : bool
         As in `Reading`.
+    run : Run
 
     Returns
     -------
@@ -47,15 +53,15 @@ def parse_block(
         A line breaks the grammar.
     """
     try:
-        return _kernel()(block, implicit_values).dataset()
+        return _kernel(run)(block, implicit_values).dataset()
     except UnusualError:
         pass
     with _parsing_by_line:
         return _parse_by_line(block, first_line, source, implicit_values, scores).dataset()
 
 
-def _kernel() -> Callable[[bytes, bool], Rows]:
-    if kernels.compiled():
+def _kernel(run: Run) -> Callable[[bytes, bool], Rows]:
+    if run.compiled:
         from mpu_cli.svmlight import numba_parser
 
         return numba_parser.parse

@@ -1,6 +1,6 @@
 """Read LIBSVM multi-label files: whole, or in chunks of bounded memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -8,6 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.threads import map_ahead, threads
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
@@ -28,7 +29,7 @@ def iter_chunks(
     source: str | Path,
     reading: Reading = DEFAULT_READING,
     block_bytes: int = BLOCK_BYTES,
-    jobs: int = -1,
+    run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
 ) -> Iterator[Dataset]:
     """Read a file in chunks, in bounded memory whatever its size.
@@ -42,8 +43,8 @@ def iter_chunks(
     reading : Reading
     block_bytes : int
         How many bytes are read at a time.
-    jobs : int
-        Number of threads that parse; -1 for one a core. The chunks do not depend on it.
+    run : Run
+        Its threads and kernels parse; the chunks do not depend on them.
     may_be_empty : bool
         Whether a file without instances is no chunks, and not an error: one of no bytes, of comments alone, or with a
         header that announces none.
@@ -61,7 +62,7 @@ def iter_chunks(
         in the file.
     """
     with open_input(source) as stream:
-        yield from iter_stream(stream, str(source), reading, block_bytes, jobs, may_be_empty)
+        yield from iter_stream(stream, str(source), reading, block_bytes, run, may_be_empty)
 
 
 def iter_stream(
@@ -69,14 +70,14 @@ def iter_stream(
     source: str,
     reading: Reading = DEFAULT_READING,
     block_bytes: int = BLOCK_BYTES,
-    jobs: int = -1,
+    run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does; `source` is its name in errors."""
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
         first_line, block = numbered_block
-        return parse_block(block, first_line, source, reading.implicit_values, reading.scores)
+        return parse_block(block, first_line, source, reading.implicit_values, reading.scores, run)
 
     numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
     announced = None
@@ -85,7 +86,7 @@ def iter_stream(
         numbered_blocks = chain([(1 if announced is None else 2, block)], numbered_blocks)
     instances = 0
     np.empty(_KEPT_BYTES, np.uint8)
-    for chunk in map_ahead(parse, numbered_blocks, min(threads(jobs), _MOST_THREADS)):
+    for chunk in map_ahead(parse, numbered_blocks, min(threads(run.jobs), _MOST_THREADS)):
         if len(chunk):
             instances += len(chunk)
             yield chunk
@@ -110,8 +111,7 @@ def split_header(block: bytes) -> tuple[int | None, bytes]:
 def read(
     source: str | Path,
     reading: Reading = DEFAULT_READING,
-    jobs: int = -1,
-    empty: Callable[..., np.ndarray] = np.empty,
+    run: Run = DEFAULT_RUN,
 ) -> Dataset:
     """Read a whole file.
 
@@ -120,10 +120,8 @@ def read(
     source : str or Path
         A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input.
     reading : Reading
-    jobs : int
-        Number of threads that parse; -1 for one a core. The data do not depend on it.
-    empty : callable
-        Makes the arrays: `numpy.empty`, or another with its first two parameters.
+    run : Run
+        Its threads and kernels parse, and it makes the arrays; the data do not depend on them.
 
     Returns
     -------
@@ -135,11 +133,11 @@ def read(
     InputError
         As for `iter_chunks`.
     """
-    chunks = iter_chunks(source, reading, jobs=jobs)
+    chunks = iter_chunks(source, reading, run=run)
     first = next(chunks)
     size = Path(source).stat().st_size if Path(source).is_file() else 0
     expected = _ROOM * first.features.nnz * size / BLOCK_BYTES
-    labels, features = GrowingCsr(bool, 0, empty), GrowingCsr(np.float32, int(expected), empty)
+    labels, features = GrowingCsr(bool, 0, run.empty), GrowingCsr(np.float32, int(expected), run.empty)
     for chunk in chain([first], chunks):
         labels.append(chunk.labels)
         features.append(chunk.features)

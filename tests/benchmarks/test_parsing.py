@@ -11,8 +11,8 @@ def test_every_reader_reads_the_file_in_every_round(tmp_path, monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(parsing.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(parsing, "load_svmlight_file", lambda path, multilabel: read.append("scikit-learn"))
-    monkeypatch.setattr(parsing.kernels, "choose", read.append)
-    monkeypatch.setattr(parsing, "read", lambda path, jobs: read.append(jobs))
+    monkeypatch.setattr(parsing, "Run", dict)
+    monkeypatch.setattr(parsing, "read", lambda path, run: read.extend((run["kernel"], run["jobs"])))
     rates = parsing.rates(data, threads=2, rounds=3)
     assert read == ["scikit-learn", "numpy", 1, "numpy", 2, "numba", 1, "numba", 2] * 4
     assert rates == dict.fromkeys(

@@ -50,7 +50,6 @@ def test_the_command_runs_all_kernels_on_a_file(tmp_path, monkeypatch):
     path = tmp_path / "x.svm"
     write(Corpus(features=500, labels=20), TRAIN, 50, path)
     monkeypatch.setattr(limits, "measure", lambda threads: Machine(threads, 2e9, 4e9, 5e9))
-    monkeypatch.setattr(roofline.kernels, "_chosen", None)  # put back afterwards
     result = CliRunner().invoke(roofline.main, [str(path), "--threads", "2", "--kernel", "numpy"])
     assert result.exit_code == 0, result.output
     assert "| 2 | 2.0 | 4.0 | 5 |" in result.stdout

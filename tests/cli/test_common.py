@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from mpu_cli import __version__
 from mpu_cli.cli import common, messages, mpu
+from mpu_cli.cli.run_options import run_options
 from mpu_cli.errors import InputError, MpuError
 
 COMMANDS = sorted(mpu.commands)
@@ -92,9 +93,9 @@ def test_jobs_are_at_most_the_cores(monkeypatch, given, used):
     seen = []
 
     @click.command()
-    @common.jobs_option
-    def go(jobs):
-        seen.append(jobs)
+    @run_options("jobs")
+    def go(run):
+        seen.append(run.jobs)
 
     assert CliRunner().invoke(go, ["-j", given]).exit_code == 0
     assert seen == [used]

@@ -224,7 +224,7 @@ def test_help_shows_the_example_line_by_line(run):
         (["--metrics", "ndcg_at_10"], "'ndcg_at_10' is not one of"),
         (["--k", "1,x"], "not a list of whole numbers"),
         (["--k", "0"], "numbers of labels, from 1"),
-        (["--c", "0"], "0<x<=1"),
+        (["--c", "0"], "1e-300<=x<=1"),
         (["--c", "nan"], "nan is not a finite number"),
         (["--threshold", "nan"], "nan is not a finite number"),
         (["--threshold", "2"], "0<=x<=1"),

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from mpu_cli.commands import corruption
 from mpu_cli.commands.corruption import Counts, PerInstanceDraw, UniformDraw, corrupt
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
 TEXT = (
@@ -48,7 +49,7 @@ def assert_uniform(observed: Counter, n_outcomes: int) -> None:
 @pytest.mark.parametrize(("rate", "removed"), [(0, 0), (0.1, 1), (0.25, 3), (0.375, 4), (0.625, 8), (0.9, 11), (1, 12)])
 def test_uniform_removes_exactly_the_share(source, tmp_path, rate, removed):
     for seed in range(5):
-        report = corrupt(source, tmp_path / "out", rate, seed=seed, removed_to=tmp_path / "removed")
+        report = corrupt(source, tmp_path / "out", rate, run=Run(seed=seed), removed_to=tmp_path / "removed")
         before, after = label_sets(source), label_sets(tmp_path / "out")
         assert (report.instances, report.labels, report.removed) == (9, 12, removed)
         assert sum(map(len, after)) == 12 - removed
@@ -79,7 +80,7 @@ def test_nothing_removed_is_a_copy_and_everything_removed_leaves_the_rest(source
 def test_the_seed_decides(source, tmp_path, scheme):
     outcomes = []
     for seed in (1, 1, 2, 3):
-        corrupt(source, tmp_path / "out", 0.5, scheme=scheme, seed=seed)
+        corrupt(source, tmp_path / "out", 0.5, scheme=scheme, run=Run(seed=seed))
         outcomes.append((tmp_path / "out").read_bytes())
     assert outcomes[0] == outcomes[1]
     assert len(set(outcomes)) > 1
@@ -116,7 +117,7 @@ def test_every_subset_is_equally_likely(monkeypatch, at_once):
 
 def test_keep_one_never_empties_and_is_exact_and_fair(source, tmp_path):
     for seed in range(20):
-        report = corrupt(source, tmp_path / "out", 0.4, keep_one=True, seed=seed)
+        report = corrupt(source, tmp_path / "out", 0.4, keep_one=True, run=Run(seed=seed))
         assert (report.removed, report.emptied) == (5, 0)
         assert all(bool(b) == bool(a) for b, a in zip(label_sets(source), label_sets(tmp_path / "out"), strict=True))
     sizes = np.array([4])
@@ -160,21 +161,21 @@ def test_per_instance_keep_one_at_full_rate_leaves_one():
 
 
 def test_the_file_may_be_replaced(source, tmp_path):
-    corrupt(source, tmp_path / "out", 0.5, seed=3)
-    corrupt(source, source, 0.5, seed=3)
+    corrupt(source, tmp_path / "out", 0.5, run=Run(seed=3))
+    corrupt(source, source, 0.5, run=Run(seed=3))
     assert source.read_bytes() == (tmp_path / "out").read_bytes()
 
 
 def test_compressed_and_piped_input_give_the_same(source, tmp_path):
-    corrupt(source, tmp_path / "out", 0.5, seed=3)
+    corrupt(source, tmp_path / "out", 0.5, run=Run(seed=3))
     (tmp_path / "in.svm.gz").write_bytes(gzip.compress(TEXT))
-    corrupt(tmp_path / "in.svm.gz", tmp_path / "out.gz", 0.5, seed=3)
+    corrupt(tmp_path / "in.svm.gz", tmp_path / "out.gz", 0.5, run=Run(seed=3))
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
 
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(TEXT,))
     writer.start()
-    corrupt(tmp_path / "pipe", tmp_path / "piped", 0.5, seed=3)
+    corrupt(tmp_path / "pipe", tmp_path / "piped", 0.5, run=Run(seed=3))
     writer.join()
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "out").read_bytes()
 

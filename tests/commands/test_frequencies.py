@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from mpu_cli.commands.frequencies import frequency_lines, read_frequencies
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.ranges import LEAST_FREQUENCY
 
 IDS = np.array([3, 12])
 
@@ -101,11 +102,7 @@ def test_a_missing_file(tmp_path):
         read(tmp_path / "none")
 
 
-@given(
-    st.dictionaries(
-        st.integers(0, 2**31 - 2), st.floats(0, 1, exclude_min=True, allow_subnormal=False), min_size=1, max_size=9
-    )
-)
+@given(st.dictionaries(st.integers(0, 2**31 - 2), st.floats(LEAST_FREQUENCY, 1), min_size=1, max_size=9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_what_is_written_reads_back_to_six_digits(file, frequencies):
     ids = np.array(sorted(frequencies))

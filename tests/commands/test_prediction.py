@@ -14,6 +14,7 @@ from mpu_cli.commands.prediction import _select, predict
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 
@@ -147,9 +148,9 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
     sizes = []
     of_model = StackedModel.probabilities
 
-    def watched(self, features):
+    def watched(self, features, run):
         sizes.append(features.shape[0])
-        return of_model(self, features)
+        return of_model(self, features, run)
 
     monkeypatch.setattr(prediction, "_PROBABILITIES", budget)
     monkeypatch.setattr(StackedModel, "probabilities", watched)
@@ -170,7 +171,7 @@ def test_small_blocks_do_not_show(predicted, source, monkeypatch):
     iter_chunks = prediction.iter_chunks
     monkeypatch.setattr(prediction, "iter_chunks", lambda *args, **jobs: iter_chunks(*args, block_bytes=64, **jobs))
     assert predicted() == whole
-    assert predicted(jobs=1) == predicted(jobs=3) == whole
+    assert predicted(run=Run(jobs=1)) == predicted(run=Run(jobs=3)) == whole
 
 
 def test_line_i_is_instance_i_also_after_comments_and_empty_lines(tmp_path):

@@ -21,8 +21,9 @@ from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_thres
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime import kernels
 from mpu_cli.runtime.resume import fingerprint
+from mpu_cli.runtime.run import Run
+from tests import kernels
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.test_training import as_bytes
 
@@ -170,14 +171,13 @@ def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, KnownLabels,
 
 
 def training_set(X, S) -> TrainingSet:
-    return TrainingSet(Features.of(as_features(X)), as_labels(S), np.arange(len(X)), 0)
+    return TrainingSet(Features.of(as_features(X)), as_labels(S), np.arange(len(X)))
 
 
-@pytest.fixture(params=kernels.NAMES)
-def kernel(request, monkeypatch):
-    if request.param == "numba":
-        pytest.importorskip("numba")
-    monkeypatch.setattr(kernels, "_chosen", request.param)
+@pytest.fixture(params=kernels.AVAILABLE)
+def kernel(request):
+    with kernels.default(request.param):
+        yield
 
 
 def test_gradient_of_the_objective_by_finite_differences():
@@ -290,7 +290,7 @@ VARIANTS = {
 
 
 def quick(**changes) -> Options:
-    return Options(**({"folds": 3, "epochs": 2, "jobs": 1, "c": 0.6} | changes))
+    return Options(**({"folds": 3, "epochs": 2, "c": 0.6} | changes))
 
 
 @pytest.mark.usefixtures("kernel")
@@ -330,8 +330,8 @@ def test_an_ignored_cell_has_no_influence(variant):
 def test_a_journal_tells_known_labels_apart():
     X, S, known, _, _ = mixed(n=20)
     options = [quick(known=k) for k in (None, known, known.left_to_chance(), KnownLabels.of(S.shape, complete=[3]))]
-    assert len({fingerprint(X, as_labels(S), o) for o in options}) == 4
-    assert fingerprint(quick(known=known)) == fingerprint(quick(known=mixed(n=20)[2]))
+    assert len({fingerprint(Run(), X, as_labels(S), o) for o in options}) == 4
+    assert fingerprint(Run(), quick(known=known)) == fingerprint(Run(), quick(known=mixed(n=20)[2]))
 
 
 # Thresholds
@@ -435,8 +435,8 @@ def test_c_from_a_collection_of_which_half_is_complete(method):
     known = KnownLabels.of(Y.shape, complete=np.arange(1500))
 
     def found(rows, known=None) -> float:
-        sample = Sample(Features.of(as_features(X[rows])), as_labels(S[rows]), 2500, 3, 0, known)
-        return estimate(sample.naive_probabilities(1), sample.labels, method, known=sample.known).c
+        sample = Sample(Features.of(as_features(X[rows])), as_labels(S[rows]), 2500, 3, known=known)
+        return estimate(sample.naive_probabilities(), sample.labels, method, known=sample.known).c
 
     assert found(slice(None), known) == pytest.approx(found(slice(1500, None)), abs=0.05)
     assert found(slice(None)) > found(slice(None), known) + 0.1

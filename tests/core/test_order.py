@@ -59,7 +59,7 @@ def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
     features, labels = Features.of(as_features(X[:2000][by_label])), as_labels(Y[:2000][by_label])
 
     def micro_f1() -> float:
-        data = TrainingSet(features, labels, np.arange(2000), 0)
+        data = TrainingSet(features, labels, np.arange(2000))
         model = train_linear(data, LabelFrequency(np.ones(3)), Settings(epochs=2))
         return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
 

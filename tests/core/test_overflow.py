@@ -12,17 +12,16 @@ from mpu_cli.core.training import Options, train
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.rbf import KernelModel
-from mpu_cli.runtime import kernels
+from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 LARGEST = float(np.finfo(np.float32).max)
 
 
-@pytest.fixture(params=["numpy", *(["numba"] if kernels.compiled() else [])])
+@pytest.fixture(params=kernels.AVAILABLE)
 def kernel(request):
-    kernels.choose(request.param)
-    yield
-    kernels.choose(None)
+    with kernels.default(request.param):
+        yield
 
 
 def features(row: list[float], sparse: bool) -> Features:
@@ -96,7 +95,7 @@ def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
 
 def test_a_start_whose_scores_may_overflow_is_refused(kernel):
     X, Y = linear_problem(40, 3, 4)
-    options = Options(c=1.0, cost=1.0, epochs=2, levels=1, jobs=1)
+    options = Options(c=1.0, cost=1.0, epochs=2, levels=1)
     earlier, report = train(as_features(X), as_labels(Y), options)
     earlier.levels[0].weights[:] = 3e38
     start = WarmStart(earlier, np.arange(4), report.settings)
@@ -107,4 +106,4 @@ def test_a_start_whose_scores_may_overflow_is_refused(kernel):
 def test_a_weight_of_predictions_beyond_32_bits_is_refused():
     X, Y = linear_problem(40, 3, 4)
     with pytest.raises(OverflowingError):
-        train(as_features(X * 1e37), as_labels(Y), Options(c=1.0, cost=1.0, epochs=2, stack_scale=1e6, jobs=1))
+        train(as_features(X * 1e37), as_labels(Y), Options(c=1.0, cost=1.0, epochs=2, stack_scale=1e6))

@@ -7,6 +7,7 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 SETTINGS = Settings(cost=5.0, step=2.0, epochs=1)
@@ -15,18 +16,18 @@ LAST = np.arange(3, 120, 4)
 
 @pytest.fixture
 def problem():
-    X, Y = linear_problem(120, 6, kernel().BLOCK_SIZE + 3)
+    X, Y = linear_problem(120, 6, kernel(Run()).BLOCK_SIZE + 3)
     return Features.of(as_features(X)), hide(Y, 0.3), LabelFrequency(np.linspace(0.4, 1, Y.shape[1]))
 
 
 def run(features, labels, c, **options):
-    return train_progressively(features, labels, LAST, c, SETTINGS, **({"seed": 0, "jobs": 1} | options))
+    return train_progressively(features, labels, LAST, c, SETTINGS, Run(**options))
 
 
 def test_the_last_instances_are_predicted_by_a_model_of_the_others(problem):
     features, labels, c = problem
     first = np.setdiff1d(np.arange(120), LAST)
-    of_first = train_linear(TrainingSet(features, labels, first, 0), c, Settings(5.0 * 120 / 90, 2.0, 1))
+    of_first = train_linear(TrainingSet(features, labels, first), c, Settings(5.0 * 120 / 90, 2.0, 1))
     _, probabilities = run(features, labels, c)
     assert_allclose(probabilities, of_first.probabilities(features[LAST]), rtol=1e-6)
 
@@ -48,7 +49,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     features, labels, c = Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.array([0.6, 1.0]))
     last = np.array([1, 5, 6])
     settings = Settings(cost=0.5, step=1.0)  # a strong decay
-    model, _ = train_progressively(features, labels, last, c, settings, seed=0, jobs=1)
+    model, _ = train_progressively(features, labels, last, c, settings, Run())
 
     from mpu_cli.core.loss import pu_gradient
     from mpu_cli.core.order import visited
@@ -59,7 +60,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     bias = initial_bias(labels[first], c.single_precision()).astype(float)
     decay = 1 / (0.5 * 12)
     for rows in (first, last):
-        data = TrainingSet(features, labels, rows, 0)
+        data = TrainingSet(features, labels, rows)
         step = 1.0 / data.mean_squared_norm
         for i in data.rows[visited(len(rows), 1, np.random.default_rng(0))]:
             gradient = pu_gradient(np.float32(X[i] @ weights + bias), Y[i], np.float32(c.rates))

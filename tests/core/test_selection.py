@@ -11,6 +11,7 @@ from mpu_cli.core.selection import COSTS, STEPS, choose_settings
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal, out_of_fold, split
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 
@@ -18,7 +19,7 @@ def problem(slope=4.0, n=240, D=8, q=3):
     X, Y = linear_problem(n, D, q, slope=slope)
     labels = hide(Y, 0.3)
     features = Features.of(as_features(X))
-    return [split(features, labels, rows, 0) for rows in deal(n, 3, 0)], labels, LabelFrequency(np.full(q, 0.7))
+    return [split(features, labels, rows) for rows in deal(n, 3, 0)], labels, LabelFrequency(np.full(q, 0.7))
 
 
 def noisy():
@@ -27,7 +28,7 @@ def noisy():
 
 
 def estimate(folds, labels, c, settings) -> float:
-    return pooled_threshold(out_of_fold(folds, labels.shape, c, settings, 1), labels, c)[1]
+    return pooled_threshold(out_of_fold(folds, labels.shape, c, settings), labels, c)[1]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def estimate(folds, labels, c, settings) -> float:
 )
 def test_leaves_a_bad_start(make, start, gain):
     folds, labels, c = make()
-    choice = choose_settings(folds, labels, c, start, 1)
+    choice = choose_settings(folds, labels, c, start)
     assert choice.f1 > estimate(folds, labels, c, start) + gain
     assert choice.settings.epochs == 3
 
@@ -46,13 +47,13 @@ def test_leaves_a_bad_start(make, start, gain):
 def test_climb_finds_what_a_grid_would(make):
     folds, labels, c = make()
     grid = [Settings(cost, step, epochs=3) for cost in (1e-2, 0.1, 1.0, 10.0, 100.0, 1e3) for step in (0.25, 1.0, 4.0)]
-    choice = choose_settings(folds, labels, c, Settings(30.0, epochs=3), 1)
+    choice = choose_settings(folds, labels, c, Settings(30.0, epochs=3))
     assert choice.f1 > max(estimate(folds, labels, c, settings) for settings in grid) - 0.01
 
 
 def test_chosen_step_is_a_top():
     folds, labels, c = problem()
-    choice = choose_settings(folds, labels, c, Settings(1e-3, 0.25, epochs=3), 1)
+    choice = choose_settings(folds, labels, c, Settings(1e-3, 0.25, epochs=3))
     for step in STEPS:
         neighbour = replace(choice.settings, step=step)
         if abs(STEPS.index(step) - STEPS.index(choice.settings.step)) == 1:
@@ -61,10 +62,10 @@ def test_chosen_step_is_a_top():
 
 def test_tells_what_it_chose():
     folds, labels, c = problem()
-    choice = choose_settings(folds, labels, c, Settings(30.0, epochs=3), 1)
+    choice = choose_settings(folds, labels, c, Settings(30.0, epochs=3))
     assert choice.settings.cost in COSTS
     assert choice.settings.step in STEPS
-    assert_array_equal(choice.probabilities, out_of_fold(folds, labels.shape, c, choice.settings, 1))
+    assert_array_equal(choice.probabilities, out_of_fold(folds, labels.shape, c, choice.settings))
     assert choice.f1 == pooled_threshold(choice.probabilities, labels, c)[1]
 
 
@@ -79,14 +80,14 @@ def test_tries_no_setting_twice(monkeypatch, start):
         return train_block(data, block, c, settings)
 
     monkeypatch.setattr(sgd, "train_block", counted)
-    choose_settings(folds, labels, c, start, 1, lambda: ticks.append(1))
+    choose_settings(folds, labels, c, start, tick=lambda: ticks.append(1))
     assert len(trained) == len(set(trained)) == 3 * len(ticks)
     assert len(ticks) <= len(COSTS) + len(STEPS)
 
 
 def test_same_choice_whatever_jobs():
     folds, labels, c = problem()
-    one, two = (choose_settings(folds, labels, c, Settings(1.0, epochs=3), jobs) for jobs in (1, 2))
+    one, two = (choose_settings(folds, labels, c, Settings(1.0, epochs=3), Run(jobs=jobs)) for jobs in (1, 2))
     assert (one.settings, one.f1) == (two.settings, two.f1)
     assert_array_equal(one.probabilities, two.probabilities)
 
@@ -94,6 +95,6 @@ def test_same_choice_whatever_jobs():
 def test_nothing_to_gain_keeps_the_start():
     """Without a feature every setting is as good."""
     features, labels = Features.of(as_features(np.zeros((60, 2)))), as_labels(np.arange(60)[:, None] % 3 == [0, 1])
-    folds = [split(features, labels, rows, 0) for rows in deal(60, 3, 0)]
+    folds = [split(features, labels, rows) for rows in deal(60, 3, 0)]
     start = Settings(30.0, 1.0, epochs=1)
-    assert choose_settings(folds, labels, LabelFrequency(np.ones(2)), start, 1).settings == start
+    assert choose_settings(folds, labels, LabelFrequency(np.ones(2)), start).settings == start

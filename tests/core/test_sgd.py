@@ -14,14 +14,15 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient, pu_loss
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, default_step, train_block, train_linear
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 QUICK = Settings(cost=3.0, epochs=2)
-BLOCK_SIZE = kernel().BLOCK_SIZE
+BLOCK_SIZE = kernel(Run()).BLOCK_SIZE
 
 
-def training_set(X, Y, seed=0) -> TrainingSet:
-    return TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(len(X)), seed)
+def training_set(X, Y, **run) -> TrainingSet:
+    return TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(len(X)), Run(**run))
 
 
 def as_bytes(model: LinearModel) -> tuple[bytes, bytes]:
@@ -88,8 +89,8 @@ def test_scale_of_the_features_does_not_matter():
 
 def test_model_is_the_same_bytes_whatever_jobs():
     X, Y = linear_problem(150, 10, 2 * BLOCK_SIZE + 5)
-    data, c = training_set(X, Y), LabelFrequency(np.linspace(0.3, 1, Y.shape[1]))
-    one, two = (train_linear(data, c, QUICK, jobs) for jobs in (1, 2))
+    c = LabelFrequency(np.linspace(0.3, 1, Y.shape[1]))
+    one, two = (train_linear(training_set(X, Y, jobs=jobs), c, QUICK) for jobs in (1, 2))
     assert one.weights.shape == (10, 2 * BLOCK_SIZE + 5)
     assert as_bytes(one) == as_bytes(two)
 
@@ -120,7 +121,7 @@ def test_blocks_are_learned_apart():
 def test_seed_decides():
     X, Y = linear_problem(200, 8, 3)
     first, again, other = (
-        train_linear(training_set(X, Y, seed), LabelFrequency(np.full(3, 0.5)), QUICK) for seed in (7, 7, 8)
+        train_linear(training_set(X, Y, seed=seed), LabelFrequency(np.full(3, 0.5)), QUICK) for seed in (7, 7, 8)
     )
     assert as_bytes(first) == as_bytes(again)
     assert as_bytes(first) != as_bytes(other)
@@ -130,15 +131,15 @@ def test_instances_that_are_not_among_the_rows_are_not_learned():
     X, Y = linear_problem(200, 8, 3)
     rows = np.random.default_rng(0).permutation(200)[:120]
     features, c = Features.of(as_features(X)), LabelFrequency(np.full(3, 0.5))
-    model = train_linear(TrainingSet(features, as_labels(Y), rows, 0), c, QUICK)
+    model = train_linear(TrainingSet(features, as_labels(Y), rows), c, QUICK)
     changed = Y.copy()
     changed[np.setdiff1d(np.arange(200), rows)] ^= True
-    assert as_bytes(train_linear(TrainingSet(features, as_labels(changed), rows, 0), c, QUICK)) == as_bytes(model)
+    assert as_bytes(train_linear(TrainingSet(features, as_labels(changed), rows), c, QUICK)) == as_bytes(model)
 
 
 def test_seed_decides_which_instances_share_a_batch():
     X, Y = linear_problem(200, 8, 3)
-    first, again, other = (training_set(X, Y, seed).rows for seed in (7, 7, 8))
+    first, again, other = (training_set(X, Y, seed=seed).rows for seed in (7, 7, 8))
     assert_array_equal(first, again)
     assert (first != other).any()
     assert_array_equal(np.sort(first), np.arange(200))
@@ -173,9 +174,7 @@ def test_many_dense_instances_are_learned(sign):
     features = Features.of(as_features(X))
     epochs = default_epochs(len(X), features.coherence)
     settings = Settings(100.0, default_step(epochs, features.coherence), epochs)
-    model = train_linear(
-        TrainingSet(features, as_labels(Y), np.arange(50_000), 0), LabelFrequency(np.ones(3)), settings
-    )
+    model = train_linear(TrainingSet(features, as_labels(Y), np.arange(50_000)), LabelFrequency(np.ones(3)), settings)
     predicted = model.probabilities(features[50_000:]) >= 0.5
     assert f1_score(Y[50_000:], predicted, average="micro") > 0.9
 
@@ -187,7 +186,7 @@ def test_many_instances_that_share_little_come_in_larger_batches():
         for column in (many, np.zeros_like(many))
     )
     labels = as_labels(np.ones((25_000, 1)))
-    sizes = [TrainingSet(features, labels, rows, 0).batch_size for features in (apart, alike) for rows in (few, many)]
+    sizes = [TrainingSet(features, labels, rows).batch_size for features in (apart, alike) for rows in (few, many)]
     assert sizes == [32, 64, 32, 32]
 
 

@@ -20,6 +20,7 @@ from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import deal
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import TooLargeError
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 
 
@@ -30,7 +31,7 @@ def problem() -> tuple[csr_array, csr_array]:
 
 
 def quick(**changes) -> Options:
-    return Options(**({"folds": 3, "epochs": 2, "jobs": 1} | changes))
+    return Options(**({"folds": 3, "epochs": 2} | changes))
 
 
 class Steps:
@@ -59,7 +60,7 @@ def as_bytes(model: StackedModel) -> list[bytes]:
 
 def test_report(problem):
     steps = Steps()
-    model, report = train(*problem, quick(levels=3), steps)
+    model, report = train(*problem, quick(levels=3), Run(observe=steps))
     assert report.c.tolist() == [report.estimate.c] * 4
     assert len(report.level_f1) == 3
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
@@ -94,8 +95,8 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
 
 def test_estimates_c_from_naive_predictions(problem):
     _, report = train(*problem, quick(levels=1))
-    sample = Sample(Features.of(problem[0]), problem[1], 120, 3, 0)
-    assert report.c[0] == estimate(sample.naive_probabilities(1), problem[1]).c
+    sample = Sample(Features.of(problem[0]), problem[1], 120, 3)
+    assert report.c[0] == estimate(sample.naive_probabilities(), problem[1]).c
 
 
 @pytest.mark.parametrize("threshold", ["pu-f1", "per-label", 0.3])
@@ -114,9 +115,9 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
 
 
 def test_model_is_the_same_bytes_whatever_jobs():
-    X, Y = linear_problem(90, 5, kernel().BLOCK_SIZE + 2)
+    X, Y = linear_problem(90, 5, kernel(Run()).BLOCK_SIZE + 2)
     X, S = as_features(X), hide(Y, 0.2)
-    one, two = (train(X, S, quick(jobs=jobs)) for jobs in (1, 2))
+    one, two = (train(X, S, quick(), Run(jobs=jobs)) for jobs in (1, 2))
     assert as_bytes(one[0]) == as_bytes(two[0])
     assert (one[1].c[0], one[1].settings, one[1].level_f1, one[1].expected_f1) == (
         two[1].c[0], two[1].settings, two[1].level_f1, two[1].expected_f1,
@@ -124,7 +125,7 @@ def test_model_is_the_same_bytes_whatever_jobs():
 
 
 def test_seed_decides(problem):
-    first, again, other = (as_bytes(train(*problem, quick(seed=seed))[0]) for seed in (1, 1, 2))
+    first, again, other = (as_bytes(train(*problem, quick(), Run(seed=seed))[0]) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
@@ -142,7 +143,7 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
 
     monkeypatch.setattr(sgd, "train_block", counted)
     steps = Steps()
-    train(*problem, quick(levels=3, sample=sample, **given), steps)
+    train(*problem, quick(levels=3, sample=sample, **given), Run(observe=steps))
     folds = 3
     for_c = 0 if "c" in given else folds
     for_cost = 0 if "cost" in given else folds * steps.ticks["choose C"]
@@ -159,7 +160,7 @@ def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypat
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args[3]) or train_block(*args))
     monkeypatch.setattr(training, "SELECTION_SIZE", sample // 2)
     steps = Steps()
-    _, report = train(*problem, quick(levels=1, c=0.7, sample=sample), steps)
+    _, report = train(*problem, quick(levels=1, c=0.7, sample=sample), Run(observe=steps))
     folds_of_the_choice = 2 * steps.ticks["choose C"]
     if sample == 120:  # the third fold is left for the winner
         assert len(trained) == folds_of_the_choice + 1 + 1
@@ -198,9 +199,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
 
     model, report = train(matrix, labels, replace(options, levels=1))
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
-    _, probabilities = train_progressively(
-        Features.of(matrix), labels, last, c, report.settings, seed=options.seed, jobs=1
-    )
+    _, probabilities = train_progressively(Features.of(matrix), labels, last, c, report.settings, Run())
     threshold, f1 = pooled_threshold(probabilities, labels[last], c)
     assert model.thresholds == pytest.approx(np.full(4, threshold))
     assert report.expected_f1 == pytest.approx(f1)

@@ -9,6 +9,7 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, leading, out_of_fold, split
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 QUICK = Settings(cost=3.0, epochs=2)
@@ -38,18 +39,18 @@ def problem(q: int = 3):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_predicts_each_instance_by_a_model_of_the_others(jobs):
-    q = kernel().BLOCK_SIZE + 3  # two blocks
+    q = kernel(Run()).BLOCK_SIZE + 3  # two blocks
     features, labels, c = problem(q)
     rows = deal(61, 4, 0)
     ticks = []
     predicted = out_of_fold(
-        (split(features, labels, held_out, 5) for held_out in rows),
-        (61, q), c, QUICK, jobs, lambda: ticks.append(1),
+        (split(features, labels, held_out, Run(seed=5)) for held_out in rows),
+        (61, q), c, QUICK, Run(jobs=jobs, seed=5), lambda: ticks.append(1),
     )  # fmt: skip
     assert predicted.dtype == np.float32
     for held_out in rows:
         rest = np.array([i for i in range(61) if i not in held_out])
-        model = train_linear(TrainingSet(features[rest], labels[rest], np.arange(len(rest)), 5), c, QUICK)
+        model = train_linear(TrainingSet(features[rest], labels[rest], np.arange(len(rest)), Run(seed=5)), c, QUICK)
         assert_array_equal(predicted[held_out], model.probabilities(features[held_out]))
     assert len(ticks) == 4
 
@@ -61,7 +62,7 @@ def test_labels_of_an_instance_do_not_reach_its_own_prediction():
     changed[rows[1]] ^= True
 
     def predict(annotated):
-        return out_of_fold([split(features, annotated, r, 0) for r in rows], (61, 3), c, QUICK, 1)
+        return out_of_fold([split(features, annotated, r) for r in rows], (61, 3), c, QUICK)
 
     before, after = predict(labels), predict(as_labels(changed))
     assert_array_equal(before[rows[1]], after[rows[1]])
@@ -70,9 +71,9 @@ def test_labels_of_an_instance_do_not_reach_its_own_prediction():
 
 def test_folds_serve_several_times():
     features, labels, c = problem()
-    folds = [split(features, labels, rows, 0) for rows in deal(61, 3, 0)]
+    folds = [split(features, labels, rows) for rows in deal(61, 3, 0)]
     first, other, again = (
-        out_of_fold(folds, (61, 3), c, settings, 1) for settings in (QUICK, Settings(0.01, epochs=1), QUICK)
+        out_of_fold(folds, (61, 3), c, settings) for settings in (QUICK, Settings(0.01, epochs=1), QUICK)
     )
     assert_array_equal(first, again)
     assert (first != other).any()
@@ -80,9 +81,9 @@ def test_folds_serve_several_times():
 
 def test_a_single_instance_is_learned_from_itself():
     features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
-    fold = split(features, labels, np.array([0]), 0)
+    fold = split(features, labels, np.array([0]))
     assert (fold.rows, fold.training.rows) == ([0], [0])
-    assert np.isfinite(out_of_fold([fold], (1, 1), LabelFrequency(np.ones(1)), QUICK, 1)).all()
+    assert np.isfinite(out_of_fold([fold], (1, 1), LabelFrequency(np.ones(1)), QUICK)).all()
 
 
 @pytest.mark.parametrize(("size", "m"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (8, 3), (100, 3)])

@@ -13,6 +13,7 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import deal
 from mpu_cli.core.warm import WarmStart
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.test_training import as_bytes
 
@@ -24,7 +25,7 @@ def problem():
 
 
 def quick(**changes) -> Options:
-    return Options(**({"folds": 3, "epochs": 2, "jobs": 1, "c": 0.7} | changes))
+    return Options(**({"folds": 3, "epochs": 2, "c": 0.7} | changes))
 
 
 def test_levels_are_matched_by_label_and_feature():
@@ -88,11 +89,11 @@ def test_predictions_out_of_fold_do_not_depend_on_the_model(problem):
 
 
 def test_model_is_the_same_bytes_whatever_jobs():
-    X, Y = linear_problem(90, 5, kernel().BLOCK_SIZE + 2)
+    X, Y = linear_problem(90, 5, kernel(Run()).BLOCK_SIZE + 2)
     X, S = as_features(X), hide(Y, 0.2)
     old, _ = train(X, S, quick())
     start = WarmStart(old, np.arange(S.shape[1]), Settings())
-    one, again, two = (as_bytes(train(X, S, quick(jobs=jobs), start=start)[0]) for jobs in (1, 1, 2))
+    one, again, two = (as_bytes(train(X, S, quick(), Run(jobs=jobs), start)[0]) for jobs in (1, 1, 2))
     assert one == again == two
 
 
@@ -108,8 +109,8 @@ def test_a_start_at_the_end_of_another_goes_on_from_there():
     rng = np.random.default_rng(0)
     features = Features.of(as_features(rng.normal(size=(20, 4))))
     weights, bias = rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=3).astype(np.float32)
-    found, found_bias = kernel().descend(
-        kernel().prepare(features, np.arange(20), 8),
+    found, found_bias = kernel(Run()).descend(
+        kernel(Run()).prepare(features, np.arange(20), 8),
         as_labels(rng.random((20, 3)) < 0.5),
         LabelFrequency(np.ones(3, np.float32)),
         bias,

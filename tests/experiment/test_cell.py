@@ -11,6 +11,7 @@ from mpu_cli.errors import MpuError
 from mpu_cli.experiment.design import Design
 from mpu_cli.experiment.predictions import fit_and_predict
 from mpu_cli.experiment.tuning import tune
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels
 from tests.experiment.small import BR, DESIGN, MPU, QUICK, dense, problem, run_cell
@@ -22,8 +23,7 @@ def test_metrics_are_scikit_learns_on_the_test_fold(tmp_path):
     assert row.cell == DESIGN.cells()[2]
     assert (row.method, row.missing_rate, row.rule, row.error) == ("br", 0.5, "own", "")
     training, test = DESIGN.split(data, row.cell)
-    options = replace(QUICK, training=replace(QUICK.training, jobs=1))
-    predictions = fit_and_predict("br", options, training, test)
+    predictions = fit_and_predict("br", QUICK, training, test, Run())
     predicted = predictions.probabilities >= predictions.thresholds
     truth = dense(test.labels)
     assert row.micro_f1 == pytest.approx(f1_score(truth, predicted, average="micro"))
@@ -74,9 +74,9 @@ def test_tuned_rule_adds_a_row_and_changes_nothing_else(tmp_path):
 @pytest.mark.parametrize("method", [BR, MPU])
 def test_the_tuned_threshold_maximises_the_estimate_on_a_held_out_fifth(method):
     training = problem(100)
-    threshold, c = tune(method.name, method.options, training)
+    threshold, c = tune(method.name, method.options, training, Run())
     held_out = deal(100, 5, 0)[0]
     rest = np.setdiff1d(np.arange(100), held_out)
-    predictions = fit_and_predict(method.name, method.options, training[rest], training[held_out])
+    predictions = fit_and_predict(method.name, method.options, training[rest], training[held_out], Run())
     expected = pooled_threshold(predictions.probabilities, training.labels[held_out], LabelFrequency(np.full(4, c)))
     assert threshold == expected[0]

@@ -13,7 +13,7 @@ from mpu_cli.core.training import Options
 from mpu_cli.methods import elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
-QUICK = Options(cost=100.0, epochs=10, jobs=1)
+QUICK = Options(cost=100.0, epochs=10)
 
 
 def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -28,7 +28,7 @@ def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_c_of_separable_labels_is_found(missing, method):
     X, _, S = separable(3000, missing)
-    _, report = elkan08.train(as_features(X), as_labels(S), Options(cost=1.0, jobs=1), method)
+    _, report = elkan08.train(as_features(X), as_labels(S), Options(cost=1.0), method)
     assert_allclose(report.c, 1 - missing, atol=0.05)
     assert report.own == 3
 
@@ -63,7 +63,7 @@ def test_the_ratio_is_g_by_c():
 def test_g_is_binary_relevance():
     X, Y = linear_problem(500, 5, 3)
     model, report = elkan08.train(as_features(X), as_labels(Y), QUICK)
-    data = TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(500), 0)
+    data = TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(500))
     assert_array_equal(model.levels[0].weights, train_linear(data, LabelFrequency(np.ones(3)), report.settings).weights)
 
 
@@ -90,7 +90,7 @@ def test_learning_from_weights_is_that_of_scikit_learn():
     X, Y = linear_problem(2000, 5, 1)
     S = hide(Y, 0.5).toarray()[:, 0]
     w = np.where(S, 1, np.random.default_rng(0).random(2000) * 0.6).astype(np.float32)
-    data = TrainingSet(Features.of(as_features(X)), elkan08.csr_array(w[:, None]), np.arange(2000), 0)
+    data = TrainingSet(Features.of(as_features(X)), elkan08.csr_array(w[:, None]), np.arange(2000))
     ours = train_linear(data, LabelFrequency(np.ones(1)), Settings(cost=1.0, step=0.3, epochs=60)).probabilities(
         Features.of(as_features(X))
     )
@@ -115,7 +115,7 @@ def test_a_sample_without_some_labels(variant):
     X, Y = linear_problem(400, 5, 3)
     Y[1:, 2] = False
     Y[0, 2] = True
-    options = Options(cost=10.0, epochs=2, sample=50, jobs=1)
+    options = Options(cost=10.0, epochs=2, sample=50)
     model, report = elkan08.train(as_features(X), as_labels(Y), options, variant=variant)
     assert ((report.c > 0) & (report.c <= 1)).all()
     assert np.isfinite(model.levels[0].weights).all()
@@ -123,5 +123,5 @@ def test_a_sample_without_some_labels(variant):
 
 def test_cost_is_chosen():
     X, Y = linear_problem(300, 5, 2)
-    _, report = elkan08.train(as_features(X), as_labels(Y), Options(epochs=2, jobs=1))
+    _, report = elkan08.train(as_features(X), as_labels(Y), Options(epochs=2))
     assert report.settings.cost > 0

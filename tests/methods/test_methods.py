@@ -10,6 +10,7 @@ from mpu_cli import methods
 from mpu_cli.cli.method_options import METHODS
 from mpu_cli.core.training import Options, train
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 
 VARIANTS = [
@@ -32,8 +33,8 @@ def problem() -> tuple[csr_array, csr_array, csr_array]:
 
 def fit(problem, name, jobs=1, **options) -> methods.Fitted:
     matrix, labels, unlabeled = problem
-    asked = methods.MethodOptions(Options(cost=10.0, epochs=3, jobs=jobs), **options)
-    return methods.fit(name, matrix, labels, asked, unlabeled=unlabeled)
+    asked = methods.MethodOptions(Options(cost=10.0, epochs=3), **options)
+    return methods.fit(name, matrix, labels, asked, Run(jobs=jobs), unlabeled)
 
 
 def test_the_command_line_knows_the_same_methods():
@@ -68,7 +69,7 @@ def test_the_same_model_on_any_number_of_threads_and_again(problem, name, option
 
 def test_br_is_mpu_without_missing_labels_and_levels(problem):
     br = fit(problem, "br")
-    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3, jobs=1)
+    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3)
     model, report = train(*problem[:2], options)
     assert_array_equal(br.model.levels[0].weights, model.levels[0].weights)
     assert_array_equal(br.model.thresholds, 0.5)
@@ -78,7 +79,7 @@ def test_br_is_mpu_without_missing_labels_and_levels(problem):
 
 def test_what_only_br_ignores(problem):
     matrix, labels, _ = problem
-    asked = Options(levels=3, c=0.2, threshold="per-label", cost=10.0, epochs=3, jobs=1)
+    asked = Options(levels=3, c=0.2, threshold="per-label", cost=10.0, epochs=3)
     br = methods.fit("br", matrix, labels, methods.MethodOptions(asked))
     assert_array_equal(br.model.levels[0].weights, fit(problem, "br").model.levels[0].weights)
 
@@ -103,7 +104,7 @@ def test_options_reach_their_method(problem, name, options):
 
 def test_a_c_that_all_labels_share_is_one_finding(problem):
     matrix, labels, _ = problem
-    few = methods.fit("elkan08", matrix[:40], labels[:40], methods.MethodOptions(Options(cost=1.0, jobs=1)))
+    few = methods.fit("elkan08", matrix[:40], labels[:40], methods.MethodOptions(Options(cost=1.0)))
     assert isinstance(few.findings["c"], float)
     assert few.findings["labels_with_c_of_their_own"] == 0
     assert isinstance(fit(problem, "elkan08").findings["c"], list)
@@ -112,10 +113,10 @@ def test_a_c_that_all_labels_share_is_one_finding(problem):
 def test_mpu_warns_where_no_label_is_told_apart():
     X = np.random.default_rng(0).normal(size=(500, 3))
     labels = csr_array(np.random.default_rng(1).random((500, 3)) < 0.3)
-    asked = methods.MethodOptions(Options(cost=1.0, epochs=2, jobs=1))
+    asked = methods.MethodOptions(Options(cost=1.0, epochs=2))
     (warning,) = methods.fit("mpu", as_features(X), labels, asked).warnings
     assert re.match(r"no label is told apart well by the features, so c = 0\.\d{3} is likely too low, ", warning)
-    known = methods.MethodOptions(Options(c=0.5, cost=1.0, epochs=2, jobs=1))
+    known = methods.MethodOptions(Options(c=0.5, cost=1.0, epochs=2))
     assert methods.fit("mpu", as_features(X), labels, known).warnings == ()
 
 
@@ -140,5 +141,5 @@ def test_steps_are_observed(problem):
 
         return no_observer(step, ticks)
 
-    fitted = methods.fit("elkan08", matrix, labels, methods.MethodOptions(Options(epochs=2, jobs=1)), observe)
+    fitted = methods.fit("elkan08", matrix, labels, methods.MethodOptions(Options(epochs=2)), Run(observe=observe))
     assert observed == list(fitted.seconds) == ["choose C", "train"]

@@ -8,11 +8,7 @@ import pytest
 from mpu_cli.core.kernels import kernel, numpy_kernel
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import kernels
-
-
-@pytest.fixture(autouse=True)
-def restored(monkeypatch):
-    monkeypatch.setattr(kernels, "_chosen", None)
+from mpu_cli.runtime.run import Run
 
 
 @pytest.fixture
@@ -21,22 +17,20 @@ def without_numba(monkeypatch):
 
 
 def test_numba_is_used_where_it_is_installed():
-    assert kernels.compiled() == (importlib.util.find_spec("numba") is not None)
+    assert Run().compiled == (importlib.util.find_spec("numba") is not None)
 
 
 def test_numpy_can_be_asked_for():
-    kernels.choose("numpy")
-    assert not kernels.compiled()
-    assert kernel() is numpy_kernel
+    assert kernel(Run(kernel="numpy")) is numpy_kernel
 
 
 def test_numpy_is_used_without_numba(without_numba):
-    assert kernel() is numpy_kernel
+    assert kernel(Run()) is numpy_kernel
 
 
 def test_numba_cannot_be_asked_for_without_it(without_numba, run, digits):
     with pytest.raises(MpuError, match="pip install"):
-        kernels.choose("numba")
+        Run(kernel="numba")
     result = run("estimate-c", digits[0], "--kernel", "numba")
     assert result.exit_code == 1
     assert result.stderr == "error: numba is not installed; install it with: pip install numba\n"

@@ -30,6 +30,27 @@ def test_runs_at_the_same_time():
     assert sorted(parallel.run(lambda _: meeting.wait(), [(0,), (1,)], 2)) == [0, 1]
 
 
+def test_work_that_is_given_up_is_not_waited_for():
+    """The garbage collector may give it up, in a thread that cannot wait."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(i):
+        if i:
+            begun.set()
+            go_on.wait()
+        return i
+
+    results = parallel.run(work, [(0,), (1,)], 1)
+    assert next(results) == 0
+    begun.wait()
+    closing = threading.Thread(target=results.close)
+    closing.start()
+    closing.join(timeout=10)
+    waits = closing.is_alive()
+    go_on.set()
+    assert not waits
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_reaches_the_caller(jobs):
     with pytest.raises(ZeroDivisionError):
@@ -50,3 +71,18 @@ def test_blas_has_one_thread(jobs):
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
     assert {number for numbers in parallel.run(blas_threads, [(), ()], jobs) for number in numbers} == {1}
+
+
+def test_the_limit_of_blas_lasts_until_the_last_run_is_done():
+    def blas_threads() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before = blas_threads()
+    first, second = parallel.blas_on_one_thread(), parallel.blas_on_one_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    during = blas_threads()
+    second.__exit__(None, None, None)
+    assert during == {1}
+    assert blas_threads() == before

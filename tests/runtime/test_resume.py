@@ -10,12 +10,14 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd, training
 from mpu_cli.errors import ModelError
 from mpu_cli.methods import MethodOptions
-from mpu_cli.runtime import kernels, resume
+from mpu_cli.runtime import resume
 from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.test_training import as_bytes
 from tests.endurance.resume import survive
+from tests.kernels import AVAILABLE
 
 KEY = "0123456789abcdef" * 4
 
@@ -118,8 +120,8 @@ def options(**changes) -> MethodOptions:
 
 
 def test_the_key_is_that_of_the_content(problem):
-    def key(matrix=problem[0], labels=problem[1], asked=None, method="mpu", start=None):
-        return resume.fingerprint(method, matrix, labels, asked or options(), start)
+    def key(matrix=problem[0], labels=problem[1], asked=None, method="mpu", start=None, run=DEFAULT_RUN):
+        return resume.fingerprint(run, method, matrix, labels, asked or options(), start)
 
     value, moved = problem[0].copy(), problem[1].copy()
     value.data[5] = np.nextafter(value.data[5], 2)
@@ -131,31 +133,24 @@ def test_the_key_is_that_of_the_content(problem):
         key(method="br"),
         key(start=1),
         *(key(asked=options(**{name: value})) for name, value in {
-            "c": 0.5, "cost": 1.0, "levels": 3, "threshold": 0.5, "stack_scale": 0.1, "sample": 50, "seed": 1,
+            "c": 0.5, "cost": 1.0, "levels": 3, "threshold": 0.5, "stack_scale": 0.1, "sample": 50,
         }.items()),
         *(key(asked=options(c=np.full(4, c))) for c in (0.5, 0.25)),
         key(asked=replace(options(), alpha=1.0)),
+        key(run=Run(seed=1)),
     ]  # fmt: skip
     assert len({key(), *others}) == 1 + len(others)
     copies = (matrix.copy() for matrix in problem)
-    assert key(*copies, options(jobs=2, empty=Workspace(0).empty)) == key()
+    assert key(*copies, run=Run(jobs=2, empty=Workspace(0).empty)) == key()
 
 
 def test_the_key_is_that_of_the_kernel_and_the_versions(problem, monkeypatch):
-    def key():
-        return resume.fingerprint(*problem)
-
-    keys = {key()}
-    for module, name, value in (
-        (kernels, "_chosen", "numpy"),
-        (resume, "__version__", "0"),
-        (np, "__version__", "0"),
-    ):
-        if name != "_chosen" or kernels.compiled():
-            with monkeypatch.context() as patch:
-                patch.setattr(module, name, value)
-                keys.add(key())
-    assert len(keys) == (4 if kernels.compiled() else 3)
+    keys = {resume.fingerprint(Run(kernel=name), *problem) for name in AVAILABLE}
+    for module in (resume, np):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "__version__", "0")
+            keys.add(resume.fingerprint(DEFAULT_RUN, *problem))
+    assert len(keys) == len(AVAILABLE) + 2
 
 
 # Interrupted after any step
@@ -188,16 +183,16 @@ STEPS = 11
 @pytest.mark.parametrize("n_steps", range(1, STEPS + 1))
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(problem, folder, monkeypatch, n_steps, jobs):
-    asked = options(levels=3, jobs=jobs).training
+    asked, run = options(levels=3).training, Run(jobs=jobs)
     expected, report = training.train(*problem, asked)
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
-        training.train(*problem, asked, journal=InterruptedAfter(steps, n_steps))
+        training.train(*problem, asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
     learned = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: learned.append(args) or train_block(*args))
     with resume.keep_steps(folder, KEY) as steps:
         assert steps.found == n_steps
-        model, again = training.train(*problem, asked, journal=steps)
+        model, again = training.train(*problem, asked, replace(run, journal=steps))
         steps.remove()
     assert as_bytes(model) == as_bytes(expected)
     assert (again.c.tolist(), again.settings, again.level_f1, again.expected_f1) == (
@@ -212,9 +207,9 @@ def test_a_single_pass_is_one_step(problem, folder):
     asked = replace(options(levels=1, c=0.7, cost=3.0, sample=30).training, epochs=1)
     expected, report = training.train(*problem, asked)
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
-        training.train(*problem, asked, journal=InterruptedAfter(steps, 1))
+        training.train(*problem, asked, Run(journal=InterruptedAfter(steps, 1)))
     with resume.keep_steps(folder, KEY) as steps:
-        model, again = training.train(*problem, asked, journal=steps)
+        model, again = training.train(*problem, asked, Run(journal=steps))
         steps.remove()
     assert as_bytes(model) == as_bytes(expected)
     assert again.expected_f1 == report.expected_f1

@@ -1,13 +1,10 @@
 import pytest
 
-from mpu_cli.runtime import kernels
+from tests import kernels
 
 
-@pytest.fixture(scope="module", params=kernels.NAMES)
+@pytest.fixture(scope="module", params=kernels.AVAILABLE)
 def kernel(request):
     """Run the tests of a module with each kernel."""
-    if request.param == "numba":
-        pytest.importorskip("numba")
-    kernels.choose(request.param)
-    yield request.param
-    kernels.choose(None)
+    with kernels.default(request.param):
+        yield request.param

@@ -5,6 +5,7 @@ from io import BytesIO
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, Reading, header_instances, is_comment, parse_line
 from mpu_cli.svmlight.parser import parse_block
@@ -57,7 +58,7 @@ def read_file(data: bytes, reading: Reading, block_bytes: int) -> list[Instance]
     """Do the same with the reader."""
     instances = []
     try:
-        for chunk in iter_stream(BytesIO(data), "file", reading, block_bytes, jobs=1):
+        for chunk in iter_stream(BytesIO(data), "file", reading, block_bytes, run=Run(jobs=1)):
             instances += instances_of(chunk)
     except InputError as error:
         return str(error)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import cache, reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
@@ -142,10 +143,10 @@ def test_damage_is_found_and_repaired(source, directory):
     sound = entry.read_bytes()
     for place in range(0, len(sound), 3):
         entry.write_bytes(sound[:place] + bytes([sound[place] ^ 0x10]) + sound[place + 1 :])
-        assert_same(cache.read(source, jobs=1, directory=directory), expected)
+        assert_same(cache.read(source, run=Run(jobs=1), directory=directory), expected)
     for length in range(0, len(sound), 30):
         entry.write_bytes(sound[:length])
-        assert_same(cache.read(source, jobs=1, directory=directory), expected)
+        assert_same(cache.read(source, run=Run(jobs=1), directory=directory), expected)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +200,10 @@ def test_processes_that_read_at_once_do_not_disturb_each_other(source, directory
     code = """if True:
         import sys
         from pathlib import Path
-        from mpu_cli.runtime import kernels
+        from mpu_cli.runtime.run import Run
         from mpu_cli.svmlight import cache
-        kernels.choose("numpy")
         for _ in range(4):
-            data = cache.read(sys.argv[1], directory=Path(sys.argv[2]))
+            data = cache.read(sys.argv[1], run=Run(kernel="numpy"), directory=Path(sys.argv[2]))
             print(len(data), data.features.nnz, data.features.sum(), data.labels.nnz)
             for path in Path(sys.argv[2]).glob("*.mpu-cache"):
                 path.unlink(missing_ok=True)

@@ -9,14 +9,15 @@ import pytest
 pytest.importorskip("numba")
 
 READ = "import logging; logging.basicConfig(level='INFO', format='%(message)s'); "
-READ += "from mpu_cli.svmlight.reader import read; print(len(read({path!r}, jobs=2)))"
+READ += "from mpu_cli.svmlight.reader import read; from mpu_cli.runtime.run import Run; "
+READ += "print(len(read({path!r}, run=Run(jobs=2, kernel={kernel!r}))))"
 
 
 def test_compilation_is_announced_once(tmp_path):
     (tmp_path / "x").write_bytes(b"1 1:1\n" * 200_000)
 
     def read_in_a_new_process() -> tuple[str, str]:
-        code = READ.format(path=str(tmp_path / "x"))
+        code = READ.format(path=str(tmp_path / "x"), kernel=None)
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         return done.stdout, done.stderr
@@ -28,6 +29,6 @@ def test_compilation_is_announced_once(tmp_path):
 
 def test_numpy_users_need_no_numba(tmp_path):
     (tmp_path / "x").write_bytes(b"1 1:1\n")
-    code = "import sys; from mpu_cli import kernels; kernels.choose('numpy'); " + READ.format(path=str(tmp_path / "x"))
+    code = "import sys; " + READ.format(path=str(tmp_path / "x"), kernel="numpy")
     code += "; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,6 +11,7 @@ from scipy.sparse import vstack
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, read
 from tests.svmlight.generated import blocks
@@ -87,11 +88,11 @@ def test_many_blocks_are_put_together(tmp_path):
 def test_the_number_of_threads_does_not_matter(digits, block_bytes, jobs):
     with digits[0].open("rb") as file:
         text = b"".join(file.readlines()[:200])
-    alone = list(iter_stream(io.BytesIO(text), "x", block_bytes=block_bytes, jobs=1))
-    together = list(iter_stream(io.BytesIO(text), "x", block_bytes=block_bytes, jobs=jobs))
+    alone = list(iter_stream(io.BytesIO(text), "x", block_bytes=block_bytes, run=Run(jobs=1)))
+    together = list(iter_stream(io.BytesIO(text), "x", block_bytes=block_bytes, run=Run(jobs=jobs)))
     for one, other in zip(alone, together, strict=True):
         assert_same(one, other)
-    assert_same(read(digits[0], jobs=jobs), read(digits[0], jobs=1))
+    assert_same(read(digits[0], run=Run(jobs=jobs)), read(digits[0], run=Run(jobs=1)))
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
@@ -102,7 +103,7 @@ def test_errors_give_the_line_whatever_the_block(tmp_path, header, block_bytes, 
     path = tmp_path / "x"
     path.write_bytes(header + good * 100 + b"1 1:x\n" + good * 100 + b"y 1:1\n" + good * 100)
     with pytest.raises(InputError, match="value 'x'") as caught:
-        list(iter_chunks(path, block_bytes=block_bytes, jobs=jobs))
+        list(iter_chunks(path, block_bytes=block_bytes, run=Run(jobs=jobs)))
     assert (caught.value.source, caught.value.line) == (str(path), 301 + bool(header))
 
 
@@ -111,9 +112,9 @@ def test_the_first_of_several_errors_is_raised(tmp_path, jobs):
     compressed = gzip.compress(b"1 1:1\n" * 50 + b"1 1:x\n" + b"1 1:1\n" * 50, mtime=0)
     (tmp_path / "x.gz").write_bytes(compressed[:-5])
     with pytest.raises(InputError, match=r"x\.gz:51: "):
-        list(iter_chunks(tmp_path / "x.gz", block_bytes=10, jobs=jobs))
+        list(iter_chunks(tmp_path / "x.gz", block_bytes=10, run=Run(jobs=jobs)))
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"1 1:1\n" * 101, mtime=0)[:-5])
-    chunks = iter_chunks(tmp_path / "x.gz", block_bytes=60, jobs=jobs)
+    chunks = iter_chunks(tmp_path / "x.gz", block_bytes=60, run=Run(jobs=jobs))
     assert len(next(chunks)) == 10
     with pytest.raises(InputError, match="cut short"):
         list(chunks)
@@ -121,15 +122,18 @@ def test_the_first_of_several_errors_is_raised(tmp_path, jobs):
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_reading_ahead_is_bounded_and_ends_with_the_consumer(jobs):
-    before = threading.active_count()
+    before = set(threading.enumerate())
     stream = io.BytesIO(b"1 1:1\n" * 1000)
-    chunks = iter_stream(stream, "x", block_bytes=6, jobs=jobs)
+    chunks = iter_stream(stream, "x", block_bytes=6, run=Run(jobs=jobs))
     for n in range(1, 11):
         assert len(next(chunks)) == 1
         assert stream.tell() <= 6 * (2 * jobs + n)
-    assert threading.active_count() > before
+    readers = set(threading.enumerate()) - before
+    assert readers
     chunks.close()
-    assert threading.active_count() == before
+    for reader in readers:
+        reader.join(timeout=10)
+        assert not reader.is_alive()
 
 
 def test_standard_input(monkeypatch, tmp_path):

@@ -3,14 +3,14 @@
 from types import ModuleType
 
 from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.run import Run
 
 SIMD = 8  # 32-bit numbers in a register
 
 
-def kernel() -> ModuleType:
-    """Return the module of the kernels that run in this process."""
-    if not kernels.compiled():
+def kernel(run: Run) -> ModuleType:
+    """Return the module of the kernels of a run."""
+    if not run.compiled:
         return numpy_kernel
     from mpu_cli.core.kernels import numba_kernel
 

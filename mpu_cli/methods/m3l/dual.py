@@ -16,6 +16,7 @@ from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.kernels import kernel
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Passes over the instances at most. A few dozen do for any C that predicts well.
 MAX_EPOCHS = 300
@@ -49,6 +50,7 @@ class LinearSpace:
     Parameters
     ----------
     matrix : csr_array, shape (n, D), float32
+    run : Run
 
     Raises
     ------
@@ -56,11 +58,12 @@ class LinearSpace:
         The features are too large for 32-bit numbers.
     """
 
-    def __init__(self, matrix: csr_array) -> None:
+    def __init__(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> None:
         squared_norms = Features.of(matrix).squared_norms
         if len(squared_norms) and squared_norms.max() > np.finfo(np.float32).max:
             raise OverflowingError
         self._matrix = matrix
+        self._run = run
         self._squared_norms = squared_norms.astype(np.float32)
 
     def origin(self, q: int) -> np.ndarray:
@@ -71,7 +74,7 @@ class LinearSpace:
         """<z_l, x_i> for the instances `rows`."""
         features = Features.of(self._matrix[rows])
         refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
-        return core_kernel().scores(features, weights)
+        return core_kernel(self._run).scores(features, weights)
 
     def ascend(
         self,
@@ -83,7 +86,8 @@ class LinearSpace:
         cost: float,
     ) -> tuple[float, float]:
         """Visit instances in an order, straight from the CSR arrays."""
-        return kernel().ascend_linear(self._matrix, self._squared_norms, order, present, alpha, weights, prior, cost)
+        ascend = kernel(self._run).ascend_linear
+        return ascend(self._matrix, self._squared_norms, order, present, alpha, weights, prior, cost)
 
 
 @dataclass(frozen=True)

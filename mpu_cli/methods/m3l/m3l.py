@@ -40,7 +40,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.sample import SAMPLE_SIZE
@@ -51,7 +50,8 @@ from mpu_cli.methods.limits import refuse_large_kernel, refuse_large_linear
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.methods.m3l.selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator, sampled
-from mpu_cli.runtime.observer import Observer, no_observer
+from mpu_cli.runtime.parallel import blas_on_one_thread
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 LABEL_CORRELATION = 0.5
 TOLERANCE = 0.01
@@ -98,9 +98,7 @@ def train_linear(
     tolerance: float = TOLERANCE,
     sample: int = SAMPLE_SIZE,
     folds: int | None = None,
-    seed: int = 0,
-    jobs: int = -1,
-    observe: Observer = no_observer,
+    run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
     """Learn all labels with phi(x) = x.
 
@@ -120,11 +118,8 @@ def train_linear(
         Instances that the choice of C uses at most.
     folds : int or None
         Cross-validation folds of that choice; None: by the number of instances.
-    seed : int
-    jobs : int
-        Threads; -1 for one a core. The model does not depend on it.
-    observe : Observer
-        Is told of the steps "choose C" (a tick a setting) and "ascend" (a tick an epoch).
+    run : Run
+        Is told of the steps "choose C" (one tick per setting) and "ascend" (one tick per epoch).
 
     Returns
     -------
@@ -144,16 +139,24 @@ def train_linear(
     rho = LABEL_CORRELATION if label_correlation is None else label_correlation
     f1 = None
     if cost is None:
-        with observe("choose C", None) as tick:
-            rows = sampled(n, sample, seed)
+        with run.step("choose C", None) as tick:
+            rows = sampled(n, sample, run.seed)
             part = matrix if len(rows) == n else matrix[rows]
             unit = 1 / Features.of(part).mean_squared_norm()
-            evaluate = evaluator(LinearSpace(part), labels[rows], rho, folds, seed, jobs, tick)
+            evaluate = evaluator(LinearSpace(part, run), labels[rows], rho, folds, run, tick)
             cost, f1 = choose_cost(evaluate, unit)
-    with observe("ascend", None) as tick:
+    with run.step("ascend", None) as tick:
         prior = correlation_prior(labels, rho)
         solution = solve(
-            LinearSpace(matrix), labels.toarray(), np.arange(n), prior, cost, tolerance, seed, jobs=jobs, tick=tick
+            LinearSpace(matrix, run),
+            labels.toarray(),
+            np.arange(n),
+            prior,
+            cost,
+            tolerance,
+            run.seed,
+            jobs=run.jobs,
+            tick=tick,
         )
     level = LinearModel(solution.weights, np.zeros(q, np.float32))
     model = StackedModel((level,), STACK_SCALE, np.full(q, THRESHOLD))
@@ -170,15 +173,13 @@ def train_rbf(
     tolerance: float = TOLERANCE,
     sample: int = SAMPLE_SIZE,
     folds: int | None = None,
-    seed: int = 0,
-    jobs: int = -1,
-    observe: Observer = no_observer,
+    run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
     """Learn all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2).
 
     Parameters
     ----------
-    matrix, labels, cost, label_correlation, tolerance, sample, folds, seed, jobs, observe
+    matrix, labels, cost, label_correlation, tolerance, sample, folds, run
         As in `train_linear`; there is a step "kernel matrix" before the others.
     gamma : float or None
         > 0; None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
@@ -203,16 +204,16 @@ def train_rbf(
     widths = [factor / mean_squared_distance(matrix) for factor in _WIDTHS] if gamma is None else [gamma]
     gamma, f1 = widths[0], None
     if cost is None:
-        with observe("choose C", None) as tick:
-            rows = sampled(n, min(sample, _KERNEL_SAMPLE), seed)
-            validation = labels[rows], rho, folds, seed, jobs, tick
-            gamma, cost, f1 = choose_width_and_cost(matrix[rows], widths, validation)
-    with observe("kernel matrix", None):
+        with run.step("choose C", None) as tick:
+            rows = sampled(n, min(sample, _KERNEL_SAMPLE), run.seed)
+            gamma, cost, f1 = choose_width_and_cost(matrix[rows], widths, labels[rows], rho, folds, run, tick)
+    with run.step("kernel matrix", None):
         gram = rbf_kernel(matrix, matrix, gamma)
-    with observe("ascend", None) as tick:
+    with run.step("ascend", None) as tick:
         prior = correlation_prior(labels, rho)
-        with threadpool_limits(limits=1):  # see `parallel.run`
-            solution = solve(RbfSpace(gram), labels.toarray(), np.arange(n), prior, cost, tolerance, seed, tick=tick)
+        with blas_on_one_thread():
+            space = RbfSpace(gram, run)
+            solution = solve(space, labels.toarray(), np.arange(n), prior, cost, tolerance, run.seed, tick=tick)
     support = np.flatnonzero(solution.weights.any(axis=1))
     model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, THRESHOLD))
     return model, Report(cost, gamma, rho, solution.epochs, solution.relative_gap, f1)

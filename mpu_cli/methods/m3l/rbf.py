@@ -10,6 +10,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.kernels import kernel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Kernel values that a prediction has in memory at a time: 64 MB.
 _SLICE = 1 << 24
@@ -41,13 +42,15 @@ class KernelModel:
         """Number of features D that the model knows."""
         return self.support.shape[1]
 
-    def probabilities(self, matrix: csr_array) -> np.ndarray:
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Return sigma(z), computed a slice of instances at a time.
 
         Parameters
         ----------
         matrix : csr_array, shape (n, any), float32
             Features. Those that no support vector has add to the distance from each of them.
+        run : Run
+            Has no effect: there is one kernel.
 
         Returns
         -------
@@ -76,10 +79,12 @@ class RbfSpace:
     ----------
     gram : ndarray of float32, shape (n, n)
         K(x_i, x_j).
+    run : Run
     """
 
-    def __init__(self, gram: np.ndarray) -> None:
+    def __init__(self, gram: np.ndarray, run: Run = DEFAULT_RUN) -> None:
         self._gram = gram
+        self._run = run
 
     def origin(self, q: int) -> np.ndarray:
         """Coefficients of zero."""
@@ -109,7 +114,7 @@ class RbfSpace:
             batch = order[start : start + _BATCH_SIZE]
             similar = self._gram[batch]
             of_batch = alpha[batch]
-            steps, gap_of_batch, primal_of_batch = kernel().ascend_batch(
+            steps, gap_of_batch, primal_of_batch = kernel(self._run).ascend_batch(
                 similar @ weights, similar[:, batch], present[batch], of_batch, prior, cost
             )
             alpha[batch] = of_batch

@@ -15,6 +15,7 @@ from mpu_cli.methods.label_correlation import correlation_prior
 from mpu_cli.methods.m3l.dual import Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import Run
 
 # The number after 1/2: a label is predicted where sigma(z) is greater than 1/2.
 THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
@@ -35,8 +36,7 @@ def evaluator(
     labels: csr_array,
     rho: float,
     folds: int | None,
-    seed: int,
-    jobs: int,
+    run: Run,
     tick: Callable[[], None],
 ) -> Callable[[float], float]:
     """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
@@ -46,13 +46,13 @@ def evaluator(
     space : Space, n instances
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    rho, folds, seed, jobs : as in `train_linear`
+    rho, folds, run : as in `train_linear`
     tick : callable
         Called once an evaluation.
     """
     n, q = labels.shape
     present = labels.toarray()
-    held_out = deal(n, folds or default_folds(n), seed)
+    held_out = deal(n, folds or default_folds(n), run.seed)
     held_out = held_out[: leading(held_out, _HELD_OUT)]
     annotated = labels[np.concatenate(held_out)]
     complete = LabelFrequency.of(1.0, annotated.shape)
@@ -62,11 +62,11 @@ def evaluator(
         if not len(rest):  # one instance is all there is
             rest = rows
         prior = correlation_prior(labels[rest], rho)
-        solution = solve(space, present, rest, prior, cost, _TOLERANCE, seed)
+        solution = solve(space, present, rest, prior, cost, _TOLERANCE, run.seed)
         return expit(space.scores(solution.weights, rows))
 
     def evaluate(cost: float) -> float:
-        predictions = parallel.run(predict, ((rows, cost) for rows in held_out), jobs)
+        predictions = parallel.run(predict, ((rows, cost) for rows in held_out), run.jobs)
         f1 = estimated_f1(np.vstack(list(predictions)), annotated, complete, np.full(q, THRESHOLD))
         tick()
         return f1
@@ -102,7 +102,15 @@ def choose_cost(evaluate: Callable[[float], float], unit: float) -> _Found:
     return climb(at, COSTS, _FIRST_COST, at(_FIRST_COST))
 
 
-def choose_width_and_cost(matrix: csr_array, widths: list[float], validation: tuple) -> tuple[float, float, float]:
+def choose_width_and_cost(
+    matrix: csr_array,
+    widths: list[float],
+    labels: csr_array,
+    rho: float,
+    folds: int | None,
+    run: Run,
+    tick: Callable[[], None],
+) -> tuple[float, float, float]:
     """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
 
     C is measured in 1 / mean ||phi(x) - mean phi||^2, in which its best value hardly depends on gamma.
@@ -112,8 +120,8 @@ def choose_width_and_cost(matrix: csr_array, widths: list[float], validation: tu
     matrix : csr_array, shape (n, D), float32
     widths : list of float
         Values of gamma.
-    validation : tuple
-        The other arguments of `evaluator`.
+    labels, rho, folds, run, tick
+        As for `evaluator`.
 
     Returns
     -------
@@ -122,7 +130,8 @@ def choose_width_and_cost(matrix: csr_array, widths: list[float], validation: tu
 
     def prepare(gamma: float) -> tuple[Callable[[float], float], float]:
         gram = rbf_kernel(matrix, matrix, gamma)
-        return evaluator(RbfSpace(gram), *validation), 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
+        evaluate = evaluator(RbfSpace(gram, run), labels, rho, folds, run, tick)
+        return evaluate, 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
 
     gamma = widths[0]
     evaluate, unit = prepare(gamma)

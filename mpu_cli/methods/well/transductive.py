@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,14 @@ class TransductiveModel:
     def _places(self) -> dict[bytes, int]:
         return {bytes(print_): place for place, print_ in enumerate(self.fingerprints)}
 
-    def probabilities(self, matrix: csr_array) -> np.ndarray:
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Return the values of the rows of a feature matrix.
 
         Parameters
         ----------
         matrix : csr_array, shape (n, any), float32
+        run : Run
+            Has no effect: nothing is computed.
 
         Returns
         -------

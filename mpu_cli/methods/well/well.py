@@ -38,7 +38,7 @@ from mpu_cli.methods.limits import refuse_large_graph
 from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
 from mpu_cli.methods.well.transductive import TransductiveModel
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.observer import Observer, no_observer
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Weight of all neighbours by that of an annotation.
 SHARE = 0.5
@@ -133,9 +133,7 @@ def train(
     gamma: float | None = None,
     alpha: float = 100.0,
     beta: float = 10.0,
-    seed: int = 0,
-    jobs: int = -1,
-    observe: Observer = no_observer,
+    run: Run = DEFAULT_RUN,
 ) -> tuple[TransductiveModel, Report]:
     """Label instances while learning.
 
@@ -151,11 +149,8 @@ def train(
         Of the similarities; None: by their median degree.
     alpha, beta : float
         Weights of smoothness and of the annotations.
-    seed : int
-        Seed of the sample that gamma is chosen by.
-    jobs : int
-        Threads over blocks of labels; the model does not depend on it.
-    observe : Observer
+    run : Run
+        Its seed is that of the sample that gamma is chosen by; its threads work on blocks of labels.
 
     Returns
     -------
@@ -175,9 +170,9 @@ def train(
     together = csr_array(vstack([_of_width(matrix, width), unlabeled], format="csr"))
     labels = csr_array(vstack([labels, csr_array((m, q), dtype=bool)], format="csr"))
     weight = SHARE * beta / alpha
-    with observe("similarities", None):
+    with run.step("similarities", None):
         if gamma is None:
-            gamma = choose_gamma(together, weight, seed)
+            gamma = choose_gamma(together, weight, run.seed)
         similarity = rbf_kernel(together, together, gamma)
         np.fill_diagonal(similarity, 0)
         graph = Graph.of(similarity, labels, weight)
@@ -185,8 +180,8 @@ def train(
     values, thresholds = np.empty((m, q), np.float32), np.empty(q, np.float32)
     steps, residual = [], []
     blocks = [slice(start, min(start + _BLOCK_SIZE, q)) for start in range(0, q, _BLOCK_SIZE)]
-    with observe("labels", len(blocks)) as tick:
-        solved = parallel.run(_label_block, ((graph, block, alpha, beta) for block in blocks), jobs)
+    with run.step("labels", len(blocks)) as tick:
+        solved = parallel.run(_label_block, ((graph, block, alpha, beta) for block in blocks), run.jobs)
         for block, (f, cuts, taken, left) in zip(blocks, solved, strict=True):
             values[:, block], thresholds[block] = f[n:], cuts
             steps.append(taken)

@@ -9,16 +9,15 @@ from mpu_cli.errors import MpuError
 from mpu_cli.methods.label_correlation import correlation_prior
 from mpu_cli.methods.m3l.dual import LinearSpace, duality_gap, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
-from mpu_cli.runtime import kernels
+from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.methods.exact import primal_objective, solve_dual
 
 
-@pytest.fixture(params=["numpy", "numba"])
-def either_kernel(request, monkeypatch):
-    if request.param == "numba":
-        pytest.importorskip("numba")
-    monkeypatch.setattr(kernels, "_chosen", request.param)
+@pytest.fixture(params=kernels.AVAILABLE)
+def either_kernel(request):
+    with kernels.default(request.param):
+        yield
 
 
 def fit(space, Y, rho=0.5, cost=1.0, tolerance=1e-5, **options):

@@ -11,6 +11,7 @@ from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.errors import TooLargeError
 from mpu_cli.methods import limits
 from mpu_cli.methods.m3l import m3l
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 
 TRAIN = [m3l.train_linear, m3l.train_rbf]
@@ -37,7 +38,9 @@ def test_cross_validation_says_what_to_expect():
 @pytest.mark.parametrize("train", TRAIN)
 def test_the_model_does_not_depend_on_the_number_of_threads(train):
     X, Y = linear_problem(60, 30, 4)
-    models, reports = zip(*(train(as_features(X), as_labels(Y), jobs=jobs, seed=3) for jobs in (1, 2)), strict=True)
+    models, reports = zip(
+        *(train(as_features(X), as_labels(Y), run=Run(jobs=jobs, seed=3)) for jobs in (1, 2)), strict=True
+    )
     assert reports[0] == reports[1]
     assert_array_equal(*(model.probabilities(as_features(X)) for model in models))
 
@@ -65,7 +68,9 @@ def test_a_given_cost_is_taken_and_nothing_is_chosen():
         steps.append(step)
         yield lambda: steps.append("tick")
 
-    _, report = m3l.train_linear(as_features(X), as_labels(Y), cost=0.7, label_correlation=0.2, observe=observe)
+    _, report = m3l.train_linear(
+        as_features(X), as_labels(Y), cost=0.7, label_correlation=0.2, run=Run(observe=observe)
+    )
     assert steps == ["ascend", *["tick"] * report.epochs]
     assert (report.cost, report.label_correlation, report.gamma, report.f1) == (0.7, 0.2, None, None)
     _, report = m3l.train_rbf(as_features(X), as_labels(Y), cost=0.7, gamma=0.3)

@@ -9,6 +9,7 @@ from mpu_cli.errors import TooLargeError
 from mpu_cli.methods import limits
 from mpu_cli.methods.label_correlation import cosine_similarity
 from mpu_cli.methods.well import well
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide
 
 
@@ -106,7 +107,7 @@ def clusters(n=600, seed=0):
 def test_labels_spread_over_clusters(missing):
     X, Y = clusters()
     S = hide(Y[:500], missing)
-    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), gamma=0.5, jobs=1)
+    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), gamma=0.5, run=Run(jobs=1))
     predicted = model.probabilities(as_features(X[500:])) >= model.thresholds
     assert f1_score(Y[500:], predicted, average="micro") > 0.95
     assert report.empty_labels == 0
@@ -135,7 +136,7 @@ def test_instances_of_unequal_width():
     """Unlabelled instances may have features that training ones have not, and the other way round."""
     X, Y = clusters(120)
     wide = csr_array(np.hstack([X[100:], np.ones((20, 3))]).astype(np.float32))
-    model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, jobs=1)
+    model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, run=Run(jobs=1))
     assert model.n_features == 9
     assert model.probabilities(wide).shape == (20, 7)
 
@@ -144,7 +145,8 @@ def test_any_number_of_threads_is_the_same_model(monkeypatch):
     monkeypatch.setattr(well, "_BLOCK_SIZE", 2)
     X, Y = clusters()
     one, two = (
-        well.train(as_features(X[:500]), as_labels(Y[:500]), as_features(X[500:]), jobs=jobs) for jobs in (1, 2)
+        well.train(as_features(X[:500]), as_labels(Y[:500]), as_features(X[500:]), run=Run(jobs=jobs))
+        for jobs in (1, 2)
     )
     assert_array_equal(one[0].values, two[0].values)
     assert_array_equal(one[0].thresholds, two[0].thresholds)
@@ -160,6 +162,6 @@ def test_too_many_instances_are_refused(monkeypatch):
 
 def test_a_single_instance():
     one = as_features([[1.0]])
-    model, report = well.train(one, as_labels([[True]]), one, jobs=1)
+    model, report = well.train(one, as_labels([[True]]), one, run=Run(jobs=1))
     assert model.probabilities(one).shape == (1, 1)
     assert report.gamma > 0

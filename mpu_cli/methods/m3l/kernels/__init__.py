@@ -3,12 +3,12 @@
 from types import ModuleType
 
 from mpu_cli.methods.m3l.kernels import numpy_kernel
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.run import Run
 
 
-def kernel() -> ModuleType:
-    """Return the module of the kernels that run in this process."""
-    if not kernels.compiled():
+def kernel(run: Run) -> ModuleType:
+    """Return the module of the kernels of a run."""
+    if not run.compiled:
         return numpy_kernel
     from mpu_cli.methods.m3l.kernels import numba_kernel
 

@@ -1,0 +1,66 @@
+"""How work is carried out: on how many threads, with which kernels, where arrays are kept, who is told, what is kept.
+
+One object in place of six parameters. Two runs in one process do not know of each other.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mpu_cli.runtime import kernels
+from mpu_cli.runtime.journal import NO_JOURNAL, Journal
+from mpu_cli.runtime.observer import Observer, no_observer, timed
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a command or of a call from Python. Only seed and kernels have an effect on what comes out.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same result, byte for byte.
+    jobs : int
+        Threads; -1 for one per core.
+    kernel : {"numpy", "numba"} or None
+        Which inner loops run; None: numba's where it is installed. They agree to rounding.
+    empty : callable
+        Makes the large arrays: `numpy.empty`, or another with its first two parameters that keeps them elsewhere.
+    observe : Observer
+        Is told of every step.
+    journal : Journal
+        Keeps the steps that are finished, for a run of the same data and options.
+
+    Raises
+    ------
+    MpuError
+        numba is asked for and not installed.
+    """
+
+    seed: int = 0
+    jobs: int = -1
+    kernel: str | None = None
+    empty: Callable[..., np.ndarray] = np.empty
+    observe: Observer = no_observer
+    journal: Journal = NO_JOURNAL
+
+    def __post_init__(self) -> None:
+        kernels.refuse_missing(self.kernel)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled kernels run."""
+        return kernels.compiled(self.kernel)
+
+    def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
+        """Tell of a step, which lasts as long as the context; what that gives is called once per tick."""
+        return self.observe(name, ticks)
+
+    def timed(self, seconds: dict[str, float]) -> "Run":
+        """Return a run that also puts the wall time of each step into a dictionary."""
+        return replace(self, observe=timed(self.observe, seconds))
+
+
+DEFAULT_RUN = Run()

@@ -1,0 +1,80 @@
+"""Runs in one process do not know of each other."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from mpu_cli import methods
+from mpu_cli.core.training import Options
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import Run
+from tests import kernels
+from tests.core.simulated import as_features, hide, linear_problem
+from tests.core.test_training import as_bytes
+
+OPTIONS = methods.MethodOptions(Options(folds=3, epochs=20))
+
+
+def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_runs():
+    X, Y = linear_problem(400, 12, 20)
+    problem = as_features(X), hide(Y, 0.3)
+    runs = [Run(seed=seed, jobs=2, kernel=kernel) for seed, kernel in enumerate((kernels.AVAILABLE * 2)[:3])]
+
+    def train(run: Run) -> list[bytes]:
+        return as_bytes(methods.fit("mpu", *problem, OPTIONS, run).model)
+
+    alone = [train(run) for run in runs]
+    together: dict[int, list[bytes]] = {}
+    start = threading.Barrier(len(runs))
+
+    def train_at_once(number: int) -> None:
+        start.wait()
+        together[number] = train(runs[number])
+
+    threads = [threading.Thread(target=train_at_once, args=(number,)) for number in range(len(runs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [together[number] for number in range(len(runs))] == alone
+    assert alone[0] != alone[1] != alone[2]
+
+
+def test_steps_are_timed_and_told():
+    told = []
+
+    class Observing:
+        def __call__(self, name, ticks):
+            told.append((name, ticks))
+            return self
+
+        def __enter__(self):
+            return lambda: None
+
+        def __exit__(self, *_):
+            return None
+
+    seconds: dict[str, float] = {}
+    with Run(observe=Observing()).timed(seconds).step("walk", 3) as tick:
+        tick()
+    assert told == [("walk", 3)]
+    assert 0 <= seconds["walk"] < 60
+
+
+def test_large_arrays_come_from_the_run():
+    X, Y = linear_problem(60, 5, 3)
+    shapes = []
+
+    def empty(shape, dtype=float):
+        shapes.append(shape)
+        return np.empty(shape, dtype)
+
+    methods.fit("mpu", as_features(X), hide(Y, 0.2), OPTIONS, Run(empty=empty))
+    assert (60, 3) in shapes
+
+
+@pytest.mark.skipif(kernels.NUMBA, reason="numba is installed")
+def test_numba_is_refused_where_it_is_not_installed():
+    with pytest.raises(MpuError, match="pip install numba"):
+        Run(kernel="numba")
