@@ -5,7 +5,6 @@ one step, the last: its new manifest takes the place of the old one. Only that s
 the directory, since ``make`` takes a newer directory for a newer model.
 """
 
-import hashlib
 import os
 import secrets
 import stat
@@ -22,7 +21,7 @@ from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest,
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.files import checksum, open_regular
 from mpu_cli.runtime.lock import holder, is_lock, try_lock
 
 WORKSHOP = ".training"
@@ -217,8 +216,7 @@ def _save(path: Path, model: TrainedModel) -> None:
         files = []
         for part, arrays in parts.items():
             temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
-            checksum = _checksum(temporary)
-            files.append((f"{part}-{checksum[:16]}.npz", checksum))
+            files.append((f"{part}-{(sum_ := checksum(temporary))[:16]}.npz", sum_))
             temporaries[temporary] = path / files[-1][0]
         text = compose(_manifest(model, kind, files)).encode()
         if len(text) > MOST_BYTES:
@@ -256,11 +254,6 @@ def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return path
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _directory_to_disk(path: Path) -> None:

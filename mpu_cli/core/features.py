@@ -40,7 +40,7 @@ class Features:
             Makes large arrays: `numpy.empty`, or another with its first two parameters.
         """
         if width is not None and width != matrix.shape[1]:
-            matrix = _with_width(matrix, width)
+            matrix = with_width(matrix, width)
         n, d = matrix.shape
         if d and matrix.nnz >= _DENSE_FROM * n * d:
             return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray(out=empty((n, d), np.float32)))
@@ -110,7 +110,7 @@ class Features:
         return float(norms.sum() / max(len(norms), 1)) or 1.0
 
 
-def _with_width(matrix: csr_array, width: int) -> csr_array:
+def with_width(matrix: csr_array, width: int) -> csr_array:
     """Cut or pad the columns of a CSR array with sorted rows to a width."""
     if width > matrix.shape[1]:
         return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))

@@ -1,45 +1,71 @@
-"""Refusal of what would not fit in memory, before the work begins."""
-
-import os
+"""Refusal of what would not fit in memory, before the work begins. D features, n or m instances, q labels."""
 
 from mpu_cli.errors import TooLargeError
+from mpu_cli.runtime.storage import available_memory, machine_memory
+
+_RENUMBER = "renumber the features from 1 without gaps, or train fewer labels or"
 
 
 def refuse_too_large(D: int, q: int, levels: int) -> None:
     """Raise TooLargeError where the weights, with those in training (a copy and a mean), exceed the machine's memory.
 
-    Parameters
-    ----------
-    D, q, levels : int
-        Features, labels and levels. Level l has D + l q weights a label.
+    Level l has D + l q weights for each label.
     """
     model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
     needed = model + 2 * 4 * q * (D + (levels - 1) * q)
-    memory = _machine_memory()
-    if needed > memory:
+    if needed > (memory := machine_memory()):
         raise TooLargeError(
             f"a model of {D:,} features (the largest index and 1) x {q:,} labels x {levels} levels takes "
             f"{model / 1e9:,.1f} GB, {needed / 1e9:,.1f} GB in training, and this machine has {memory / 1e9:,.1f} GB: "
-            "renumber the features from 1 without gaps, or train fewer labels or levels"
+            f"{_RENUMBER} levels"
         )
 
 
 def refuse_large_sample(m: int, q: int) -> None:
     """Raise TooLargeError where the predictions by which c and C are chosen exceed the machine's memory.
 
-    Parameters
-    ----------
-    m, q : int
-        Instances of the sample and labels. Predictions of two settings are compared, with a copy and the labels.
+    Predictions of two settings are compared, with a copy and the labels.
     """
     needed = (3 * 4 + 1) * m * q
-    if needed > (memory := _machine_memory()):
+    if needed > (memory := machine_memory()):
         raise TooLargeError(
-            f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {needed:,} bytes "
-            f"({needed / 1e9:,.1f} GB), and this machine has {memory / 1e9:,.1f} GB: give --sample N with fewer "
-            "instances, or both --c and --cost"
+            f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}, and "
+            f"this machine has {memory / 1e9:,.1f} GB: give --sample N with fewer instances, or both --c and --cost"
         )
 
 
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def refuse_large_linear(D: int, n: int, q: int) -> None:
+    """Raise TooLargeError where weights (D x q), dual variables and labels (n x q) exceed the free memory."""
+    _refuse_beyond_free(
+        4 * D * q + 5 * n * q,
+        f"the weights of {D:,} features (the largest index and 1) and the dual variables of {n:,} instances, "
+        f"for {q:,} labels,",
+        f"{_RENUMBER} instances",
+    )
+
+
+def refuse_large_kernel(n: int) -> None:
+    """Raise TooLargeError where the kernel matrix of n instances (n x n) exceeds the free memory."""
+    _refuse_beyond_free(
+        4 * n * n,
+        f"the kernel values of {n:,} x {n:,} instances",
+        "train on fewer instances, or with m3l-linear, which has no such matrix",
+    )
+
+
+def refuse_large_graph(n: int, q: int) -> None:
+    """Raise TooLargeError where the similarities of n instances (n x n, twice for a while) exceed the free memory."""
+    _refuse_beyond_free(
+        8 * n * n + 8 * n * q,
+        f"the similarities of {n:,} x {n:,} instances, training and unlabelled ones,",
+        "train on fewer instances, label fewer at a time, or use another method",
+    )
+
+
+def _refuse_beyond_free(needed: int, what: str, advice: str) -> None:
+    if needed > (free := available_memory()):
+        raise TooLargeError(f"{what} take {_size(needed)}, and {free / 1e9:,.1f} GB are free: {advice}")
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes:,} bytes ({n_bytes / 1e9:,.1f} GB)"

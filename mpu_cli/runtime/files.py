@@ -124,6 +124,12 @@ def open_regular(path: Path) -> io.FileIO:
     return io.FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))  # it may have been replaced since
 
 
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a regular file, hexadecimal; errors as those of `open_regular`."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a file that takes its name, from what has it, at the end of the ``with`` block, if that succeeds.

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from mpu_cli import __version__
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.journal import Found, Journal
 from mpu_cli.runtime.run import Run
 
@@ -102,7 +102,7 @@ class KeptSteps(Journal):
             with unnamed.open("xb") as file:
                 np.savez(file, **found())
             with suppress(IsADirectoryError):  # not ours: the step is not kept
-                rename(self._folder / f"{self._key}-{_slug(step)}-{_checksum(unnamed)}.npz")
+                rename(self._folder / f"{self._key}-{_slug(step)}-{checksum(unnamed)}.npz")
 
     def remove(self, others: bool = False) -> None:
         """Remove the steps of this training, or those of others, and the directory if nothing else is in it."""
@@ -149,19 +149,14 @@ def _slug(step: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", step.lower())
 
 
-def _read(path: Path, checksum: str) -> Found | None:
+def _read(path: Path, expected: str) -> Found | None:
     with suppress(OSError, ValueError):  # it is taken again
-        if _checksum(path) == checksum:
+        if checksum(path) == expected:
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
     with suppress(OSError):
         path.unlink()
     return None
-
-
-def _checksum(path: Path) -> str:
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

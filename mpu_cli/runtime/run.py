@@ -3,9 +3,11 @@
 One object in place of six parameters. Two runs in one process do not know of each other.
 """
 
+import importlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import numpy as np
 
@@ -53,6 +55,10 @@ class Run:
     def compiled(self) -> bool:
         """Whether compiled kernels run."""
         return kernels.compiled(self.kernel)
+
+    def choose(self, reference: ModuleType, compiled: str) -> ModuleType:
+        """Return the module of inner loops: the reference, or the one of that name, which is imported here."""
+        return importlib.import_module(compiled) if self.compiled else reference
 
     def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
         """Tell of a step, which lasts as long as the context; what that gives is called once per tick."""

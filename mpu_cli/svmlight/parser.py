@@ -5,7 +5,7 @@ A kernel, NumPy's or the compiled one, parses a whole block at a time. A block t
 So both kernels accept the same files, and refuse others with the same message.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Lock
 
 import numpy as np
@@ -53,19 +53,11 @@ def parse_block(
         A line breaks the grammar.
     """
     try:
-        return _kernel(run)(block, implicit_values).dataset()
+        return run.choose(numpy_parser, "mpu_cli.svmlight.numba_parser").parse(block, implicit_values).dataset()
     except UnusualError:
         pass
     with _parsing_by_line:
         return _parse_by_line(block, first_line, source, implicit_values, scores).dataset()
-
-
-def _kernel(run: Run) -> Callable[[bytes, bool], Rows]:
-    if run.compiled:
-        from mpu_cli.svmlight import numba_parser
-
-        return numba_parser.parse
-    return numpy_parser.parse
 
 
 def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: bool, scores: bool) -> Rows:

@@ -10,8 +10,4 @@ SIMD = 8  # 32-bit numbers in a register
 
 def kernel(run: Run) -> ModuleType:
     """Return the module of the kernels of a run."""
-    if not run.compiled:
-        return numpy_kernel
-    from mpu_cli.core.kernels import numba_kernel
-
-    return numba_kernel
+    return run.choose(numpy_kernel, "mpu_cli.core.kernels.numba_kernel")

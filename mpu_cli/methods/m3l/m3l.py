@@ -42,11 +42,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.limits import refuse_large_kernel, refuse_large_linear
 from mpu_cli.core.sample import SAMPLE_SIZE
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.methods.label_correlation import correlation_prior
-from mpu_cli.methods.limits import refuse_large_kernel, refuse_large_linear
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.methods.m3l.selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator, sampled

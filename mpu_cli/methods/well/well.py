@@ -33,8 +33,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.core.features import with_width
+from mpu_cli.core.limits import refuse_large_graph
 from mpu_cli.methods.label_correlation import cosine_similarity
-from mpu_cli.methods.limits import refuse_large_graph
 from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
 from mpu_cli.methods.well.transductive import TransductiveModel
 from mpu_cli.runtime import parallel
@@ -166,8 +167,8 @@ def train(
     n, m, q = matrix.shape[0], unlabeled.shape[0], labels.shape[1]
     refuse_large_graph(n + m, q)
     width = max(matrix.shape[1], unlabeled.shape[1])
-    unlabeled = _of_width(unlabeled, width)
-    together = csr_array(vstack([_of_width(matrix, width), unlabeled], format="csr"))
+    unlabeled = with_width(unlabeled, width)
+    together = csr_array(vstack([with_width(matrix, width), unlabeled], format="csr"))
     labels = csr_array(vstack([labels, csr_array((m, q), dtype=bool)], format="csr"))
     weight = SHARE * beta / alpha
     with run.step("similarities", None):
@@ -297,7 +298,3 @@ def _label_block(graph: Graph, block: slice, alpha: float, beta: float) -> tuple
     f = np.minimum(f, np.nextafter(np.float32(1), np.float32(0)))  # so that a threshold of 1 is above all
     cuts = [best_cut(graph, f[:, i], k, alpha, beta) for i, k in enumerate(range(block.start, block.stop))]
     return f, cuts, steps, residual
-
-
-def _of_width(matrix: csr_array, width: int) -> csr_array:
-    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))

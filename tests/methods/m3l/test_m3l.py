@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mpu_cli.core import limits
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.errors import TooLargeError
-from mpu_cli.methods import limits
 from mpu_cli.methods.m3l import m3l
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits

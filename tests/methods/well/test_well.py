@@ -5,8 +5,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
+from mpu_cli.core import limits
 from mpu_cli.errors import TooLargeError
-from mpu_cli.methods import limits
 from mpu_cli.methods.label_correlation import cosine_similarity
 from mpu_cli.methods.well import well
 from mpu_cli.runtime.run import Run

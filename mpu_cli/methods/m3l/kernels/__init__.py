@@ -8,8 +8,4 @@ from mpu_cli.runtime.run import Run
 
 def kernel(run: Run) -> ModuleType:
     """Return the module of the kernels of a run."""
-    if not run.compiled:
-        return numpy_kernel
-    from mpu_cli.methods.m3l.kernels import numba_kernel
-
-    return numba_kernel
+    return run.choose(numpy_kernel, "mpu_cli.methods.m3l.kernels.numba_kernel")
