@@ -22,7 +22,7 @@ KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test test-blas test-bounds endurance fuzz lint rcv1 rcv1-small bench bench-full clean
+.PHONY: help venv demo test test-blas test-bounds endurance fuzz lint docs man rcv1 rcv1-small bench bench-full clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,12 @@ lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared depend
 	$(VENV)/bin/deptry tests --ignore DEP002,DEP004
 	$(VENV)/bin/lint-imports
 
+docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything doubtful in it is an error
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
+man: $(VENV)/installed-docs  ## Build the manual pages into docs/_build/man
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b man docs docs/_build/man
+
 rcv1: venv  ## Fetch the paper's data, RCV1-v2 topics, into data/rcv1/
 	$(VENV)/bin/python data/fetch_rcv1.py full
 
@@ -95,7 +101,7 @@ $(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
-	rm -rf $(VENV) $(PEERS) bench fuzz/results demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(PEERS) bench docs/_build fuzz/results demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis \
 		.mypy_cache .import_linter_cache
 	find mpu_cli benchmarks fuzz tests data -name __pycache__ -prune -exec rm -rf {} +
 

@@ -20,6 +20,8 @@ TARGETS = {
     "endurance",
     "fuzz",
     "lint",
+    "docs",
+    "man",
     "rcv1",
     "rcv1-small",
     "bench",

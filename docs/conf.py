@@ -1,0 +1,94 @@
+"""Settings of Sphinx: `make docs` builds the site, `make man` the manual pages. Neither needs a network."""
+
+import re
+
+from docutils import nodes
+from latex2mathml.converter import convert
+
+from mpu_cli import __version__
+from mpu_cli.cli import mpu
+
+project = "mpu"
+author = "the mpu authors"
+release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_click"]
+exclude_patterns = ["_build"]
+nitpicky = True  # a reference that leads nowhere is a warning, and warnings are errors
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+highlight_language = "none"
+smartquotes = False  # which would make one dash of the two before an option
+default_role = "code"  # single backticks in docstrings and help texts
+
+autodoc_typehints = "none"  # the docstrings say types and shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
+
+html_theme = "furo"
+html_title = f"mpu {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_copyright = False
+
+# Every command has a page in commands/, of which its manual page is made too.
+summaries = {name: command.get_short_help_str(limit=200).rstrip(".") for name, command in mpu.commands.items()}
+man_pages = [
+    ("commands/mpu", "mpu", "learn multi-label classifiers from incomplete labels", [author], 1),
+    *((f"commands/{name}", f"mpu-{name}", summary, [author], 1) for name, summary in summaries.items()),
+]
+for name, command in mpu.commands.items():
+    command.short_help = summaries[name]  # in lists of commands too, the whole sentence
+
+
+def as_literal_blocks(_app, _ctx, lines: list[str]) -> None:
+    """Set the examples of a help text, which sphinx-click gives as lines of verse, in a fixed-width font."""
+    example = re.compile(r"^\| Example:\n((?:\|.*\n?)+)", re.MULTILINE)
+    text = example.sub(lambda found: f"Example::\n\n{_indented(found[1])}\n", "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
+def escape_bars(_app, _ctx, lines: list[str]) -> None:
+    """Keep the bars of a norm, |x - x'|, from being read as markup."""
+    lines[:] = [line.replace("|x - x'|", r"\|x - x'\|") for line in lines]
+
+
+def _indented(verse: str) -> str:
+    return re.sub(r"^\| ?", "    ", verse, flags=re.MULTILINE)
+
+
+def as_manual(app, doctree: nodes.document, _docname: str) -> None:
+    """Give manual pages the sections that they have everywhere: SYNOPSIS, DESCRIPTION, OPTIONS."""
+    if app.builder.name != "man":
+        return
+    for page in doctree.findall(lambda node: isinstance(node, nodes.section) and node.next_node(nodes.rubric)):
+        sections = [nodes.section("", nodes.title("", "Description"))]
+        for child in page.children[1:]:
+            if isinstance(child, nodes.rubric):
+                title = "Synopsis" if child.astext() == "Usage" else child.astext()
+                sections.append(nodes.section("", nodes.title("", title)))
+            else:
+                sections[-1] += child
+        sections[:2] = sections[1::-1]
+        page.children[1:] = []
+        page += sections
+        break
+
+
+def visit_math(self, node: nodes.Node) -> None:
+    """Write a formula as MathML, which browsers show without scripts or fonts from elsewhere."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    self.body.append(convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
+def setup(app) -> None:
+    """Add what is above to Sphinx."""
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("sphinx-click-process-description", as_literal_blocks)
+    app.connect("sphinx-click-process-options", escape_bars)
+    app.connect("doctree-resolved", as_manual)
