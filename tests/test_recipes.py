@@ -1,4 +1,4 @@
-"""The recipes of the README do what it says of them: they are taken from its text."""
+"""The recipes of the README and of the guide do what is said of them: they are taken from the text."""
 
 import json
 import os
@@ -16,6 +16,12 @@ BLOCKS = [dedent(block) for block in re.findall(r"(?:^    .*\n)+", (ROOT / "READ
 NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
 OTHER_NEWS = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
 NEW = " 1:1\n 2:1\n"
+
+
+def guide(page: str) -> str:
+    """All commands of a page of the guide, one after the other."""
+    text = (ROOT / "docs" / "guide" / page).read_text()
+    return "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
 
 
 def recipe(*words: str) -> str:
@@ -126,3 +132,23 @@ def test_the_five_commands(shell, tmp_path):
     result = shell("sh", "-e", "-c", recipe("mpu corrupt", "mpu evaluate"))
     assert result.returncode == 0
     assert float(re.search(r"^micro_f1 +(\S+)$", result.stdout, re.MULTILINE).group(1)) > 0.88
+
+
+def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
+    corrupted = shell("mpu", "corrupt", str(digits[0]), "news.svm", "--missing-rate", "0.4", "--removed", "removed.tsv")
+    assert corrupted.returncode == 0
+    result = shell("sh", "-e", "-c", guide("editor.md"))
+    assert result.returncode == 0, result.stderr
+    rows = (line.split("\t") for line in (tmp_path / "removed.tsv").read_text().splitlines())
+    removed = {(int(instance), label) for instance, label in rows}
+    suggested = [line.split("\t") for line in (tmp_path / "missing.tsv").read_text().splitlines()]
+    right = [(2 * int(line), label) in removed for line, label, _ in suggested]  # even.svm has every second line
+    assert all(right[:100])
+    assert sum(right[:1000]) > 800
+
+
+@pytest.mark.parametrize("least, written", [("0.8", True), ("1.1", False)])
+def test_the_guide_predicts_with_a_good_model_only(shell, tmp_path, least, written):
+    shell("sh", "-c", guide("engineer.md").replace("0.8", least))
+    assert (tmp_path / "candidate.mpu").is_dir()
+    assert (tmp_path / "tags.txt").exists() == written

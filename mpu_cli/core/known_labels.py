@@ -72,6 +72,16 @@ class KnownLabels:
         ------
         MpuError
             A cell has two different verdicts, or lies outside of the shape; or sequences have the wrong length.
+
+        Examples
+        --------
+        Of three instances and two labels: label 1 is true of instance 0, and all labels of instance 2 are annotated.
+
+        >>> known = KnownLabels.of((3, 2), true=([0], [1]), complete=[2])
+        >>> known.verdicts()
+        array([[0, 1],
+               [0, 0],
+               [2, 2]], dtype=int8)
         """
         n, q = shape
         lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]

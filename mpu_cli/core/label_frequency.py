@@ -59,6 +59,13 @@ class LabelFrequency:
         ------
         MpuError
             A frequency is not in (0, 1], or the shapes do not match.
+
+        Examples
+        --------
+        >>> known = KnownLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
+        >>> LabelFrequency.of(0.5, (2, 3), known).of_cells(slice(None))
+        array([[0.5, 1. , 0. ],
+               [0.5, 0.5, 0.5]])
         """
         n, q = shape
         if np.ndim(c) and np.shape(c) != (q,):

@@ -29,6 +29,14 @@ def pu_loss(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     Returns
     -------
     ndarray, shape of z, non-negative
+
+    Examples
+    --------
+    A score of 3 (a probability of 0.95) without annotation costs less where half of the true labels are annotated.
+
+    >>> z = np.array([3.0])
+    >>> pu_loss(z, False, c=1.0).round(2), pu_loss(z, False, c=0.5).round(2)
+    (array([3.05]), array([0.65]))
     """
     with np.errstate(divide="ignore"):  # log(1 - c) = -inf at c = 1 is what logaddexp needs
         unlabelled = -np.logaddexp(np.log1p(-np.asarray(c)), np.log(c) + log_expit(-z))

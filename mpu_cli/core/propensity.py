@@ -130,6 +130,15 @@ def estimate(
     ------
     MpuError
         No label is annotated, or none but in cells that tell nothing.
+
+    Examples
+    --------
+    Of the 100 instances that surely have the label, 60 are annotated.
+
+    >>> probabilities = np.repeat(np.array([0.6, 0.01], np.float32), [100, 900])[:, None]
+    >>> labels = csr_array(np.arange(1000)[:, None] < 60)
+    >>> estimate(probabilities, labels).c
+    0.6
     """
     n = labels.shape[0]
     if not labels.nnz:

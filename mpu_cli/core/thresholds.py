@@ -42,6 +42,16 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: La
         Predict where the probability is at least this.
     f1 : float
         The micro-F1 estimated at it; 0 without any annotation.
+
+    Examples
+    --------
+    Half of the true labels are annotated, so the two annotated ones stand for four true ones.
+
+    >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
+    >>> labels = csr_array(np.array([[1], [0], [0], [1], [0]], bool))
+    >>> threshold, f1 = pooled_threshold(probabilities, labels, LabelFrequency.of(0.5, (5, 1)))
+    >>> (probabilities[:, 0] >= threshold).tolist(), f1
+    ([True, True, True, True, False], 1.0)
     """
     by_chance, certain = frequency.counted(labels)
     rows, columns = by_chance.nonzero()

@@ -49,6 +49,14 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     -------
     Corrected
         Values are zero where their denominator is zero.
+
+    Examples
+    --------
+    100 labels are predicted, and 40 of the 50 annotated ones are among them. Half of the true labels are annotated.
+
+    >>> estimate = corrected(hits=40, predicted=100, annotated=50, c=0.5)
+    >>> print(f"{estimate.precision:.2f} {estimate.recall:.2f} {estimate.f1:.2f}")
+    0.80 0.80 0.80
     """
     precision = divide(hits, np.multiply(predicted, c))
     clipped = precision > 1

@@ -1,0 +1,40 @@
+"""The Tab key completes commands and options: the shells ask `mpu` itself, through variables."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mpu_cli.cli import mpu
+
+
+def ask(**variables: str) -> subprocess.CompletedProcess:
+    """Run `mpu` as a shell does that wants to know how to go on."""
+    return subprocess.run(
+        [sys.executable, "-c", "from mpu_cli.__main__ import main; main()"],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "line, word, expected",
+    [
+        ("mpu tr", 1, {"plain,train"}),
+        ("mpu ", 1, {f"plain,{name}" for name in mpu.commands}),
+        ("mpu train --lev", 2, {"plain,--levels"}),
+        ("mpu train --method m3", 3, {"plain,m3l-linear", "plain,m3l-rbf"}),
+        ("mpu train new", 2, {"file,new"}),
+    ],
+)
+def test_bash_completes(line, word, expected):
+    result = ask(_MPU_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(word))
+    assert (set(result.stdout.split()), result.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(shell):
+    result = ask(_MPU_COMPLETE=f"{shell}_source")
+    assert f"_MPU_COMPLETE={shell}_complete" in result.stdout

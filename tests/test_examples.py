@@ -1,0 +1,38 @@
+"""The examples in docstrings and in the documentation give what they say."""
+
+import doctest
+import importlib
+
+import pytest
+
+import mpu_cli
+from tests.conftest import ROOT
+
+MODULES = [path for path in sorted((ROOT / "mpu_cli").rglob("*.py")) if ">>> " in path.read_text()]
+PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if ">>> " in path.read_text()]
+
+
+def name(path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_there_are_examples():
+    assert MODULES
+    assert PAGES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_examples_of_a_module(path):
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+    failed, attempted = doctest.testmod(module)
+    assert attempted
+    assert not failed
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_examples_of_a_page(path):
+    if "MPUClassifier" in path.read_text() and not hasattr(mpu_cli, "MPUClassifier"):
+        pytest.skip("there is no MPUClassifier yet")
+    failed, attempted = doctest.testfile(str(path), module_relative=False)
+    assert attempted
+    assert not failed
