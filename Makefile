@@ -64,13 +64,13 @@ NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_ti
 	-rss_limit_mb=0 -malloc_limit_mb=1024 -dict=fuzz/tokens.dict -artifact_prefix=fuzz/results/ fuzz/results/$(1) $(3)
 endef
 
-# Tests may import what only the extras for development bring; the package may not.
+# Tests and documentation may import what only the extras for development bring; the package may not.
 lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared dependencies, and that imports point one way
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/deptry mpu_cli benchmarks fuzz data
-	$(VENV)/bin/deptry tests --ignore DEP002,DEP004
+	$(VENV)/bin/deptry tests docs --ignore DEP002,DEP004
 	$(VENV)/bin/lint-imports
 
 docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything doubtful in it is an error
