@@ -60,3 +60,12 @@ def test_make_fetches_the_right_set(target, size):
 @pytest.mark.parametrize("script", [*ROOT.glob(".ci/*"), ROOT / "data" / "demo.sh"], ids=lambda script: script.name)
 def test_scripts_can_be_run(script):
     assert os.access(script, os.X_OK)
+
+
+def test_the_layout_names_every_module_that_is_there():
+    layout = (ROOT / "docs" / "architecture.md").read_text().split("## Layout")[1].split("## Data flow")[0]
+    named = set(re.findall(r"\w+\.py", layout))
+    modules = {path.name for path in (ROOT / "mpu_cli").rglob("*.py")}
+    packages = ("commands", "core", "svmlight", "runtime")  # those that are listed module by module
+    listed = {path.name for package in packages for path in (ROOT / "mpu_cli" / package).glob("[!_]*.py")}
+    assert listed <= named <= modules
