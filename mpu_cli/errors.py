@@ -19,9 +19,17 @@ class MpuError(Exception):
     exit_status = 1
 
 
+class MpuWarning(UserWarning):
+    """What to know before a result is trusted; given to callers from Python by `warnings.warn`."""
+
+
 def shown(source: object) -> str:
     """Return how messages name an input: as the user does, but ``-`` is ``standard input``."""
     return "standard input" if str(source) == "-" else str(source)
+
+
+class DataError(MpuError, ValueError):
+    """Arrays or parameters that cannot be used. A ValueError too, as callers from Python expect of a bad argument."""
 
 
 class InputError(MpuError):

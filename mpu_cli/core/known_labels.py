@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import DataError
 
 
 class Verdict(IntEnum):
@@ -56,7 +56,7 @@ class KnownLabels:
         true: Cells = _NOWHERE,
         false: Cells = _NOWHERE,
         ignored: Cells = _NOWHERE,
-        complete: Sequence[int] | Sequence[bool] = (),
+        complete: Sequence[int] | Sequence[bool] | np.ndarray = (),
     ) -> "KnownLabels":
         """Take verdicts from lists.
 
@@ -70,7 +70,7 @@ class KnownLabels:
 
         Raises
         ------
-        MpuError
+        DataError
             A cell has two different verdicts, or lies outside of the shape; or sequences have the wrong length.
 
         Examples
@@ -86,22 +86,24 @@ class KnownLabels:
         n, q = shape
         lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]
         if any(len(instances) != len(labels) for _, (instances, labels) in lists):
-            raise MpuError("known labels: give as many instances as labels, one of each for a cell")
+            raise DataError("known labels: give as many instances as labels, one of each for a cell")
         rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
         verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
         whole = np.asarray(complete)
         if whole.dtype == bool:
             if whole.shape != (n,):
-                raise MpuError(f"known labels: {len(whole)} instances are said to be complete or not, of {n}")
+                raise DataError(f"known labels: {len(whole)} instances are said to be complete or not, of {n}")
             whole = np.flatnonzero(whole)
         whole = whole.astype(np.int64)
         for what, numbers, end in (("instance", rows, n), ("instance", whole, n), ("label", columns, q)):
             if len(outside := numbers[(numbers < 0) | (numbers >= end)]):
-                raise MpuError(f"known labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
+                raise DataError(f"known labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
         keys, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
         if len(conflicts := np.flatnonzero(verdicts != verdicts[first][of_key])):
             i = conflicts[0]
-            raise MpuError(f"known labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one")
+            raise DataError(
+                f"known labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one"
+            )
         indptr = np.searchsorted(keys, np.arange(n + 1) * q)
         instances = np.zeros(n, np.int8)
         instances[whole] = Verdict.FALSE

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
 _BY_VERDICT = np.array([np.nan, 1, 1, 0], np.float32)
@@ -57,7 +57,7 @@ class LabelFrequency:
 
         Raises
         ------
-        MpuError
+        DataError
             A frequency is not in (0, 1], or the shapes do not match.
 
         Examples
@@ -69,14 +69,14 @@ class LabelFrequency:
         """
         n, q = shape
         if np.ndim(c) and np.shape(c) != (q,):
-            raise MpuError(
+            raise DataError(
                 f"c has shape {np.shape(c)}, and there are {q} labels: give one number, or one for each label"
             )
         rates = np.full(q, c, float)
         if not ((rates > 0) & (rates <= 1)).all():
-            raise MpuError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
+            raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
         if known is not None and known.cells.shape != (n, q):
-            raise MpuError(f"known labels have shape {known.cells.shape}, and the annotated labels {(n, q)}")
+            raise DataError(f"known labels have shape {known.cells.shape}, and the annotated labels {(n, q)}")
         return cls(rates, known)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.known_labels import KnownLabels, Verdict
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import DataError
 
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
 _Z = 6.0
@@ -128,7 +128,7 @@ def estimate(
 
     Raises
     ------
-    MpuError
+    DataError
         No label is annotated, or none but in cells that tell nothing.
 
     Examples
@@ -142,10 +142,10 @@ def estimate(
     """
     n = labels.shape[0]
     if not labels.nnz:
-        raise MpuError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
+        raise DataError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
     cells = _Cells.of(probabilities, labels, known)
     if not cells.annotated.any():
-        raise MpuError(
+        raise DataError(
             f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
             "how often labels are annotated: draw more instances, or give c"
         )

@@ -82,6 +82,9 @@ class Report:
         the missing labels.
     expected_f1 : float
         The same for the last level at the thresholds of the model.
+    held_out : HeldOut
+        Out-of-fold predictions of the last level, by which its thresholds were chosen: of all instances where each
+        label gets a threshold of its own ("per-label").
     seconds : dict
         Wall time of each step.
     """
@@ -91,6 +94,7 @@ class Report:
     settings: Settings
     level_f1: list[float]
     expected_f1: float
+    held_out: HeldOut
     seconds: dict[str, float]
 
 
@@ -122,7 +126,7 @@ def train(
 
     Raises
     ------
-    MpuError
+    DataError
         c or the known labels do not fit the labels, or there is nothing to estimate c from.
     TooLargeError
         The weights would not fit in memory.
@@ -197,7 +201,7 @@ def train(
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
     stacked = StackedModel(tuple(levels), scale, chosen)
-    return stacked, Report(frequency.rates, estimated, level_settings, level_f1, f1, seconds)
+    return stacked, Report(frequency.rates, estimated, level_settings, level_f1, f1, held_out, seconds)
 
 
 def _estimate(sample: Sample, run: Run, tick: Callable[[], None]) -> FrequencyEstimate:
