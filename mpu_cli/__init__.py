@@ -1,3 +1,65 @@
-"""Multi-label learning when part of the training labels is missing."""
+"""Multi-label learning when part of the training labels is missing.
+
+The names below are imported when they are first used, so that ``import mpu_cli`` takes no time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mpu_cli.analysis import (
+        OutOfFold,
+        Thresholds,
+        choose_thresholds,
+        corrected_metrics,
+        estimate_c,
+        out_of_fold,
+    )
+    from mpu_cli.core.posterior import unannotated_posterior
+    from mpu_cli.core.propensity import FrequencyEstimate
+    from mpu_cli.errors import MpuError, MpuWarning
+    from mpu_cli.estimator import MPUClassifier, load
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "FrequencyEstimate",
+    "MPUClassifier",
+    "MpuError",
+    "MpuWarning",
+    "OutOfFold",
+    "Thresholds",
+    "__version__",
+    "choose_thresholds",
+    "corrected_metrics",
+    "estimate_c",
+    "load",
+    "out_of_fold",
+    "unannotated_posterior",
+]
+
+_MODULES = {
+    "mpu_cli.analysis": (
+        "OutOfFold",
+        "Thresholds",
+        "choose_thresholds",
+        "corrected_metrics",
+        "estimate_c",
+        "out_of_fold",
+    ),
+    "mpu_cli.core.posterior": ("unannotated_posterior",),
+    "mpu_cli.core.propensity": ("FrequencyEstimate",),
+    "mpu_cli.errors": ("MpuError", "MpuWarning"),
+    "mpu_cli.estimator": ("MPUClassifier", "load"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

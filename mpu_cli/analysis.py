@@ -1,0 +1,309 @@
+"""Functions for people with arrays: c, thresholds, metrics and posteriors where labels are incomplete."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
+
+from mpu_cli import arrays, learning, parameters
+from mpu_cli.arrays import Annotations, indicator
+from mpu_cli.core.posterior import unannotated_posterior
+from mpu_cli.core.propensity import METHODS, FrequencyEstimate
+from mpu_cli.errors import DataError
+from mpu_cli.estimator import MPUClassifier
+from mpu_cli.evaluation import incomplete
+from mpu_cli.evaluation.metrics import LabelSetMetrics
+
+_CRITERIA = ("pu-f1", "per-label")
+
+
+def estimate_c(
+    X: Any,
+    y: Any,
+    *,
+    method: str = "bbe",
+    folds: str | int = "auto",
+    sample: int = 20_000,
+    seed: int = 0,
+    jobs: int = -1,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> FrequencyEstimate:
+    """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
+
+    It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
+    the features tell apart well.
+
+    Parameters
+    ----------
+    X : array_like, sparse matrix or data frame, shape (n, D)
+        Features.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels: 1 where the label is annotated, else 0.
+    method : {"bbe", "e1", "e2", "e3"}
+        bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
+    folds, sample, seed, jobs
+        As for `MPUClassifier`.
+    reviewed, complete, ignored
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    FrequencyEstimate
+        `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) that it rests on, and whether one of them is
+        `separable` enough to trust it.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
+    MpuError
+        The data are too large for the memory, or features too large for 32-bit numbers.
+
+    Warns
+    -----
+    MpuWarning
+        No label is told apart well by the features.
+
+    References
+    ----------
+    Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe; Elkan and
+    Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import estimate_c
+    >>> X = np.eye(3)[np.arange(300) % 3]
+    >>> S = X.astype(int)
+    >>> S[np.arange(300) % 4 == 0] = 0    # a quarter of the labels is missing
+    >>> found = estimate_c(X, S)
+    >>> round(found.c, 2)
+    0.75
+    >>> low, high = found.interval
+    >>> low < found.c < high
+    True
+    """
+    if method not in METHODS:
+        raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
+    given = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
+    annotated = indicator(y)
+    matrix = arrays.features(X, annotated)
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    return learning.estimate_frequency(parameters.checked(given, given), matrix, annotations, method)
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of training instances by models that have not seen them.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        p = Pr(y=1 | x).
+    c : ndarray of float, shape (q,)
+        Label frequency of each label; NaN where it is unknown, since the label is never annotated.
+    posteriors : ndarray of float32, shape (n, q)
+        Pr(y=1 | x, s=0): how probably a label is true, were it not annotated. Of interest where it is not: there the
+        highest are the labels that are most probably missing.
+    """
+
+    probabilities: np.ndarray
+    c: np.ndarray
+    posteriors: np.ndarray
+
+
+def out_of_fold(
+    X: Any,
+    y: Any,
+    estimator: MPUClassifier | None = None,
+    *,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> OutOfFold:
+    """Predict training instances by models that have not seen them, and which of their labels are missing.
+
+    Parameters
+    ----------
+    X : array_like, sparse matrix or data frame, shape (n, D)
+        Features.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels.
+    estimator : MPUClassifier, optional
+        Its parameters are used, and it is left as it is. It must have the method mpu.
+    reviewed, complete, ignored
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    OutOfFold
+        Labels that are never annotated have probability 0.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
+    MpuError
+        The data are too large for the memory, or features too large for 32-bit numbers.
+
+    References
+    ----------
+    Kong et al., SDM 2014, Section 3 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import MPUClassifier, out_of_fold
+    >>> X = np.eye(3)[np.arange(300) % 3]
+    >>> S = X.astype(int)
+    >>> S[0] = 0                          # a label is missing
+    >>> found = out_of_fold(X, S, MPUClassifier(levels=1, c=0.9))
+    >>> missing = np.where(S, 0, found.posteriors)
+    >>> np.unravel_index(missing.argmax(), missing.shape) == (np.int64(0), np.int64(0))
+    True
+    """
+    annotated = indicator(y)
+    matrix = arrays.features(X, annotated)
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
+    found, c = learning.held_out(chosen, matrix, annotations)
+    posteriors = unannotated_posterior(found, c)
+    columns, width = annotations.columns, annotations.width
+    return OutOfFold(
+        arrays.widened(found, columns, width),
+        arrays.widened(c, columns, width, np.nan),
+        arrays.widened(posteriors, columns, width),
+    )
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Decision thresholds, and how good they are.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float32, shape (q,)
+        Predict a label where its probability is at least its threshold.
+    expected_f1 : float
+        The micro-F1 to expect of them on complete labels.
+    """
+
+    thresholds: np.ndarray
+    expected_f1: float
+
+
+def choose_thresholds(
+    probabilities: ArrayLike,
+    y: Any,
+    c: ArrayLike,
+    criterion: str = "pu-f1",
+    *,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> Thresholds:
+    """Choose the decision thresholds that maximise micro-F1 as estimated for complete labels.
+
+    Each annotated label that is predicted stands for 1/c true ones, so with P >= t predicted and S annotated
+
+        F(t) = 2 (sum of 1/c over P >= t and S) / (number of P >= t + sum of 1/c over S).
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (n, q)
+        P, in [0, 1], of any classifier; of instances that it has not seen.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels of the same instances.
+    c : float or array_like of shape (q,)
+        Label frequency, in (0, 1].
+    criterion : {"pu-f1", "per-label"}
+        One threshold for all labels, or one for each that has 20 annotations.
+    reviewed, complete, ignored
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    Thresholds
+        Infinite for labels that are never annotated.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, or no label is annotated.
+
+    References
+    ----------
+    After Kong et al., SDM 2014, Section 2.1: the annotated are a random share c of the true.
+
+    Examples
+    --------
+    >>> from mpu_cli import choose_thresholds
+    >>> found = choose_thresholds([[0.9], [0.8], [0.7], [0.6]], [[1], [0], [1], [0]], c=0.8)
+    >>> bool(0.6 < found.thresholds[0] <= 0.7), round(found.expected_f1, 2)
+    (True, 0.91)
+    """
+    if criterion not in _CRITERIA:
+        raise DataError(f"criterion is {criterion!r}: give one of {', '.join(_CRITERIA)}")
+    annotated = indicator(y)
+    P = check_array(probabilities, dtype=np.float32, input_name="probabilities")
+    if P.shape != annotated.shape:
+        raise DataError(f"probabilities have shape {P.shape}, and y has {annotated.shape}")
+    if not ((P >= 0) & (P <= 1)).all():
+        raise DataError("probabilities: give numbers from 0 to 1")
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    columns, width = annotations.columns, annotations.width
+    if np.ndim(c) and np.shape(c) != (width,):
+        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
+    rates = np.broadcast_to(np.asarray(c, float), (width,))[columns]
+    found, f1 = learning.best_thresholds(np.ascontiguousarray(P[:, columns]), annotations, rates, criterion)
+    return Thresholds(arrays.widened(found, columns, width, np.inf), f1)
+
+
+def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | bool | int]:
+    """Estimate precision, recall and F1 on complete labels, where the true labels are incomplete.
+
+    A label that is predicted and true is annotated with probability c, whatever the features. So precision is too low
+    by the factor c, and recall is right.
+
+    Parameters
+    ----------
+    y_true : array_like, sparse matrix or data frame, shape (n, q)
+        Annotated labels.
+    y_pred : array_like, sparse matrix or data frame, shape (n, q)
+        Predicted labels, of models that have not seen these annotations.
+    c : float
+        Label frequency of `y_true`, in (0, 1]. 1 gives the usual metrics.
+
+    Returns
+    -------
+    dict
+        ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the micro-averaged precision exceeded 1 and was
+        cut, a sign that c is too small; and ``clipped_labels``, for how many labels that happened. Macro averages are
+        over the labels that are annotated or predicted at least once.
+
+    Raises
+    ------
+    ValueError
+        The matrices have different shapes, or other values than 0 and 1, or c is out of its range.
+
+    References
+    ----------
+    The setting is that of Kong et al., SDM 2014, Section 2.1, and Elkan and Noto, KDD 2008, Section 2.
+
+    Examples
+    --------
+    >>> from mpu_cli import corrected_metrics
+    >>> found = corrected_metrics([[1, 0], [0, 0], [0, 1], [0, 0]], [[1, 0], [1, 0], [0, 1], [0, 1]], c=0.5)
+    >>> found["micro_precision"], found["micro_recall"], found["micro_f1"]
+    (1.0, 1.0, 1.0)
+    """
+    truth, predicted = indicator(y_true, "y_true"), indicator(y_pred, "y_pred")
+    if truth.shape != predicted.shape:
+        raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
+    counts = LabelSetMetrics()
+    counts.add(truth, predicted)
+    return incomplete.corrected_metrics(counts, parameters.one_frequency("c", c))

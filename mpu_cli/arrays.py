@@ -1,0 +1,181 @@
+"""Arrays of callers from Python, checked and brought into the form that everything below takes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_array, check_consistent_length
+
+from mpu_cli.core.known_labels import Cells, KnownLabels
+from mpu_cli.errors import DataError
+from mpu_cli.svmlight.grammar import MAX_ID
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """An indicator matrix without the labels that nothing can be learned of.
+
+    Attributes
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    columns : ndarray of int, shape (q,)
+        Which columns of the caller's matrix these are.
+    width : int
+        How many columns that has.
+    known : KnownLabels or None
+        What is known of these cells beyond their annotation.
+    """
+
+    labels: csr_array
+    columns: np.ndarray
+    width: int
+    known: KnownLabels | None
+
+    @classmethod
+    def of(
+        cls,
+        annotated: csr_array,
+        numbers: np.ndarray | None,
+        reviewed: Any = None,
+        complete: Any = None,
+        ignored: Any = None,
+    ) -> "Annotations":
+        """Take labels that are annotated or known to be true.
+
+        Parameters
+        ----------
+        annotated : csr_array of bool, shape (n, width)
+            From `indicator`.
+        numbers : ndarray of int, shape (width,), or None
+            By which to put the labels in order; None: as they stand.
+        reviewed, complete, ignored
+            As for `MPUClassifier.fit`.
+
+        Raises
+        ------
+        DataError
+            One of these has another shape or other values, or no label is annotated.
+        """
+        n, width = annotated.shape
+        verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", annotated.shape, (-1, 0, 1))
+        left_out = None if ignored is None else _matrix(ignored, "ignored", annotated.shape, (0, 1))
+        whole = () if complete is None else _mask(complete, n)
+        occurs = np.zeros(width, bool)
+        occurs[annotated.indices] = True
+        if not occurs.any():
+            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
+        if verdicts is not None:
+            occurs[verdicts.indices[verdicts.data > 0]] = True
+        columns = np.flatnonzero(occurs)
+        if numbers is not None:
+            columns = columns[np.argsort(numbers[columns], kind="stable")]
+        labels = _columns(annotated, columns)
+        if verdicts is None and left_out is None and complete is None:
+            return cls(labels, columns, width, None)
+        none: Cells = ((), ())
+        known = KnownLabels.of(
+            labels.shape,
+            true=none if verdicts is None else _columns(verdicts > 0, columns).nonzero(),
+            false=none if verdicts is None else _columns(verdicts < 0, columns).nonzero(),
+            ignored=none if left_out is None else _columns(left_out, columns).nonzero(),
+            complete=whole,
+        )
+        return cls(labels, columns, width, known)
+
+
+def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
+    """Put the entries of the last axis at given places among `width`, and another number at the others."""
+    wide = np.full((*values.shape[:-1], width), absent, values.dtype)
+    wide[..., columns] = values
+    return wide
+
+
+def features(X: Any, y: Any) -> csr_array:
+    """Check features that come with an indicator matrix, outside of an estimator; n x D, float32."""
+    matrix = check_array(X, accept_sparse="csr", dtype=np.float32, input_name="X")
+    check_consistent_length(matrix, y)
+    return as_csr(matrix)
+
+
+def as_csr(matrix: Any) -> csr_array:
+    """Return a checked float32 matrix as a CSR array with sorted and unique columns; zeros that are stored are kept."""
+    sparse = csr_array(matrix)
+    if sparse.shape[1] > MAX_ID + 1:
+        raise DataError(f"X has {sparse.shape[1]:,} features, and at most {MAX_ID + 1:,} can be")
+    if not sparse.has_canonical_format:
+        sparse = sparse.copy()  # the caller's stays as it is
+        sparse.sum_duplicates()
+    if sparse.indices.dtype != np.int32:
+        sparse = csr_array((sparse.data, sparse.indices.astype(np.int32), sparse.indptr), shape=sparse.shape)
+    return sparse
+
+
+def indicator(y: Any, name: str = "y") -> csr_array:
+    """Check an indicator matrix, dense or sparse, and return it as a CSR array of bool without stored zeros."""
+    return _matrix(y, name, None, (0, 1)).astype(bool)
+
+
+def class_names(classes: Any, q: int) -> np.ndarray:
+    """Check the names of the q columns of an indicator matrix; None: they are 0 to q - 1.
+
+    Raises
+    ------
+    DataError
+        There are more or fewer names than columns, or one is there twice.
+    """
+    names = np.arange(q) if classes is None else np.asarray(classes)
+    if names.dtype == object and names.ndim and (plain := np.asarray(names.tolist())).dtype.kind in "iuf":
+        names = plain  # MultiLabelBinarizer has numbers as objects
+    if names.shape != (q,):
+        raise DataError(f"classes has shape {names.shape}, and y has {q} columns: give a name for each")
+    if len(np.unique(names)) < q:
+        raise DataError("classes: a name is there twice; labels need different ones")
+    return names
+
+
+def label_numbers(names: np.ndarray) -> np.ndarray | None:
+    """Return names that are numbers of labels in files, whole ones from 0, as int64; None where they are others."""
+    if names.dtype.kind not in "iuf":
+        return None
+    whole = (names >= 0) & (names <= MAX_ID) & (names == np.floor(names))
+    return names.astype(np.int64) if whole.all() else None
+
+
+def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
+    found = check_array(
+        values, accept_sparse="csr", dtype=None, ensure_2d=False, ensure_min_features=0, input_name=name, copy=False
+    )
+    if found.ndim != 2:
+        raise DataError(
+            f"Unknown label type: {name} has shape {found.shape}. Only binary classification is supported, in a column "
+            "for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of label sets"
+        )
+    if shape is not None and found.shape != shape:
+        raise DataError(f"{name} has shape {found.shape}, and y has {shape}: give one value for each cell of y")
+    entries = found.data if issparse(found) else found
+    if found.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
+        what = "Unknown label type: " if shape is None else ""
+        raise DataError(f"{what}{name} holds other values than {', '.join(map(str, allowed))}")
+    sparse = csr_array(found, dtype=np.int8)
+    if not sparse.has_canonical_format or not sparse.data.all():
+        sparse = sparse.copy()
+        sparse.sum_duplicates()
+        sparse.eliminate_zeros()
+    return sparse
+
+
+def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
+    if np.array_equal(columns, np.arange(matrix.shape[1])):
+        return matrix
+    chosen = matrix[:, columns]
+    chosen.sort_indices()
+    return chosen
+
+
+def _mask(values: Any, n: int) -> np.ndarray:
+    mask = np.asarray(values)
+    if mask.shape != (n,) or mask.dtype != bool:
+        raise DataError(f"complete: give True or False for each of the {n} instances")
+    return mask

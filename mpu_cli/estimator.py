@@ -1,0 +1,372 @@
+"""The methods as a scikit-learn estimator."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, vstack
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mpu_cli import arrays, bundle, learning, parameters
+from mpu_cli.errors import DataError
+from mpu_cli.evaluation.incomplete import corrected
+
+# Probabilities that are computed at a time where only the labels are wanted.
+_PROBABILITIES = 1 << 20
+
+
+class MPUClassifier(ClassifierMixin, BaseEstimator):
+    """A multi-label classifier for training data in which part of the true labels is missing.
+
+    The parameters are those of `mpu train`, by the same names, and the same data give the same model, byte for byte.
+    Parameters that the chosen method does not have must keep their default.
+
+    Parameters
+    ----------
+    method : {"mpu", "br", "elkan08", "m3l-linear", "m3l-rbf"}
+        mpu: Kong et al. 2014. br: a logistic regression a label, missing labels taken for negatives. elkan08: Elkan and
+        Noto 2008, a label at a time. m3l-linear, m3l-rbf: max-margin with a prior of label correlations, Hariharan et
+        al. 2010.
+    levels : int
+        Stacked levels, the first included: 1 takes labels for independent, 2 learns their correlations.
+    c : "auto", float or array_like of shape (q,)
+        Label frequency, the share of the true labels that is annotated: estimated, known, or known for each label.
+        1 takes missing labels for negatives.
+    cost : "auto" or float
+        C, the inverse strength of regularisation; auto chooses it and the step size by cross-validation.
+    epochs : "auto" or int
+        Passes over the data; auto goes by their size, and how alike instances are.
+    threshold : {"pu-f1", "per-label"} or float
+        Probability from which a label is predicted. pu-f1: the one for all labels that maximises micro-F1 as estimated
+        for complete labels; per-label: one a label by the same criterion; 0.5: the paper's rule.
+    stack_scale : float
+        Weight of a level's predictions as features of the next, relative to the length of an instance.
+    c_method : {"e1", "e2", "e3"}
+        Of elkan08: how c is estimated.
+    elkan_variant : {"ratio", "weighted"}
+        Of elkan08: divide Pr(s=1|x) by c, or learn once more with unlabelled instances partly positive.
+    label_correlation : float in [0, 1) or None
+        Of m3l: how far the prior goes from independent labels to their cosine similarities.
+    gamma : float or None
+        Of m3l-rbf: the kernel is exp(-gamma |x - x'|^2). None: by the distances of the instances.
+    folds : "auto" or int
+        Cross-validation folds; auto: 5, and 3 or 2 where there are more than 50,000 or 200,000 instances.
+    sample : int
+        c, C and eta0 are chosen by at most so many instances, drawn at random.
+    seed : int
+        Of the random numbers: the same seed gives the same model.
+    jobs : int
+        Threads; -1 is one per core. The model does not depend on it.
+    kernel : {"auto", "numpy", "numba"}
+        Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed. The same up to rounding.
+    classes : array_like of shape (q,), optional
+        Names of the labels, the columns of `y`; whole numbers where the model is to be saved. Default: the columns of a
+        data frame, else 0 to q - 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (q,)
+        Names of the labels.
+    c_ : ndarray of float, shape (q,)
+        Label frequency of each label; where it differs between labels, NaN for those that were never annotated.
+    thresholds_ : ndarray of float32, shape (q,)
+        A label is predicted where its probability is at least its threshold; infinite where it was never annotated.
+    expected_f1_ : float
+        Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones. Of mpu and br only.
+    record_ : dict
+        What the training was asked for, and what it found, as `save` records it.
+    sparse_output_ : bool
+        Whether `predict` returns a sparse matrix: where `y` was sparse, and after `load`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the features, where X was a data frame with such names.
+
+    References
+    ----------
+    Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments", SDM 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import MPUClassifier
+    >>> X = np.eye(3)[np.arange(60) % 3]
+    >>> S = X.astype(int)                 # three labels, each of which has a feature of its own
+    >>> S[:15] = 0                        # the labels of a quarter of the instances are missing
+    >>> model = MPUClassifier(levels=1, c=0.75, classes=["news", "sport", "arts"]).fit(X, S)
+    >>> model.predict(np.eye(3))
+    array([[1, 0, 0],
+           [0, 1, 0],
+           [0, 0, 1]])
+    >>> model.classes_[model.predict([[0, 0, 1]])[0] == 1].tolist()
+    ['arts']
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = "mpu",
+        levels: int = 2,
+        c: str | float | ArrayLike = "auto",
+        cost: str | float = "auto",
+        epochs: str | int = "auto",
+        threshold: str | float = "pu-f1",
+        stack_scale: float = 0.3,
+        c_method: str = "e1",
+        elkan_variant: str = "ratio",
+        label_correlation: float | None = None,
+        gamma: float | None = None,
+        folds: str | int = "auto",
+        sample: int = 20_000,
+        seed: int = 0,
+        jobs: int = -1,
+        kernel: str = "auto",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.method = method
+        self.levels = levels
+        self.c = c
+        self.cost = cost
+        self.epochs = epochs
+        self.threshold = threshold
+        self.stack_scale = stack_scale
+        self.c_method = c_method
+        self.elkan_variant = elkan_variant
+        self.label_correlation = label_correlation
+        self.gamma = gamma
+        self.folds = folds
+        self.sample = sample
+        self.seed = seed
+        self.jobs = jobs
+        self.kernel = kernel
+        self.classes = classes
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        reviewed: Any = None,
+        complete: ArrayLike | None = None,
+        ignored: Any = None,
+    ) -> "MPUClassifier":
+        """Learn from annotated instances.
+
+        Labels that are never annotated cannot be learned: they keep their column, have probability 0, and are never
+        predicted.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+            Features; computed with as float32.
+        y : array_like, sparse matrix or data frame, shape (n, q)
+            S, the annotated labels: 1 where the label is annotated, else 0.
+        reviewed : array_like or sparse matrix, shape (n, q), optional
+            What somebody has checked, whatever is annotated: 1 where the label is true, -1 where it is false, 0 where
+            nothing is known.
+        complete : array_like of bool, shape (n,), optional
+            Instances whose labels are complete: what is not annotated is false.
+        ignored : array_like or sparse matrix, shape (n, q), optional
+            1 where a cell must have no influence.
+
+        Returns
+        -------
+        MPUClassifier
+            This one.
+
+        Raises
+        ------
+        ValueError
+            An array has a wrong shape, type or value, or no label is annotated, or a parameter is out of its range.
+        MpuError
+            The data are too large for the memory, or features too large for 32-bit numbers.
+
+        Warns
+        -----
+        MpuWarning
+            What to know before the model is trusted, as where c cannot be told.
+        """
+        names = getattr(y, "columns", None) if self.classes is None else self.classes
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, multi_output=True)
+        annotated = arrays.indicator(y)
+        names = arrays.class_names(names, annotated.shape[1])
+        numbers = arrays.label_numbers(names)
+        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored)
+        columns = annotations.columns
+        ids = columns if numbers is None else numbers[columns]
+        self._model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
+        self._columns = columns
+        self.classes_ = names
+        self.sparse_output_ = not isinstance(y, np.ndarray)
+        self._tell()
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict how probable each label is.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, q)
+            Pr(y=1 | x), that the label is true, whether annotated or not. (Of m3l, a number that is 0.5 where its
+            score is 0.)
+
+        Raises
+        ------
+        ValueError
+            X has another number of features than the training data, or entries that are not finite.
+        MpuError
+            Features are too large for 32-bit numbers.
+        """
+        return self._widened(self._predictor().probabilities(self._features(X), parameters.run_of(self)))
+
+    def predict(self, X: Any) -> np.ndarray | csr_array:
+        """Predict label sets.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        ndarray of int or csr_array of int, shape (n, q)
+            1 where the label is predicted, else 0. Sparse where `y` was sparse in `fit`, and after `load`
+            (`sparse_output_`).
+
+        Raises
+        ------
+        ValueError, MpuError
+            As for `predict_proba`.
+        """
+        predictor = self._predictor()
+        matrix, run = self._features(X), parameters.run_of(self)
+        rows = max(1, _PROBABILITIES // len(predictor.thresholds))
+        parts = [
+            csr_array(predictor.probabilities(matrix[start : start + rows], run) >= predictor.thresholds)
+            for start in range(0, matrix.shape[0], rows)
+        ]
+        found = vstack(parts, format="csr").tocoo()
+        shape = (matrix.shape[0], len(self.classes_))
+        cells = (found.row, self._columns[found.col])
+        predicted = csr_array((np.ones(found.nnz, int), cells), shape=shape)
+        return predicted if self.sparse_output_ else predicted.toarray()
+
+    def score(self, X: Any, y: Any, c: float = 1.0) -> float:
+        """Return the micro-F1 of the predicted label sets.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+        y : array_like, sparse matrix or data frame, shape (n, q)
+            True labels, or annotated ones.
+        c : float
+            Label frequency of `y`: below 1 the micro-F1 is that to expect on complete labels, from incomplete ones. To
+            compare models, give the same for all.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            As for `predict_proba`; or `y` is no indicator matrix of this shape.
+        """
+        truth, predicted = arrays.indicator(y), arrays.indicator(self.predict(X), "predictions")
+        if truth.shape != predicted.shape:
+            raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
+        hits = truth.multiply(predicted).nnz
+        return float(corrected(hits, predicted.nnz, truth.nnz, parameters.one_frequency("c", c)).f1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
+
+        A model that is there stays in use until the new one is complete. Labels that were never annotated are not in
+        it, nor are names of features.
+
+        Parameters
+        ----------
+        path : str or path
+            The directory.
+
+        Raises
+        ------
+        ValueError
+            Labels have names that are not whole numbers from 0: a directory has numbers only.
+        MpuError
+            It cannot be written there, or another training is at work there.
+        """
+        check_is_fitted(self)
+        if arrays.label_numbers(self.classes_) is None:
+            raise DataError(
+                "a model on disk has numbers for labels: give whole numbers from 0 as classes, or pickle the estimator"
+            )
+        bundle.save(self._model, Path(path))
+
+    def _tell(self) -> None:
+        """Set the attributes that tell what training found."""
+        c = self._model.c
+        self.record_ = self._model.options
+        self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
+        self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
+        self.__dict__.pop("expected_f1_", None)  # of an earlier fit
+        if "expected_micro_f1" in self.record_:
+            self.expected_f1_ = self.record_["expected_micro_f1"]
+
+    def _predictor(self) -> Any:
+        check_is_fitted(self)
+        return self._model.predictor
+
+    def _features(self, X: Any) -> csr_array:
+        return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
+
+    def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
+        return arrays.widened(values, self._columns, len(self.classes_), absent)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def load(path: str | os.PathLike[str]) -> MPUClassifier:
+    """Read a model that `MPUClassifier.save` or `mpu train` has written.
+
+    Parameters
+    ----------
+    path : str or path
+        The directory.
+
+    Returns
+    -------
+    MPUClassifier
+        Fitted. `classes_` are the numbers of its labels; `predict` returns a sparse matrix (`sparse_output_`). Its
+        parameters are those of the training as far as the directory tells: c, cost and epochs are what was used.
+
+    Raises
+    ------
+    MpuError
+        There is no model, or it is damaged, or was written by a newer version.
+    """
+    model = bundle.load(Path(path))
+    names = parameters.of_method(model.method, [name for name in parameters.CHECKS if name in model.options])
+    known = {name: model.options[name] for name in names if model.options[name] is not None}  # None: auto
+    classifier = MPUClassifier(**{**known, "method": model.method})
+    classifier._model = model
+    classifier._columns = np.arange(len(model.label_ids))
+    classifier.classes_ = model.label_ids
+    classifier.sparse_output_ = True
+    classifier.n_features_in_ = model.predictor.n_features
+    classifier._tell()
+    return classifier

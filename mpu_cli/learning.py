@@ -1,0 +1,108 @@
+"""What the public face asks of methods and core: the one place from which it calls them."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import methods
+from mpu_cli.arrays import Annotations
+from mpu_cli.bundle import TrainedModel
+from mpu_cli.core import propensity, thresholds, training
+from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.sample import Sample
+from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.parameters import of_method
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import occurring
+
+# Parameters of all methods; the others are those of one, and None, where they are not asked for, is `auto`.
+_SHARED = ("levels", "folds", "cost", "epochs", "threshold", "stack_scale", "sample")
+_OWN = ("c_method", "elkan_variant", "label_correlation", "gamma")
+_REPLICATES = 200
+
+
+def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
+    """Learn a model of some labels.
+
+    Parameters
+    ----------
+    chosen : mapping
+        Every parameter, from `parameters.checked`.
+    matrix : csr_array, shape (n, D), float32
+    annotations : Annotations
+    ids : ndarray of int, shape (q,)
+        The number of each of these labels in files, ascending.
+
+    Returns
+    -------
+    TrainedModel
+        As `mpu train` saves it.
+    """
+    method = chosen["method"]
+    if annotations.known is not None and method != "mpu":
+        raise DataError(f"reviewed, complete and ignored are for the method mpu: {method} does not use them")
+    own = {name: chosen[name] for name in _OWN}
+    options = methods.MethodOptions(_options(chosen, annotations), **own)
+    fitted = methods.fit(method, matrix, annotations.labels, options, _run(chosen))
+    for warning in fitted.warnings:
+        warnings.warn(warning, MpuWarning, stacklevel=3)
+    occurs = occurring(matrix.indices, fitted.model.n_features)
+    record = {name: chosen[name] for name in of_method(method, [*_SHARED, "seed", *_OWN])} | fitted.findings
+    return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record)
+
+
+def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
+    """Predict every instance by models that have not seen it; return probabilities (n x q) and the c of each label."""
+    if chosen["method"] != "mpu":
+        raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
+    # One threshold a label is chosen by all instances.
+    options = replace(_options(chosen, annotations), threshold="per-label")
+    _, report = training.train(matrix, annotations.labels, options, _run(chosen))
+    return report.held_out.probabilities, report.c
+
+
+def estimate_frequency(
+    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, method: str
+) -> propensity.FrequencyEstimate:
+    """Estimate c as `mpu estimate-c` does."""
+    q = len(annotations.columns)
+    refuse_too_large(matrix.shape[1], q, levels=1)
+    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q)
+    run = _run(chosen)
+    features = Features.of(matrix)
+    drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known)
+    probabilities = drawn.naive_probabilities()
+    found = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, run.seed, drawn.known)
+    if caution := methods.caution_about(found):
+        warnings.warn(caution, MpuWarning, stacklevel=3)
+    return replace(found, labels=np.sort(annotations.columns[found.labels]))
+
+
+def best_thresholds(
+    probabilities: np.ndarray, annotations: Annotations, c: np.ndarray, criterion: str
+) -> tuple[np.ndarray, float]:
+    """Choose a threshold for each label, and estimate the micro-F1 that they would reach on complete labels."""
+    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.known)
+    threshold, f1 = thresholds.pooled_threshold(probabilities, annotations.labels, frequency)
+    if criterion == "per-label":
+        return thresholds.label_thresholds(probabilities, annotations.labels, frequency, threshold)
+    return np.full(len(annotations.columns), threshold, np.float32), f1
+
+
+def _options(chosen: Mapping[str, Any], annotations: Annotations) -> training.Options:
+    c = chosen["c"]
+    if c is not None and np.ndim(c):
+        if np.shape(c) != (annotations.width,):
+            raise DataError(f"c has shape {np.shape(c)}, and y has {annotations.width} columns: give one for each")
+        c = c[annotations.columns]
+    return training.Options(**{name: chosen[name] for name in _SHARED}, c=c, known=annotations.known)
+
+
+def _run(chosen: Mapping[str, Any]) -> Run:
+    return Run(seed=chosen["seed"], jobs=chosen["jobs"], kernel=chosen.get("kernel"))

@@ -1,0 +1,417 @@
+"""`MPUClassifier` keeps scikit-learn's conventions, and gives the models of `mpu train`."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix, issparse
+from sklearn.base import clone
+from sklearn.datasets import load_svmlight_file
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mpu_cli import MPUClassifier, MpuError, MpuWarning, load
+from mpu_cli.svmlight.reader import read
+
+QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
+
+_OTHER_VALUES = "labels are 1 and 2, and an indicator matrix has 0 and 1: taking 2 for annotated would be a guess"
+_SINGLE = "labels have one dimension: this is one class an instance, and not a set of labels"
+_TWO_COLUMNS = "two probabilities are expected for a label, of its being false too: multi-label ones have one a label"
+EXPECTED_FAILURES = {
+    "check_estimators_dtypes": _OTHER_VALUES,
+    "check_fit2d_1feature": _OTHER_VALUES,
+    "check_classifier_data_not_an_array": _OTHER_VALUES,
+    "check_classifiers_classes": _SINGLE,
+    "check_classifiers_train": "predictions are expected in one dimension, and a set of labels has a column for each",
+    "check_estimator_sparse_array": _TWO_COLUMNS,
+    "check_estimator_sparse_matrix": _TWO_COLUMNS,
+}
+
+
+def expected_failures(estimator):
+    if estimator.threshold == 0.5:
+        return EXPECTED_FAILURES
+    return EXPECTED_FAILURES | {
+        "check_classifier_multioutput": "labels are expected to be predicted from 0.5 on, and thresholds are chosen"
+    }
+
+
+@pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
+@parametrize_with_checks(
+    [MPUClassifier(), MPUClassifier(threshold=0.5)],
+    expected_failed_checks=expected_failures,
+)
+def test_keeps_the_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def topics():
+    """Four topics, each with words of its own; a third of the labels is missing."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((240, 4)) < 0.3
+    words = np.array([[f"word{k}{i}" for i in range(5)] for k in range(4)])
+    texts = [
+        " ".join([*rng.choice(words[row].ravel(), 6), "the", "of"] if row.any() else ["the", "of", "none"])
+        for row in truth
+    ]
+    return texts, truth.astype(int), (truth & (rng.random(truth.shape) < 0.67)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def dense(topics):
+    texts, truth, S = topics
+    return TfidfVectorizer().fit_transform(texts).toarray(), truth, S
+
+
+# The same models as the command line's
+
+
+def from_file(path):
+    X, label_sets = load_svmlight_file(str(path), multilabel=True, zero_based=True)
+    binarizer = MultiLabelBinarizer(sparse_output=True)
+    return X, binarizer.fit_transform(label_sets), binarizer.classes_
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ((), {}),
+        (("--seed", 3, "--levels", 1, "--threshold", "per-label"), {"seed": 3, "levels": 1, "threshold": "per-label"}),
+        (
+            ("--c", 0.5, "--cost", 10, "--epochs", 3, "--folds", 2, "--stack-scale", 0.1, "--threshold", 1, "-j", 1),
+            {"c": 0.5, "cost": 10, "epochs": np.int64(3), "folds": 2, "stack_scale": 0.1, "threshold": 1, "jobs": 1},
+        ),
+        (("--method", "br", "--sample", 100), {"method": "br", "sample": 100}),
+        (("--method", "elkan08", "--c-method", "e3"), {"method": "elkan08", "c_method": "e3"}),
+        (("--method", "m3l-linear", "--cost", 1), {"method": "m3l-linear", "cost": 1}),
+        (("--method", "m3l-rbf", "--cost", 1, "--gamma", 0.1), {"method": "m3l-rbf", "cost": 1, "gamma": 0.1}),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
+)
+def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path, digits, options, parameters):
+    source = tmp_path / "some.svm"
+    source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:300]))
+    assert run("train", source, *options).exit_code == 0
+    X, S, classes = from_file(source)
+    model = MPUClassifier(**parameters, classes=classes).fit(X, S)
+    model.save(tmp_path / "ours.mpu")
+    assert content(tmp_path / "ours.mpu") == content(tmp_path / "some.mpu")
+
+    loaded = load(tmp_path / "some.mpu")
+    assert loaded.classes_.tolist() == classes.tolist()
+    assert loaded.n_features_in_ == X.shape[1]
+    np.testing.assert_array_equal(loaded.thresholds_, model.thresholds_)
+    np.testing.assert_array_equal(loaded.c_, model.c_)
+    assert loaded.record_ == model.record_
+    assert getattr(loaded, "expected_f1_", None) == getattr(model, "expected_f1_", None)
+    assert (loaded.predict(X) != model.predict(X)).nnz == 0
+    assert clone(loaded).fit(X, S).predict(X).shape == S.shape
+    loaded.save(tmp_path / "again.mpu")
+    assert content(tmp_path / "again.mpu") == content(tmp_path / "some.mpu")
+
+
+def test_reads_with_the_project_s_own_reader_too(run, tmp_path, digits):
+    run("train", digits[0], "-o", tmp_path / "there.mpu", "--c", 0.5, "--cost", 30, "--epochs", 2, "--levels", 1)
+    data = read(digits[0])
+    labels, ids = data.occurring_labels()
+    model = MPUClassifier(**QUICK, classes=ids).fit(data.features, labels)
+    model.save(tmp_path / "ours.mpu")
+    assert content(tmp_path / "ours.mpu") == content(tmp_path / "there.mpu")
+
+
+def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
+    X, _, S = dense
+    straight = MPUClassifier(**QUICK, classes=[2, 5, 7, 9]).fit(X, S)
+    turned = MPUClassifier(**QUICK, classes=[9, 7, 5, 2]).fit(X, S[:, ::-1])
+    np.testing.assert_array_equal(turned.predict_proba(X), straight.predict_proba(X)[:, ::-1])
+    straight.save(tmp_path / "a.mpu")
+    turned.save(tmp_path / "b.mpu")
+    assert content(tmp_path / "a.mpu") == content(tmp_path / "b.mpu")
+
+
+def test_two_threads_get_the_models_of_two_runs(dense):
+    X, _, S = dense
+    models = [MPUClassifier(seed=seed, levels=levels) for seed, levels in ((0, 1), (1, 2), (2, 2), (3, 1))]
+    alone = [clone(model).fit(X, S).predict_proba(X) for model in models]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda model: model.fit(X, S).predict_proba(X), models))
+    for mine, others in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(mine, others)
+
+
+# What goes in and what comes out
+
+
+def test_learns_what_is_missing(dense):
+    X, truth, S = dense
+    model = MPUClassifier().fit(X, S)
+    assert model.c_ == pytest.approx(np.full(4, 0.67), abs=0.1)
+    assert model.score(X, truth) > 0.95
+    assert model.score(X, truth) == pytest.approx(f1_score(truth, model.predict(X), average="micro"))
+    assert model.expected_f1_ > 0.9
+    assert model.score(X, S, c=0.67) > model.score(X, S) + 0.1
+    assert model.record_["expected_micro_f1"] == model.expected_f1_
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_array, csr_matrix, np.ndarray.tolist])
+def test_predictions_are_sparse_where_the_labels_are(dense, container):
+    X, _, S = dense
+    expected = MPUClassifier(**QUICK).fit(X, S)
+    model = MPUClassifier(**QUICK).fit(container(X), container(S))
+    predicted = model.predict(container(X))
+    assert issparse(predicted) == (container in (csr_array, csr_matrix))
+    np.testing.assert_array_equal(predicted.toarray() if issparse(predicted) else predicted, expected.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_proba(X) >= model.thresholds_, expected.predict(X))
+
+
+def test_the_arrays_of_the_caller_stay_as_they_are(dense):
+    X, _, S = dense
+    rows, columns = X.nonzero()
+    order = np.random.default_rng(0).permutation(len(rows))
+    shuffled = csr_array((X[rows, columns][order], (rows[order], columns[order])), X.shape)
+    unsorted = csr_array((shuffled.data[::-1].copy(), shuffled.indices[::-1].copy(), shuffled.indptr), X[::-1].shape)
+    before = unsorted.indices.copy(), unsorted.data.copy()
+    labels = csr_array(S[::-1])
+    labels.data[0] = 0  # stored, and yet no annotation
+    MPUClassifier(**QUICK).fit(unsorted, labels)
+    np.testing.assert_array_equal(unsorted.indices, before[0])
+    np.testing.assert_array_equal(unsorted.data, before[1])
+    assert labels.data[0] == 0
+
+
+def test_labels_that_are_never_annotated_keep_their_place(tmp_path, dense):
+    X, _, S = dense
+    gap = np.insert(S, 2, 0, axis=1)
+    whole, model = MPUClassifier(levels=2, c=0.6).fit(X, S), MPUClassifier(levels=2, c=0.6).fit(X, gap)
+    np.testing.assert_array_equal(model.predict(X), np.insert(whole.predict(X), 2, 0, axis=1))
+    np.testing.assert_array_equal(model.predict_proba(X), np.insert(whole.predict_proba(X), 2, 0, axis=1))
+    assert model.thresholds_[2] == np.inf
+    assert model.c_.tolist() == [0.6] * 5
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    model.save(tmp_path / "a.mpu")
+    assert load(tmp_path / "a.mpu").classes_.tolist() == [0, 1, 3, 4]
+
+
+def test_one_frequency_a_label(dense):
+    X, _, S = dense
+    rates = [0.9, 0.3, 0.2, 0.5, 0.6]
+    model = MPUClassifier(**QUICK | {"c": rates}).fit(X, np.insert(S, 2, 0, axis=1))
+    np.testing.assert_array_equal(model.c_, [0.9, 0.3, np.nan, 0.5, 0.6])
+    with pytest.raises(ValueError, match=r"c has shape \(5,\), and y has 4 columns"):
+        MPUClassifier(c=rates).fit(X, S)
+
+
+class Frame:
+    """As much of a data frame as is looked at."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns, self.shape = values, columns, values.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_labels_are_named_after_the_columns_or_as_asked(tmp_path, dense):
+    X, _, S = dense
+    model = MPUClassifier(**QUICK).fit(X, Frame(S, ["news", "sport", "arts", "law"]))
+    assert model.classes_.tolist() == ["news", "sport", "arts", "law"]
+    with pytest.raises(ValueError, match="give whole numbers from 0 as classes"):
+        model.save(tmp_path / "a.mpu")
+    assert not (tmp_path / "a.mpu").exists()
+    assert MPUClassifier(**QUICK, classes=list("abcd")).fit(X, S).classes_.tolist() == list("abcd")
+    for classes, problem in [("abc", "y has 4 columns"), ("abca", "a name is there twice")]:
+        with pytest.raises(ValueError, match=problem):
+            MPUClassifier(**QUICK, classes=list(classes)).fit(X, S)
+
+
+# What is known of cells
+
+
+def test_complete_instances_are_as_c_1(dense):
+    X, truth, _ = dense
+    known = MPUClassifier(**QUICK).fit(X, truth, complete=np.ones(len(X), bool))
+    plain = MPUClassifier(**QUICK | {"c": 1}).fit(X, truth)
+    np.testing.assert_allclose(known.predict_proba(X), plain.predict_proba(X), atol=1e-5)
+
+
+def test_an_ignored_cell_has_no_influence(dense):
+    X, _, S = dense
+    ignored = np.zeros_like(S)
+    ignored[5, 1] = 1
+    other = S.copy()
+    other[5, 1] = 1 - other[5, 1]
+    one, two = (MPUClassifier(**QUICK).fit(X, labels, ignored=ignored).predict_proba(X) for labels in (S, other))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_what_was_reviewed_outweighs_the_annotation(dense, container):
+    X, truth, S = dense
+    reviewed = np.where(truth, 1, -1) * (np.arange(len(X)) < 120)[:, None]
+    wrong = S.copy()
+    wrong[:120] = 1 - truth[:120]  # and yet the verdicts say what is true
+    models = [MPUClassifier(**QUICK).fit(X, labels, reviewed=container(reviewed)) for labels in (S, wrong)]
+    assert models[1].score(X, truth) > 0.9
+    assert MPUClassifier(**QUICK).fit(X, wrong).score(X, truth) < 0.7
+
+
+def test_a_label_that_was_only_found_by_review_is_learned(dense):
+    X, truth, S = dense
+    labels = S.copy()
+    labels[:, 0] = 0
+    reviewed = np.zeros_like(S)
+    reviewed[:, 0] = np.where(truth[:, 0], 1, -1)
+    probabilities = MPUClassifier(**QUICK).fit(X, labels, reviewed=csr_array(reviewed)).predict_proba(X)[:, 0]
+    assert roc_auc_score(truth[:, 0], probabilities) > 0.95
+
+
+def test_cross_validation_takes_its_part_of_what_is_known(dense):
+    X, truth, S = dense
+    reviewed = csr_array(np.where(truth, 1, -1))
+    search = GridSearchCV(MPUClassifier(**QUICK), {"cost": [1, 30]}, cv=2, error_score="raise")
+    search.fit(X, S, reviewed=reviewed, complete=np.zeros(len(X), bool))
+    assert search.best_score_ > 0
+
+
+@pytest.mark.parametrize(
+    ("known", "problem"),
+    [
+        ({"reviewed": np.ones((240, 3))}, r"reviewed has shape \(240, 3\), and y has \(240, 4\)"),
+        ({"reviewed": np.full((240, 4), 2)}, "reviewed holds other values than -1, 0, 1"),
+        ({"ignored": np.full((240, 4), -1)}, "ignored holds other values than 0, 1"),
+        ({"complete": [True]}, "complete: give True or False for each of the 240 instances"),
+        ({"complete": np.zeros(240)}, "complete: give True or False"),
+        ({"reviewed": np.ones((240, 4)), "ignored": np.ones((240, 4))}, "two different verdicts"),
+    ],
+)
+def test_knowledge_of_other_shape_or_values_is_refused(dense, known, problem):
+    with pytest.raises(ValueError, match=problem):
+        MPUClassifier(**QUICK).fit(dense[0], dense[2], **known)
+
+
+# In scikit-learn's company
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_in_a_pipeline_and_a_grid_search(topics, container):
+    texts, truth, S = topics
+    pipeline = make_pipeline(TfidfVectorizer(), MPUClassifier(**QUICK | {"epochs": 5}))
+    search = GridSearchCV(pipeline, {"mpuclassifier__levels": [1, 2]}, cv=2, error_score="raise")
+    search.fit(texts, container(S))
+    predicted = search.predict(texts)
+    assert search.score(texts, container(truth)) > 0.8
+    assert f1_score(container(truth), predicted, average="micro") > 0.8
+
+
+def test_pickles_and_clones(dense):
+    X, _, S = dense
+    model = MPUClassifier(**QUICK, seed=1, classes=list("abcd"))
+    assert pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
+    model.fit(X, S)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    with pytest.raises(NotFittedError):
+        fresh.save("never.mpu")
+
+
+def test_what_an_earlier_fit_found_is_forgotten(dense):
+    X, _, S = dense
+    model = MPUClassifier(**QUICK).fit(X, S)
+    assert model.expected_f1_
+    model.set_params(method="elkan08", c="auto", levels=2).fit(X, S)
+    assert not hasattr(model, "expected_f1_")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"method": "well"}, "method is 'well': give one of mpu, br, elkan08, m3l-linear, m3l-rbf"),
+        ({"levels": 0}, "levels is 0: give a whole number from 1 to 100"),
+        ({"levels": True}, "levels is True"),
+        ({"levels": 1.5}, "levels is 1.5"),
+        ({"c": 0}, "c is 0: give a number from 1e-300 to 1"),
+        ({"c": [0.5, 2, 0.5, 0.5]}, "c: give numbers from 1e-300 to 1"),
+        ({"c": "some"}, "c is 'some': give one of auto"),
+        ({"c": [[0.5]]}, r"c has shape \(1, 1\)"),
+        ({"c": {"a": 1}}, "c is"),
+        ({"cost": float("inf")}, "cost is inf"),
+        ({"cost": None}, "cost is None"),
+        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"threshold": "f1"}, "threshold is 'f1': give one of pu-f1, per-label"),
+        ({"folds": 1}, "folds is 1: give a whole number from 2"),
+        ({"jobs": 0}, "jobs is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"gamma": 1.0}, "gamma is a parameter of m3l-rbf, not of mpu"),
+        ({"method": "br", "c": 0.5}, "c is a parameter of mpu, not of br"),
+        ({"method": "elkan08", "c": np.full(4, 0.5)}, "c is a parameter of mpu, not of elkan08"),
+        ({"method": "m3l-linear", "label_correlation": 1}, "label_correlation is 1: give a number from 0 to below 1"),
+    ],
+)
+def test_parameters_out_of_range_or_of_another_method_are_refused(dense, parameters, problem):
+    with pytest.raises(ValueError, match=problem):
+        MPUClassifier(**parameters).fit(dense[0], dense[2])
+
+
+def test_only_mpu_knows_what_was_reviewed(dense):
+    X, _, S = dense
+    with pytest.raises(ValueError, match="br does not use them"):
+        MPUClassifier(method="br").fit(X, S, complete=np.ones(len(X), bool))
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        (np.zeros((3, 2)), "no instance has a label"),
+        (np.full((3, 2), 2), "y holds other values than 0, 1"),
+        (np.array([["a", "b"]] * 3), "y holds other values"),
+        ([0, 1, 1], r"y has shape \(3,\)"),
+        (np.ones((2, 2)), "inconsistent numbers of samples"),
+    ],
+)
+def test_other_labels_than_indicators_are_refused(labels, problem):
+    with pytest.raises(ValueError, match=problem):
+        MPUClassifier().fit(np.eye(3), labels)
+
+
+def test_another_shape_of_labels_has_no_score(dense):
+    X, _, S = dense
+    model = MPUClassifier(**QUICK).fit(X, S)
+    with pytest.raises(ValueError, match=r"y has shape \(240, 3\)"):
+        model.score(X, S[:, 1:])
+    with pytest.raises(ValueError, match="c is 2"):
+        model.score(X, S, c=2)
+
+
+def test_warns_where_c_cannot_be_told():
+    rng = np.random.default_rng(0)
+    X, S = rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3
+    with pytest.warns(MpuWarning, match="no label is told apart well"):
+        MPUClassifier(levels=1, cost=1.0).fit(X, S)
+
+
+def test_there_is_no_such_model(tmp_path):
+    with pytest.raises(MpuError, match="there is no such model"):
+        load(tmp_path / "a.mpu")
