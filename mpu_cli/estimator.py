@@ -51,7 +51,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     label_correlation : float in [0, 1) or None
         Of m3l: how far the prior goes from independent labels to their cosine similarities.
     gamma : float or None
-        Of m3l-rbf: the kernel is exp(-gamma |x - x'|^2). None: by the distances of the instances.
+        Of m3l-rbf: the kernel is ``exp(-gamma |x - x'|^2)``. None: by the distances of the instances.
     folds : "auto" or int
         Cross-validation folds; auto: 5, and 3 or 2 where there are more than 50,000 or 200,000 instances.
     sample : int
@@ -81,8 +81,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     sparse_output_ : bool
         Whether `predict` returns a sparse matrix: where `y` was sparse, and after `load`.
     n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Number of features D.
+    feature_names_in_ : ndarray of str, shape (D,)
         Names of the features, where X was a data frame with such names.
 
     References

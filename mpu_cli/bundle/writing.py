@@ -117,19 +117,20 @@ def _is_a_model(path: Path, entries: list[Path]) -> bool:
 def _hold(path: Path, wait: float) -> Iterator[Callable[[], bool]]:
     """Lock a directory; yield what tells whether it is still the one that its path leads to."""
     lock = path / WORKSHOP / _LOCK
-    with _said_to_be_unwritable(path):
-        descriptor = _wait_for(path, lock, wait)
-    with signals.finally_call(partial(_let_go, path, lock, descriptor)):
+    held: list[int] = []
+    with signals.finally_call(partial(_let_go, path, lock, held)):
         with _said_to_be_unwritable(path):
+            _wait_for(path, lock, wait, held)
             _remove_leftovers(path)
-        yield partial(is_lock, lock, descriptor)
+        yield partial(is_lock, lock, held[0])
 
 
-def _let_go(path: Path, lock: Path, descriptor: int) -> None:
-    with suppress(OSError):
-        if is_lock(lock, descriptor):  # otherwise the directory was moved, and what is there now is not ours
-            _clear(path, lock)
-    os.close(descriptor)
+def _let_go(path: Path, lock: Path, held: list[int]) -> None:
+    for descriptor in held:
+        with suppress(OSError):
+            if is_lock(lock, descriptor):  # otherwise the directory was moved, and what is there now is not ours
+                _clear(path, lock)
+        os.close(descriptor)
 
 
 def _clear(path: Path, lock: Path) -> None:
@@ -145,17 +146,20 @@ def _remove_if_empty(path: Path) -> None:
         path.rmdir()
 
 
-def _wait_for(path: Path, lock: Path, wait: float) -> int:
+def _wait_for(path: Path, lock: Path, wait: float, held: list[int]) -> None:
+    """Put the descriptor of the lock into a list, in one step with the making of what has to be removed again."""
     deadline = time.monotonic() + wait
     while True:
-        try:
-            check_target(path)
-            _make_workshop(path)
-            descriptor = try_lock(lock)
-        except FileNotFoundError:
-            continue  # the training that had the lock has just removed it
-        if descriptor is not None:
-            return descriptor
+        with signals.unbroken():
+            try:
+                check_target(path)
+                _make_workshop(path)
+                descriptor = try_lock(lock)
+            except FileNotFoundError:
+                continue  # the training that had the lock has just removed it
+            if descriptor is not None:
+                held.append(descriptor)
+                return
         left = deadline - time.monotonic()
         if left <= 0:
             raise BusyError(f"{path}: is being trained by {holder(lock)}; wait for that with --wait SECONDS")

@@ -148,23 +148,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     prefix = f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
     _remove_leftovers(path.parent, prefix)
-    temporary, file = _locked_file(path.parent, prefix)
-    with signals.temporary(temporary) as rename, file:
-        yield file
-        file.flush()
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o7777)
-        rename(path)
-
-
-def _locked_file(folder: Path, prefix: str) -> tuple[Path, BinaryIO]:
-    while True:
-        path = folder / f"{prefix}{secrets.token_hex(8)}"
-        file = path.open("xb")
-        _try_lock(file)
-        if os.fstat(file.fileno()).st_nlink:
-            return path, file
-        file.close()  # another process took it for a leftover before it was locked
+    taken = True
+    while taken:
+        temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
+        with signals.temporary(temporary) as rename, temporary.open("xb") as file:
+            _try_lock(file)
+            taken = not os.fstat(file.fileno()).st_nlink  # for a leftover, by another process, before it was locked
+            if not taken:
+                yield file
+                file.flush()
+                if path.exists():
+                    temporary.chmod(path.stat().st_mode & 0o7777)
+                rename(path)
 
 
 def _remove_leftovers(folder: Path, prefix: str) -> None:
