@@ -177,7 +177,9 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
         assert process.returncode == 130
         assert stderr.endswith("\ninterrupted\n")
         assert not list(tmp_path.glob("mpu-experiment-*"))
-    assert "Traceback" not in stderr
+        assert (
+            "Traceback" not in stderr
+        )  # (after SIGKILL, Python's server of processes may say that its client has gone)
     kept = rows(out)
     result = compare("--missing-rates", "0.5", "-j", "1", methods=slow)
     assert f"{len(kept)} of 4 cells are done already" in result.stderr
