@@ -92,8 +92,24 @@ def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float =
     return wide
 
 
+def refuse_broken(matrix: Any, name: str) -> None:
+    """Raise DataError where a sparse matrix has an index outside of its shape: SciPy and kernels would go there."""
+    if not issparse(matrix):
+        return
+    try:
+        if matrix.format == "coo":
+            for indices, size in zip(matrix.coords, matrix.shape, strict=True):
+                if indices.min(initial=0) < 0 or indices.max(initial=-1) >= size:
+                    raise ValueError("an index is outside of its shape")
+        elif hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{name} is not a sound sparse matrix: {error}") from error
+
+
 def features(X: Any, y: Any) -> csr_array:
     """Check features that come with an indicator matrix, outside of an estimator; n x D, float32."""
+    refuse_broken(X, "X")
     matrix = check_array(X, accept_sparse="csr", dtype=np.float32, input_name="X")
     check_consistent_length(matrix, y)
     return as_csr(matrix)
@@ -144,6 +160,7 @@ def label_numbers(names: np.ndarray) -> np.ndarray | None:
 
 
 def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
+    refuse_broken(values, name)
     found = check_array(
         values, accept_sparse="csr", dtype=None, ensure_2d=False, ensure_min_features=0, input_name=name, copy=False
     )

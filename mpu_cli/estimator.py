@@ -189,6 +189,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             What to know before the model is trusted, as where c cannot be told.
         """
         names = getattr(y, "columns", None) if self.classes is None else self.classes
+        arrays.refuse_broken(X, "X")
+        arrays.refuse_broken(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, multi_output=True)
         annotated = arrays.indicator(y)
         names = arrays.class_names(names, annotated.shape[1])
@@ -287,8 +289,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
 
-        A model that is there stays in use until the new one is complete. Labels that were never annotated are not in
-        it, nor are names of features.
+        A model that is there stays in use until the new one is complete. Labels are in ascending order there, whatever
+        their order in `classes_`; those that were never annotated are not in it, nor are names of features.
 
         Parameters
         ----------
@@ -324,6 +326,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         return self._model.predictor
 
     def _features(self, X: Any) -> csr_array:
+        arrays.refuse_broken(X, "X")
         return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
@@ -351,7 +354,8 @@ def load(path: str | os.PathLike[str]) -> MPUClassifier:
     Returns
     -------
     MPUClassifier
-        Fitted. `classes_` are the numbers of its labels; `predict` returns a sparse matrix (`sparse_output_`). Its
+        Fitted. `classes_` are the numbers of its labels, ascending, and the columns of predictions are in that order;
+        labels that were never annotated are not among them. `predict` returns a sparse matrix (`sparse_output_`). Its
         parameters are those of the training as far as the directory tells: c, cost and epochs are what was used.
 
     Raises

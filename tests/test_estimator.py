@@ -422,3 +422,20 @@ def test_warns_where_c_cannot_be_told():
 def test_there_is_no_such_model(tmp_path):
     with pytest.raises(MpuError, match="there is no such model"):
         load(tmp_path / "a.mpu")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("index", [-3, -2_000_000_000, 99])
+@pytest.mark.parametrize("which", ["X", "y"])
+def test_a_broken_sparse_matrix_is_refused_and_never_followed(form, index, which):
+    X, S = np.eye(12, 5, dtype=np.float32) + 1, np.eye(12, 3, dtype=int)
+    model = MPUClassifier(levels=1, c=0.5, cost=1.0, epochs=2).fit(X, S)
+    sound = {"X": csr_array(X), "y": csr_array(S)}
+    broken = sound[which].asformat(form).copy()
+    indices = broken.coords[1] if form == "coo" else broken.indices
+    indices[1] = index
+    with pytest.raises(ValueError, match=f"{which} is not a sound sparse matrix"):
+        model.fit(**(sound | {which: broken}))
+    if which == "X":
+        with pytest.raises(ValueError, match="X is not a sound sparse matrix"):
+            MPUClassifier(levels=1, c=0.5, cost=1.0, epochs=2).fit(X, S).predict_proba(broken)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -26,8 +27,16 @@ class CleanErrors(click.Group):
     of the output has gone. Signals (130, 143) are dealt with by `mpu_cli.runtime.signals`.
     """
 
+    def main(self, *args, **kwargs):
+        """Run as click does; what it does before there is a command (help, completion) may fail too."""
+        try:
+            with _failures_said():
+                return super().main(*args, **kwargs)
+        except click.exceptions.Exit as end:  # click itself has done with those of commands
+            sys.exit(end.exit_code)
+
     def make_context(self, *args, **kwargs) -> click.Context:
-        """Read the options of the group itself; its help may find no room where it is written to."""
+        """Read the options of the group itself; click would end with status 1 where the reader of its help has gone."""
         with _failures_said():
             return super().make_context(*args, **kwargs)
 
@@ -42,8 +51,6 @@ class CleanErrors(click.Group):
             signals.too_late()
             messages.wrong_usage(error, args)
             ctx.exit(error.exit_code)
-        except BrokenPipeError:
-            ctx.exit(PIPE_CLOSED)
 
 
 @contextmanager
@@ -52,7 +59,7 @@ def _failures_said() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise
+        raise click.exceptions.Exit(PIPE_CLOSED) from None
     except MpuError as error:
         fail(str(error), error.exit_status)
     except OSError as error:

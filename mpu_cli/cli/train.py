@@ -25,7 +25,7 @@ from mpu_cli.cli.train_report import print_report
 from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_LEVELS
 from mpu_cli.svmlight.grammar import Reading
 
-_MODELS = ("--output", "--warm-start")
+_DIRECTORIES = ("--output", "--warm-start", "--resume")
 _COMPRESSED = (".gz", ".bz2", ".xz")
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ def train(
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     inputs = {"FILE": source, "--unlabeled": unlabeled, "--c": c if isinstance(c, Path) else None}
-    refuse_overlaps(inputs | {"--warm-start": warm_start}, {"--output": output, "--cache": cache}, _MODELS)
+    outputs = {"--output": output, "--cache": cache, "--resume": folder_of(output) if resume else None}
+    refuse_overlaps(inputs | {"--warm-start": warm_start}, outputs, _DIRECTORIES)
     ctx = click.get_current_context()
     save = ctx.with_resource(bundle.writer(output, wait))
 

@@ -30,7 +30,7 @@ class Comparison:
     ranking : RankingMetrics or None
         Sums of the label rankings; None where the predictions were label sets, and at least one was not empty.
     threshold : float or None
-        Scores from here on made the label sets; None where `ranking` is.
+        Scores from here on made the label sets; None where there are no scores.
     """
 
     label_sets: LabelSetMetrics
@@ -97,7 +97,7 @@ def compare(
         else:
             label_sets.add(true.labels, labels_from_scores(predicted.features, threshold))
             ranking.add(true.labels, predicted.features)
-    return Comparison(label_sets) if saw_labels else Comparison(label_sets, ranking, threshold)
+    return Comparison(label_sets) if saw_labels else Comparison(label_sets, ranking, threshold if saw_scores else None)
 
 
 def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterator[tuple[Dataset, Dataset]]:

@@ -50,7 +50,9 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
             raise OverlapError(f"{name} and {other} are both {_shown(path, 'output')}; give one of them another name")
     for name, path in outputs.items():
         for other, other_path in inputs.items():
-            if _same(_identity(path, _STDOUT), _identity(other_path, _STDIN)) and not Path(path).is_dir():
+            if not _is_there(other_path) or Path(path).is_dir():
+                continue  # the command itself says what is missing, and whether a directory may be replaced
+            if _same(_identity(path, _STDOUT), _identity(other_path, _STDIN)):
                 shown = _shown(path, "output")
                 raise OverlapError(f"{name} and {other} are the same file, {shown}; give {name} another name")
         for other, other_path in (inputs | outputs).items():
@@ -72,6 +74,10 @@ def _same_stream(path: str, other: str) -> bool:
     if path in streams and other in streams:
         return True
     return Path(path).is_fifo() and _same(_identity(path, _STDIN), _identity(other, _STDIN))
+
+
+def _is_there(path: str) -> bool:
+    return path == STANDARD_STREAM or Path(path).exists()
 
 
 def _same(identity: tuple | None, other: tuple | None) -> bool:

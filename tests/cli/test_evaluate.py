@@ -278,3 +278,12 @@ def test_corrected_f1_at_half_the_labels_missing(run, digits, classified_digits,
     report = json.loads(run("evaluate", incomplete, predictions, "--json", "--c", "0.5").stdout)
     assert report["corrected"]["micro_f1"] == pytest.approx(actual, abs=0.02)
     assert actual - report["micro_f1"] > 0.1
+
+
+def test_no_threshold_is_spoken_of_where_nothing_has_a_score(run, tmp_path):
+    (tmp_path / "truth").write_text("1 1:1\n2 1:1\n")
+    (tmp_path / "empty").write_text("\n\n")
+    result = run("evaluate", tmp_path / "truth", tmp_path / "empty")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "threshold" not in result.stdout
+    assert "precision_at_1" in result.stdout

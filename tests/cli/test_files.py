@@ -49,13 +49,14 @@ OVERLAPS = {
     "a cache in the model": ("train", "x.svm", *QUICK, "--cache", "x.mpu"),
     "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
     "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
+    "a cache in the kept steps": ("train", "x.svm", *QUICK, "--resume", "--cache", "x.mpu.resume"),
     "standard input twice": ("evaluate", "-", "/dev/stdin"),
 }
 NAMED = {
     "corrupt": {"IN", "OUT", "--removed"},
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
-    "train": {"FILE", "--output", "--cache", "--warm-start"},
+    "train": {"FILE", "--output", "--cache", "--resume", "--warm-start"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
 }
 
@@ -232,3 +233,11 @@ def test_a_manifest_alone_can_be_replaced_where_it_is_ours(run, folder):
     shutil.copy(folder / "x.mpu" / "manifest.json", alone)
     assert run("train", folder / "x.svm", "-o", alone, *QUICK).exit_code == 0
     assert Path(alone / "manifest.json").exists()
+
+
+def test_a_model_that_is_not_there_is_missing_also_where_it_would_be_replaced(run, folder):
+    new = folder / "new.mpu"
+    result = run("train", folder / "x.svm", "-o", new, "--warm-start", new, *QUICK)
+    assert result.exit_code == 1
+    assert "make one with mpu train" in result.stderr
+    assert not new.exists()

@@ -24,6 +24,7 @@ REPORTS = {
     "train --help": ("train", "--help"),
     "--version": ("--version",),
 }
+COMPLETION = {"_MPU_COMPLETE": "bash_source"}
 needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 reports = pytest.mark.parametrize("name", REPORTS)
 buffering = pytest.mark.parametrize("unbuffered", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
@@ -153,3 +154,23 @@ def test_a_name_with_control_characters_stays_in_its_cell(run, tmp_path):
     (tmp_path / "names").write_text("one\x1b[31m\n")
     result = run("evaluate", tmp_path / "truth", tmp_path / "tags", "--per-label", "--label-names", tmp_path / "names")
     assert r"one\x1b[31m" in result.stdout
+
+
+@needs_full_device
+@buffering
+def test_the_script_of_shell_completion_finds_no_room(folder, unbuffered):
+    done = shell(folder, (), "> /dev/full", **COMPLETION, **unbuffered)
+    assert (done.returncode, done.stderr) == (1, NO_ROOM)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("train", "--help"), ()], ids=" ".join)
+def test_a_reader_of_help_that_goes_away(folder, arguments):
+    """Also of the script of shell completion."""
+    environment = {} if arguments else COMPLETION
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "mpu_cli", *arguments]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), **PLAIN, **environment}
+    done = subprocess.run(command, cwd=folder, stdout=writing, stderr=subprocess.PIPE, env=environment)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
