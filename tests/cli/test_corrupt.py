@@ -69,7 +69,9 @@ def test_implicit_values(run):
         (("IN", "OUT", "--missing-rate", "0.5", "--removed", "IN"), "--removed and IN are the same file"),
     ],
 )
-def test_wrong_usage(run, args, message):
+def test_wrong_usage(run, args, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "IN").write_bytes(LINES)
     result = run("corrupt", *args, stdin=LINES)
     assert result.exit_code == 2
     assert message in result.stderr
