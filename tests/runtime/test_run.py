@@ -19,7 +19,7 @@ OPTIONS = methods.MethodOptions(Options(folds=3, epochs=20))
 def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_runs():
     X, Y = linear_problem(400, 12, 20)
     problem = as_features(X), hide(Y, 0.3)
-    runs = [Run(seed=seed, jobs=2, kernel=kernel) for seed, kernel in enumerate((kernels.AVAILABLE * 2)[:3])]
+    runs = [Run(seed=seed, jobs=2, kernel=kernel) for seed, kernel in enumerate((kernels.AVAILABLE * 3)[:3])]
 
     def train(run: Run) -> list[bytes]:
         return as_bytes(methods.fit("mpu", *problem, OPTIONS, run).model)
