@@ -41,7 +41,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         Passes over the data; auto goes by their size, and how alike instances are.
     threshold : {"pu-f1", "per-label"} or float
         Probability from which a label is predicted. pu-f1: the one for all labels that maximises micro-F1 as estimated
-        for complete labels; per-label: one a label by the same criterion; 0.5: the paper's rule.
+        for complete labels; per-label: one for each label by the same criterion; 0.5: the paper's rule.
     stack_scale : float
         Weight of a level's predictions as features of the next, relative to the length of an instance.
     c_method : {"e1", "e2", "e3"}

@@ -119,7 +119,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     Yields
     ------
     callable
-        To be called once a tick.
+        To be called once per tick.
     """
     if is_quiet():
         yield lambda: None

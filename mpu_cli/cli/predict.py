@@ -47,7 +47,7 @@ def predict(
     reading: Reading,
     run: "Run",
 ) -> None:
-    """Predict the labels of FILE by MODEL, a line an instance.
+    """Predict the labels of FILE by MODEL, one line per instance.
 
     FILE is a LIBSVM file, plain or compressed, or - for standard input; its labels are not looked at. Memory does not
     grow with its size. Features that never occurred in training are ignored and counted in a warning. A FILE without

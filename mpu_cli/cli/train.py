@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class LabelFrequency(click.ParamType):
-    """``auto`` (None), a number up to 1, or the path of a file with one a label."""
+    """``auto`` (None), a number up to 1, or the path of a file with one for each label."""
 
     name = "auto|number|file"
 
@@ -89,7 +89,7 @@ class LabelFrequency(click.ParamType):
     default="pu-f1",
     show_default=True,
     help="Probability from which a label is predicted. pu-f1: the one for all labels that maximises micro-F1 as "
-    "estimated for complete labels; per-label: one a label by the same criterion; 0.5: the paper's rule.",
+    "estimated for complete labels; per-label: one for each label by the same criterion; 0.5: the paper's rule.",
 )
 @click.option(
     "--stack-scale",

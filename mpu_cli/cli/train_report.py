@@ -42,5 +42,5 @@ def print_report(report: dict) -> None:
 
 def _frequency(c: float | list[float], estimated: bool) -> str:
     if isinstance(c, list):
-        return f"{min(c):.3f} to {max(c):.3f}, one a label"
+        return f"{min(c):.3f} to {max(c):.3f}, one for each label"
     return f"{c:.3f}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"

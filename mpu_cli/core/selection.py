@@ -73,7 +73,7 @@ def choose_settings(
         Where to start, with cost among `COSTS` and step among `STEPS`; its epochs are kept.
     run : Run
     tick : callable
-        Called once a setting.
+        Called once per setting.
 
     Returns
     -------

@@ -87,7 +87,7 @@ def out_of_fold(
     run : Run
         Its threads work on folds and label blocks.
     tick : callable
-        Called once a fold, in their order.
+        Called once per fold, in their order.
     into : ndarray of float32, shape (n, q), optional
         Where to put the probabilities, and to leave those of instances that no fold holds out. Default: a new array.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 # Told of every step: its name and how many ticks it will make (None: not known). The context it returns lasts as long
-# as the step; what that gives is called once a tick.
+# as the step; what that gives is called once per tick.
 Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 
 def threads(jobs: int) -> int:
-    """Return the number of threads that a number of jobs means: -1 is one a core."""
+    """Return the number of threads that a number of jobs means: -1 is one per core."""
     return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
@@ -25,7 +25,7 @@ def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
     pieces : iterable
         An error that it raises comes in line behind the results, and the errors, of the pieces before.
     jobs : int
-        Number of threads; -1 for one a core.
+        Number of threads; -1 for one per core.
     """
     n_threads = threads(jobs)
     pool = ThreadPoolExecutor(n_threads)

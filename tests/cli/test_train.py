@@ -219,7 +219,7 @@ def test_c_from_a_file(run, tiny, tmp_path):
     file = tmp_path / "c.txt"
     file.write_text("1 0.5\n2 1\n3 0.25\n")
     result = run("train", tiny, *QUICK[2:], "--c", file)
-    assert "0.250 to 1.000, one a label" in result.stdout
+    assert "0.250 to 1.000, one for each label" in result.stdout
     assert bundle.load(tiny.with_suffix(".mpu")).c.tolist() == [0.5, 1, 0.25]
 
 
