@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime import signals
 
 _PRELOADED = "mpu_cli.experiment.preloaded"
 
@@ -56,7 +57,8 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
                 task = waiting.popleft()
                 receiver, sender = context.Pipe(duplex=False)
                 process = context.Process(target=_serve, args=(sender, function, task), daemon=True)
-                process.start()
+                with signals.unbroken():  # a client that goes in the middle of this leaves the server a traceback
+                    process.start()
                 sender.close()
                 running[receiver] = task, process
             for receiver in wait(list(running)):
@@ -77,7 +79,8 @@ def _serve(sender: Connection, function: Callable, task: Any) -> None:
         outcome = function(task)
     except Exception as error:
         outcome = Failure(_why(error))
-    sender.send(outcome)
+    with suppress(BrokenPipeError):  # the first one has just ended
+        sender.send(outcome)
 
 
 def _end_with_the_first() -> None:

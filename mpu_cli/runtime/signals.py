@@ -33,9 +33,15 @@ def watch() -> None:
     _watching = True
     heeded = {number for number in _WORDS if signal.getsignal(number) is not signal.SIG_IGN}  # `&` has SIGINT ignored
     signal.pthread_sigmask(signal.SIG_BLOCK, heeded)
+    waiting = threading.Thread(target=_wait_for_any, args=(heeded,), daemon=True)
+    waiting.start()
+
+    def hand_over(number: int, _frame: FrameType | None) -> None:
+        assert waiting.ident is not None  # since it has been started
+        signal.pthread_kill(waiting.ident, number)
+
     for number in heeded:
-        signal.signal(number, _end)  # `multiprocessing` unblocks them when it starts its first process
-    threading.Thread(target=_wait_for_any, args=(heeded,), daemon=True).start()
+        signal.signal(number, hand_over)  # `multiprocessing` unblocks them when it starts its first process
 
 
 def say_by(say: Callable[[str], None]) -> None:
@@ -90,7 +96,7 @@ def _wait_for_any(heeded: set[int]) -> None:
     _end(signal.sigwait(heeded))
 
 
-def _end(number: int, _frame: FrameType | None = None) -> None:
+def _end(number: int) -> None:
     _lock.acquire()
     say = partial(_say, _WORDS[number])
     for last_deed in (*reversed(_cleanups), say):

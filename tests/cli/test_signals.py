@@ -141,3 +141,21 @@ def test_a_closed_pipe_ends_quietly(big, tmp_path):
     with process.stderr as messages:
         assert (messages.read(), process.wait(timeout=20)) == ("", 141)
     assert names(tmp_path) == {"big.svm"}
+
+
+def test_what_must_not_be_broken_off_is_not_broken_off_by_a_signal_in_the_main_thread():
+    """`multiprocessing` unblocks signals there, so that Python calls their handler in the middle of anything."""
+    script = """
+import os, signal, time
+from mpu_cli.runtime import signals
+
+signals.watch()
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+with signals.unbroken():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+    print("whole", flush=True)
+time.sleep(20)
+"""
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (process.stdout, process.stderr, process.returncode) == ("whole\n", "interrupted\n", 130)
