@@ -11,7 +11,7 @@ with harness.instrumented():
     from mpu_cli import methods
     from mpu_cli.commands import corruption, prediction
     from mpu_cli.evaluation import report
-    from mpu_cli.methods import elkan08
+    from mpu_cli.methods.elkan08 import elkan08
     from mpu_cli.methods.m3l import m3l
     from mpu_cli.methods.well import well
     from tests import kernels

@@ -189,7 +189,7 @@ class _Task:
 
 
 def _elkan08(task: _Task) -> Fitted:
-    from mpu_cli.methods import elkan08
+    from mpu_cli.methods.elkan08 import elkan08
 
     asked = task.options
     model, report = elkan08.train(

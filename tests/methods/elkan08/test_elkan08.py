@@ -10,7 +10,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.propensity import FEWEST_ANNOTATIONS
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.training import Options
-from mpu_cli.methods import elkan08
+from mpu_cli.methods.elkan08 import elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 QUICK = Options(cost=100.0, epochs=10)

@@ -1,0 +1,1 @@
+"""One problem of positive and unlabelled instances for each label: Elkan and Noto 2008."""
