@@ -55,7 +55,7 @@ fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers, the loader of models and opti
 	$(call fuzz,numba,reading numba,tests/svmlight/corpus/inputs)
 	$(call fuzz,predictions,predictions,tests/evaluation/corpus/inputs)
 	$(call fuzz,models,models,tests/bundle/corpus/inputs)
-	$(call fuzz,options,options,tests/cli/corpus/inputs)
+	$(call fuzz,options,options,)
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz

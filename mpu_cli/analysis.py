@@ -9,12 +9,14 @@ from sklearn.utils import check_array
 
 from mpu_cli import arrays, learning, parameters
 from mpu_cli.arrays import Annotations, indicator
+from mpu_cli.core.options import Validation
 from mpu_cli.core.posterior import unannotated_posterior
 from mpu_cli.core.propensity import METHODS, FrequencyEstimate
 from mpu_cli.errors import DataError
 from mpu_cli.estimator import MPUClassifier
 from mpu_cli.evaluation import incomplete
 from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.runtime.run_options import RunOptions
 
 _CRITERIA = ("pu-f1", "per-label")
 
@@ -25,9 +27,9 @@ def estimate_c(
     *,
     method: str = "bbe",
     folds: str | int = "auto",
-    sample: int = 20_000,
-    seed: int = 0,
-    jobs: int = -1,
+    sample: int = Validation.sample,
+    seed: int = RunOptions.seed,
+    jobs: int = RunOptions.jobs,
     reviewed: Any = None,
     complete: ArrayLike | None = None,
     ignored: Any = None,
@@ -93,7 +95,7 @@ def estimate_c(
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
     annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
-    return learning.estimate_frequency(parameters.checked(given, given), matrix, annotations, method)
+    return learning.estimate_frequency(parameters.checked(given), matrix, annotations, method)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mpu_cli import arrays, bundle, learning, parameters
+from mpu_cli import arrays, bundle, learning, methods, parameters
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
 
@@ -18,6 +18,7 @@ from mpu_cli.evaluation.incomplete import corrected
 _PROBABILITIES = 1 << 20
 
 
+@parameters.declared
 class MPUClassifier(ClassifierMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
 
@@ -26,42 +27,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : {"mpu", "br", "elkan08", "m3l-linear", "m3l-rbf"}
-        mpu: Kong et al. 2014. br: a logistic regression a label, missing labels taken for negatives. elkan08: Elkan and
-        Noto 2008, a label at a time. m3l-linear, m3l-rbf: max-margin with a prior of label correlations, Hariharan et
-        al. 2010.
-    levels : int
-        Stacked levels, the first included: 1 takes labels for independent, 2 learns their correlations.
-    c : "auto", float or array_like of shape (q,)
-        Label frequency, the share of the true labels that is annotated: estimated, known, or known for each label.
-        1 takes missing labels for negatives.
-    cost : "auto" or float
-        C, the inverse strength of regularisation; auto chooses it and the step size by cross-validation.
-    epochs : "auto" or int
-        Passes over the data; auto goes by their size, and how alike instances are.
-    threshold : {"pu-f1", "per-label"} or float
-        Probability from which a label is predicted. pu-f1: the one for all labels that maximises micro-F1 as estimated
-        for complete labels; per-label: one for each label by the same criterion; 0.5: the paper's rule.
-    stack_scale : float
-        Weight of a level's predictions as features of the next, relative to the length of an instance.
-    c_method : {"e1", "e2", "e3"}
-        Of elkan08: how c is estimated.
-    elkan_variant : {"ratio", "weighted"}
-        Of elkan08: divide Pr(s=1|x) by c, or learn once more with unlabelled instances partly positive.
-    label_correlation : float in [0, 1) or None
-        Of m3l: how far the prior goes from independent labels to their cosine similarities.
-    gamma : float or None
-        Of m3l-rbf: the kernel is ``exp(-gamma |x - x'|^2)``. None: by the distances of the instances.
-    folds : "auto" or int
-        Cross-validation folds; auto: 5, and 3 or 2 where there are more than 50,000 or 200,000 instances.
-    sample : int
-        c, C and eta0 are chosen by at most so many instances, drawn at random.
-    seed : int
-        Of the random numbers: the same seed gives the same model.
-    jobs : int
-        Threads; -1 is one per core. The model does not depend on it.
-    kernel : {"auto", "numpy", "numba"}
-        Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed. The same up to rounding.
+    {parameters}
     classes : array_like of shape (q,), optional
         Names of the labels, the columns of `y`; whole numbers where the model is to be saved. Default: the columns of a
         data frame, else 0 to q - 1.
@@ -105,43 +71,13 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     ['arts']
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "mpu",
-        levels: int = 2,
-        c: str | float | ArrayLike = "auto",
-        cost: str | float = "auto",
-        epochs: str | int = "auto",
-        threshold: str | float = "pu-f1",
-        stack_scale: float = 0.3,
-        c_method: str = "e1",
-        elkan_variant: str = "ratio",
-        label_correlation: float | None = None,
-        gamma: float | None = None,
-        folds: str | int = "auto",
-        sample: int = 20_000,
-        seed: int = 0,
-        jobs: int = -1,
-        kernel: str = "auto",
-        classes: ArrayLike | None = None,
-    ) -> None:
-        self.method = method
-        self.levels = levels
-        self.c = c
-        self.cost = cost
-        self.epochs = epochs
-        self.threshold = threshold
-        self.stack_scale = stack_scale
-        self.c_method = c_method
-        self.elkan_variant = elkan_variant
-        self.label_correlation = label_correlation
-        self.gamma = gamma
-        self.folds = folds
-        self.sample = sample
-        self.seed = seed
-        self.jobs = jobs
-        self.kernel = kernel
+    def __init__(self, *, classes: ArrayLike | None = None, **given: Any) -> None:
+        if unknown := given.keys() - parameters.DECLARED.keys():
+            raise TypeError(
+                f"{min(unknown)} is not a parameter; there are {', '.join(parameters.DECLARED)} and classes"
+            )
+        for name, option in parameters.DECLARED.items():
+            setattr(self, name, given.get(name, option.written_default))
         self.classes = classes
 
     def fit(
@@ -364,8 +300,11 @@ def load(path: str | os.PathLike[str]) -> MPUClassifier:
         There is no model, or it is damaged, or was written by a newer version.
     """
     model = bundle.load(Path(path))
-    names = parameters.of_method(model.method, [name for name in parameters.CHECKS if name in model.options])
-    known = {name: model.options[name] for name in names if model.options[name] is not None}  # None: auto
+    known = {  # None: auto
+        name: model.options[name]
+        for name in parameters.DECLARED
+        if model.options.get(name) is not None and model.method in methods.owners(name)
+    }
     classifier = MPUClassifier(**{**known, "method": model.method})
     classifier._model = model
     classifier._columns = np.arange(len(model.label_ids))

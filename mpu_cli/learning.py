@@ -17,13 +17,11 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.sample import Sample
 from mpu_cli.errors import DataError, MpuWarning
-from mpu_cli.parameters import of_method
+from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run_options import RunOptions
 from mpu_cli.svmlight.dataset import occurring
 
-# Parameters of all methods; the others are those of one, and None, where they are not asked for, is `auto`.
-_SHARED = ("levels", "folds", "cost", "epochs", "threshold", "stack_scale", "sample")
-_OWN = ("c_method", "elkan_variant", "label_correlation", "gamma")
 _REPLICATES = 200
 
 
@@ -44,16 +42,12 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     TrainedModel
         As `mpu train` saves it.
     """
-    method = chosen["method"]
-    if annotations.known is not None and method != "mpu":
-        raise DataError(f"reviewed, complete and ignored are for the method mpu: {method} does not use them")
-    own = {name: chosen[name] for name in _OWN}
-    options = methods.MethodOptions(_options(chosen, annotations), **own)
-    fitted = methods.fit(method, matrix, annotations.labels, options, _run(chosen))
+    method, options, run = chosen["method"], _options(chosen, annotations), _run(chosen)
+    fitted = methods.fit(method, matrix, annotations.labels, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
     occurs = occurring(matrix.indices, fitted.model.n_features)
-    record = {name: chosen[name] for name in of_method(method, [*_SHARED, "seed", *_OWN])} | fitted.findings
+    record = methods.record(options, run, fitted)
     return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record)
 
 
@@ -79,8 +73,8 @@ def estimate_frequency(
     drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known)
     probabilities = drawn.naive_probabilities()
     found = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, run.seed, drawn.known)
-    if caution := methods.caution_about(found):
-        warnings.warn(caution, MpuWarning, stacklevel=3)
+    if found.caution:
+        warnings.warn(found.caution, MpuWarning, stacklevel=3)
     return replace(found, labels=np.sort(annotations.columns[found.labels]))
 
 
@@ -95,14 +89,21 @@ def best_thresholds(
     return np.full(len(annotations.columns), threshold, np.float32), f1
 
 
-def _options(chosen: Mapping[str, Any], annotations: Annotations) -> training.Options:
-    c = chosen["c"]
+def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
+    """Return the options of the chosen method, with what is known of the labels."""
+    declaration = methods.METHODS[chosen["method"]].options
+    values = {name: chosen[name] for name in options_of(declaration)}
+    if annotations.known is not None:
+        if not hasattr(declaration, "known"):
+            raise DataError(f"reviewed, complete and ignored: the method {chosen['method']} does not use them")
+        values["known"] = annotations.known
+    c = values.get("c")
     if c is not None and np.ndim(c):
         if np.shape(c) != (annotations.width,):
             raise DataError(f"c has shape {np.shape(c)}, and y has {annotations.width} columns: give one for each")
-        c = c[annotations.columns]
-    return training.Options(**{name: chosen[name] for name in _SHARED}, c=c, known=annotations.known)
+        values["c"] = c[annotations.columns]
+    return declaration(**values)
 
 
 def _run(chosen: Mapping[str, Any]) -> Run:
-    return Run(seed=chosen["seed"], jobs=chosen["jobs"], kernel=chosen.get("kernel"))
+    return Run(**{name: chosen[name] for name in options_of(RunOptions) if name in chosen})

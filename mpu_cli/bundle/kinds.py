@@ -149,37 +149,9 @@ def _kernel(numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Mod
     return KernelModel(support, arrays["coefficients"], gamma, thresholds)
 
 
-# well
-
-
-def _transductive_numbers(model: "Model") -> dict:
-    return {"instances": len(model.values)}
-
-
-def _transductive_parts(model: "Model") -> Parts:
-    return {"answers": {"fingerprints": model.fingerprints, "values": model.values}}
-
-
-def _transductive_layouts(numbers: dict, _D: int, q: int) -> Iterator[tuple[str, Layout]]:
-    m = whole(numbers["instances"])
-    yield "answers", {"fingerprints": (np.uint64, (m, 2)), "values": (np.float32, (m, q))}
-
-
-def _transductive(_numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
-    from mpu_cli.methods.well.transductive import TransductiveModel
-
-    fingerprints, values = parts["answers"]["fingerprints"], parts["answers"]["values"]
-    (high, low), (next_high, next_low) = fingerprints[:-1].T, fingerprints[1:].T
-    in_order = (high < next_high) | ((high == next_high) & (low < next_low))
-    expect(bool(in_order.all()), "fingerprints out of order")
-    expect(bool(np.all((values >= 0) & (values <= 1))), "values out of range")
-    return TransductiveModel(fingerprints, values, D, thresholds)
-
-
 KINDS = {
     "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
     "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
-    "transductive": Kind(
-        "TransductiveModel", _transductive_numbers, _transductive_parts, _transductive_layouts, _transductive
-    ),
 }
+# Of mpu 0.1: answers of well for the instances that were given while it learned.
+FORMER_KINDS = ("transductive",)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpu_cli import __version__
 from mpu_cli.bundle.arrays import expect
-from mpu_cli.bundle.kinds import KINDS, number_list, whole
+from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -101,6 +101,11 @@ def parse(path: Path, text: bytes) -> Manifest:
             values = _from_version_1(values)
         else:
             expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
+        if values["kind"] in FORMER_KINDS:
+            raise ModelError(
+                f"{path}: the answers of well for given instances, and no model of others; read them "
+                "with the version that wrote them, or compare this method by mpu experiment"
+            )
         return _manifest(values)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error

@@ -1,7 +1,6 @@
 """What the subcommands share: clean errors, common options, messages, progress and JSON reports."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import click
 from mpu_cli.cli import messages
 from mpu_cli.cli.messages import one_line
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime import ranges, signals
+from mpu_cli.runtime import signals
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
@@ -75,35 +74,6 @@ def fail(message: str, status: int = 1) -> NoReturn:
     raise click.exceptions.Exit(status)
 
 
-class FiniteRange(click.FloatRange):
-    """A range of finite floats; click's own lets NaN through, and infinity where the range is open-ended."""
-
-    def convert(self, value, param, ctx):
-        """Convert as click does, then refuse NaN and infinity."""
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number.", param, ctx)
-        return number
-
-
-FREQUENCY = FiniteRange(ranges.LEAST_FREQUENCY, 1)
-POSITIVE = FiniteRange(ranges.LEAST_POSITIVE, ranges.LARGEST_POSITIVE)
-WEIGHT = FiniteRange(ranges.LEAST_WEIGHT, ranges.LARGEST_WEIGHT)
-
-
-class AutoOr(click.ParamType):
-    """A number of another type, or one of some words."""
-
-    def __init__(self, number: click.ParamType, *words: str) -> None:
-        self.number = number
-        self.words = words
-        self.name = "|".join((*words, "number"))
-
-    def convert(self, value, param, ctx):
-        """Return a word as it is, anything else as a number."""
-        return value if value in self.words else self.number.convert(value, param, ctx)
-
-
 def json_option(function: Callable) -> Callable:
     """``--json``: the report as one JSON object on standard output."""
     return click.option("--json", "as_json", is_flag=True, help="Report as one JSON object on standard output.")(
@@ -132,26 +102,6 @@ def reading_options(function: Callable) -> Callable:
         help="Refuse data with a line longer than this.",
     )
     return implicit_values(max_line_bytes(command))
-
-
-def validation_options(function: Callable) -> Callable:
-    """``--folds M`` and ``--sample N``: how c and the settings are cross-validated."""
-    folds = click.option(
-        "--folds",
-        type=AutoOr(click.IntRange(2, ranges.MOST_INSTANCES), "auto"),
-        default="auto",
-        show_default=True,
-        callback=lambda _ctx, _param, value: None if value == "auto" else value,
-        help="Cross-validation folds; auto: 5, and 3 or 2 where there are more than 50,000 or 200,000 instances.",
-    )
-    sample = click.option(
-        "--sample",
-        type=click.IntRange(1, ranges.MOST_INSTANCES),
-        default=20_000,
-        show_default=True,
-        help="Choose c, C and eta0 by at most so many instances, drawn at random.",
-    )
-    return folds(sample(function))
 
 
 def print_json(report: dict) -> None:

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, reading_options
+from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="[OUT]", default="-")
 @click.option(
     "--missing-rate",
-    type=FiniteRange(0, 1),
+    type=click_type(PROBABILITY),
     required=True,
     help="Share of the labels to remove, from 0 to 1.",
 )

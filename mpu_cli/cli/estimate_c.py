@@ -10,10 +10,11 @@ from mpu_cli.cli.common import (
     print_json,
     print_table,
     reading_options,
-    validation_options,
 )
 from mpu_cli.cli.messages import verbosity_options, warn
+from mpu_cli.cli.options import options_from
 from mpu_cli.cli.run_options import cache_option, run_options
+from mpu_cli.core.options import Validation
 from mpu_cli.svmlight.grammar import Reading
 
 _REPLICATES = 200
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--per-label", is_flag=True, help="Estimate a label frequency for each label too; see above.")
 @click.option("-o", "--output", type=click.Path(), help="Write the frequencies to a file that `mpu train --c` reads.")
-@validation_options
+@options_from(Validation)
 @run_options("seed", "jobs", "kernel", "memory")
 @cache_option
 @reading_options
@@ -75,7 +76,6 @@ def estimate_c(
     from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
     from mpu_cli.core.sample import Sample
     from mpu_cli.errors import InputError
-    from mpu_cli.methods import caution_about
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.svmlight.cache import read
     from mpu_cli.svmlight.streams import open_output
@@ -127,8 +127,8 @@ def estimate_c(
             }
             for label, count, estimate in zip(ids.tolist(), annotations, estimates, strict=True)
         ]
-    if caution := caution_about(pooled):
-        warn(caution)
+    if pooled.caution:
+        warn(pooled.caution)
     if as_json:
         print_json(report)
     else:

@@ -6,15 +6,15 @@ import click
 from click.core import ParameterSource
 
 from mpu_cli.cli.common import (
-    FREQUENCY,
-    FiniteRange,
     json_option,
     print_json,
     print_table,
     reading_options,
 )
 from mpu_cli.cli.messages import log_format_option, warn
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.runtime.options import FREQUENCY, PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
 )
 @click.option(
     "--c",
-    type=FREQUENCY,
+    type=click_type(FREQUENCY),
     help="TRUTH is incomplete, with this label frequency (as estimate-c reports it): estimate precision, recall and "
     "F1 on complete labels, next to the naive ones.",
 )
@@ -59,7 +59,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
 )
 @click.option(
     "--threshold",
-    type=FiniteRange(0, 1),
+    type=click_type(PROBABILITY),
     default=0.5,
     show_default=True,
     help="For scores: labels that score at least this are the predicted set. (In label lists, the model's own "

@@ -1,26 +1,26 @@
 """What `mpu experiment` takes as lists: methods with options, missing rates, numbers of instances."""
 
 import math
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
 import click
 
-from mpu_cli.cli.method_options import METHODS, of_this_method
-from mpu_cli.cli.train import train
+from mpu_cli import methods
+from mpu_cli.cli.options import click_type, value_of
+from mpu_cli.runtime.options import Option, options_of
 
 _DOTS = "..."
 _MOST_RATES = 1000
 
 
 class Methods(click.ParamType):
-    """Methods separated by commas, each with options of `mpu train` after colons: ``mpu,mpu:levels=1:cost=30``."""
+    """Methods separated by commas, each with options of its own after colons: ``mpu,mpu:levels=1:cost=30``."""
 
     name = "method[:option=value...],..."
 
     def convert(self, value, param, ctx):
-        """Return a tuple of `mpu_cli.experiment.design.Method`; the options of `mpu train` check the values."""
+        """Return a tuple of `mpu_cli.experiment.design.Method`."""
         if not isinstance(value, str):
             return value
         labels = value.split(",")
@@ -33,38 +33,34 @@ class Methods(click.ParamType):
 
 
 def _method(label: str, ctx: click.Context | None):
-    from mpu_cli.core.training import Options
     from mpu_cli.experiment.design import Method
-    from mpu_cli.methods import MethodOptions
 
     name, *assignments = label.split(":")
-    if name not in METHODS:
-        raise click.BadParameter(f"{name!r} is not one of {', '.join(METHODS)}")
-    of_training, of_method = ({field.name for field in fields(kind)} for kind in (Options, MethodOptions))
-    settable = {param.name for param in train.params} & (of_training | of_method)
-    known = of_this_method(name, sorted(settable))
+    if name not in methods.METHODS:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(methods.METHODS)}")
+    declaration = methods.METHODS[name].options
+    known = options_of(declaration)
     values = {}
     for assignment in assignments:
-        option, _, value = assignment.partition("=")
-        key = option.replace("-", "_")
-        if key not in known:
-            names = ", ".join(known).replace("_", "-")
-            raise click.BadParameter(f"{label}: {option!r} is not an option of {name}; it has {names}")
-        values[key] = _converted(label, key, value, ctx)
-    training = Options(**{key: value for key, value in values.items() if key in of_training})
-    return Method(label, name, MethodOptions(training, **{k: v for k, v in values.items() if k in of_method}))
+        key, _, text = assignment.partition("=")
+        option = known.get(key.replace("-", "_"))
+        if option is None:
+            names = ", ".join(sorted(known)).replace("_", "-")
+            raise click.BadParameter(f"{label}: {key!r} is not an option of {name}; it has {names}")
+        values[option.name] = _converted(label, option, text, ctx)
+    return Method(label, name, declaration(**values))
 
 
-def _converted(label: str, key: str, text: str, ctx: click.Context | None):
-    """Convert a value as the option of `mpu train` of that name does."""
-    option = next(param for param in train.params if param.name == key)
+def _converted(label: str, option: Option, text: str, ctx: click.Context | None):
+    """Convert a value as the command line converts that of the option."""
+    written = f"--{option.name.replace('_', '-')}"
     try:
-        value = option.type.convert(text, option, ctx)
+        value = click_type(option.kind).convert(text, None, ctx)
     except click.BadParameter as error:
-        raise click.BadParameter(f"{label}: {option.opts[-1]}: {error.message}") from None
+        raise click.BadParameter(f"{label}: {written}: {error.message}") from None
     if isinstance(value, Path):
-        raise click.BadParameter(f"{label}: {option.opts[-1]} takes a number or auto here, no file")
-    return None if value == "auto" else value
+        raise click.BadParameter(f"{label}: {written} takes a number or auto here, no file")
+    return value_of(option, value)
 
 
 class MissingRates(click.ParamType):

@@ -167,11 +167,11 @@ def last_words(text: str) -> None:
 
 
 class _Spoken(logging.Handler):
-    """Says what the library logs, and the warnings of Python."""
+    """Says what the library logs, with its counts if there are any, and the warnings of Python."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say = {logging.DEBUG: detail, logging.INFO: info}.get(record.levelno, warn)
-        say(" ".join(record.getMessage().split()))
+        say(" ".join(record.getMessage().split()), **getattr(record, "counts", {}))
 
 
 def _listen() -> None:

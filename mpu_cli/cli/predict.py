@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import FiniteRange, reading_options
+from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import detail, verbosity_options, warn
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--threshold",
-    type=FiniteRange(0, 1),
+    type=click_type(PROBABILITY),
     help="Labels of at least this probability. Default: the model's own thresholds; for scores, all labels.",
 )
 @reading_options

@@ -1,6 +1,5 @@
 """The options from which a command gets one `Run`, and ``--cache``."""
 
-import os
 import re
 from collections.abc import Callable
 from functools import wraps
@@ -9,7 +8,10 @@ from pathlib import Path
 import click
 
 from mpu_cli.cli.messages import progress
+from mpu_cli.cli.options import click_option
+from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.ranges import MOST_BYTES
+from mpu_cli.runtime.run_options import RunOptions
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
@@ -31,37 +33,8 @@ class Size(click.ParamType):
         return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
 
 
-def _threads(_ctx: click.Context, _param: click.Parameter, value: int) -> int:
-    if value == 0:
-        raise click.BadParameter("0 threads can do nothing; -1 is one per core.")
-    return min(value, os.cpu_count() or 1)  # more gain nothing, and the system may refuse them
-
-
-_OPTIONS = {
-    "seed": click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Seed of the random numbers: the same seed gives the same result, byte for byte.",
-    ),
-    "jobs": click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=-1),
-        default=-1,
-        callback=_threads,
-        help="Threads; -1, the default, is one per core. The result does not depend on it.",
-    ),
-    "kernel": click.option(
-        "--kernel",
-        type=click.Choice(["auto", "numpy", "numba"]),
-        default="auto",
-        show_default=True,
-        callback=lambda _ctx, _param, value: None if value == "auto" else value,
-        help="Inner loops: NumPy's, or numba's compiled ones; auto takes numba where it is installed. Machine code is "
-        "kept in the directory NUMBA_CACHE_DIR, if that is set, or with the package, or in ~/.cache.",
-    ),
+_OPTIONS: dict[str, Callable[[Callable], Callable]] = {
+    **{name: click_option(option) for name, option in options_of(RunOptions).items()},
     "memory": click.option(
         "--memory",
         type=Size(),
@@ -77,7 +50,7 @@ def run_options(*names: str) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         @wraps(function)
-        def command(*args, **kwargs):
+        def with_run(*args, **kwargs):
             from mpu_cli.runtime.run import Run
 
             given = {name: kwargs.pop(name) for name in names}
@@ -85,6 +58,7 @@ def run_options(*names: str) -> Callable[[Callable], Callable]:
                 given["empty"] = _workspace(given.pop("memory"))
             return function(*args, run=Run(**given, observe=progress), **kwargs)
 
+        command: Callable = with_run
         for name in reversed(names):
             command = _OPTIONS[name](command)
         return command

@@ -31,7 +31,7 @@ _FEWEST_FOUND = 10
 # Bins not surely so many times richer in annotations than their labels are on the whole show little.
 _SEPARABLE_LIFT = 2.0
 # Above this, c is near 1 however rich the labels are on the whole.
-NEARLY_COMPLETE = 0.95
+_NEARLY_COMPLETE = 0.95
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
 
@@ -57,6 +57,17 @@ class FrequencyEstimate:
     interval: tuple[float, float] | None
     labels: np.ndarray
     separable: bool
+
+    @property
+    def caution(self) -> str | None:
+        """What to know before trusting the estimate; None where it can be trusted."""
+        if self.separable:
+            return None
+        if self.c >= _NEARLY_COMPLETE:  # it can hardly be too low
+            finding = f"so c cannot be told, and the estimate of {self.c:.3f} means nothing"
+        else:
+            finding = f"so c = {self.c:.3f} is likely too low, and a micro-F1 expected by it too high"
+        return f"no label is told apart well by the features, {finding}; give c where you know it"
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ def estimate(
         interval = _frequency(low), _frequency(high)
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
-    separable = lowest >= _SEPARABLE_LIFT * base or (c >= NEARLY_COMPLETE and lowest >= base)
+    separable = lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base)
     return FrequencyEstimate(_frequency(c), interval, statistic.labels, bool(separable))
 
 

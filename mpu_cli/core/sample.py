@@ -14,8 +14,6 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# More instances than this change the choice of c, C and eta0 little.
-SAMPLE_SIZE = 20_000
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
 _STEP_EXPONENT = 0.25
 # C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/choices.md).

@@ -14,9 +14,6 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Predictions enter the next level scaled by this share of the instances' root mean square norm.
-STACK_SCALE = 0.3
-
 
 @dataclass(frozen=True)
 class StackedModel:

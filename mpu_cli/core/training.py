@@ -11,58 +11,21 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
 from mpu_cli.core.features import Features
-from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
-from mpu_cli.core.sample import SAMPLE_SIZE, Sample
+from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
-from mpu_cli.core.stacking import STACK_SCALE, StackedModel, stack
+from mpu_cli.core.stacking import StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm import WarmStart, warm_epochs
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-
-
-@dataclass(frozen=True)
-class Options:
-    """What can be asked of `train`.
-
-    Attributes
-    ----------
-    levels : int
-        Number of levels, level 0 included.
-    c : ndarray of shape (q,), float or None
-        Label frequency of the cells that nothing else is known of; None: estimated.
-    known : KnownLabels or None
-        What is known of the instances' labels beyond their annotation.
-    folds : int or None
-        Number of cross-validation folds; None: by the number of instances.
-    cost : float or None
-        C; None: chosen, and eta0 with it.
-    epochs : int or None
-        Passes over the data; None: by their size and coherence.
-    threshold : {"pu-f1", "per-label"} or float
-        How decision thresholds are chosen, or the one to use.
-    stack_scale : float
-        Weight of predictions as features, in units of the instances' root mean square norm.
-    sample : int
-        Instances that the choice of c, C and eta0 uses at most.
-    """
-
-    levels: int = 2
-    c: np.ndarray | float | None = None
-    known: KnownLabels | None = None
-    folds: int | None = None
-    cost: float | None = None
-    epochs: int | None = None
-    threshold: str | float = "pu-f1"
-    stack_scale: float = STACK_SCALE
-    sample: int = SAMPLE_SIZE
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """What an experiment consists of: which instances are drawn, their folds, and the labels that are removed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.validation import deal
-from mpu_cli.methods import MethodOptions
 from mpu_cli.svmlight.dataset import Dataset
 
 OWN, TUNED = "own", "tuned"
@@ -22,13 +22,14 @@ class Method:
     label : str
         What results call it: its name, and the options that were given.
     name : str
-        One of `mpu_cli.methods.NAMES`.
-    options : MethodOptions
+        One of `mpu_cli.methods.METHODS`.
+    options : object, optional
+        An instance of its options. Default: with their defaults.
     """
 
     label: str
     name: str
-    options: MethodOptions = field(default_factory=MethodOptions)
+    options: Any = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +34,7 @@ class Predictions:
     predict_seconds: float
 
 
-def fit_and_predict(
-    name: str, options: methods.MethodOptions, training: Dataset, instances: Dataset, run: Run
-) -> Predictions:
+def fit_and_predict(name: str, options: Any, training: Dataset, instances: Dataset, run: Run) -> Predictions:
     """Learn from training instances and predict others; of those only the features are used.
 
     Raises

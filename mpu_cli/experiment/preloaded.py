@@ -9,20 +9,23 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.core.training import Options
 from mpu_cli.experiment import cell  # noqa: F401  (what the processes run)
+from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 
-_TRAINING = Options(c=0.5, cost=1.0, epochs=1, folds=2)
+# Where a method has them: the least that lets everything run.
+_LEAST = {"c": 0.5, "cost": 1.0, "epochs": 1, "folds": 2}
 
 
 def fit_toy(name: str) -> methods.Fitted:
     """Fit a method to four instances."""
     features = csr_array(np.eye(4, dtype=np.float32))
     labels = csr_array(np.eye(4, dtype=bool)[:, :2])
-    return methods.fit(name, features, labels, methods.MethodOptions(_TRAINING), Run(jobs=1), features)
+    declaration = methods.METHODS[name].options
+    options = declaration(**{option: _LEAST[option] for option in options_of(declaration) if option in _LEAST})
+    return methods.fit(name, features, labels, options, Run(jobs=1), features)
 
 
-for _name in methods.NAMES:
+for _name in methods.METHODS:
     with suppress(Exception):  # a method that fails on so little is no reason to stop; in a cell, it is recorded
         fit_toy(_name)

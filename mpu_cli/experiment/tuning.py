@@ -6,13 +6,15 @@ label frequency c that the estimate needs comes from all training instances as i
 The threshold then serves the model of all training instances.
 """
 
+from typing import Any
+
 import numpy as np
 
-from mpu_cli import methods
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.options import Validation
 from mpu_cli.core.propensity import estimate
-from mpu_cli.core.sample import SAMPLE_SIZE, Sample
+from mpu_cli.core.sample import Sample
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.experiment.predictions import fit_and_predict
@@ -22,14 +24,15 @@ from mpu_cli.svmlight.dataset import Dataset
 _PARTS = 5
 
 
-def tune(name: str, options: methods.MethodOptions, training: Dataset, run: Run) -> tuple[float, float]:
+def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, float]:
     """Choose the threshold.
 
     Parameters
     ----------
     name : str
         Of the method.
-    options : MethodOptions
+    options : object
+        An instance of its options.
     training : Dataset
         Instances with incomplete labels.
     run : Run
@@ -44,7 +47,7 @@ def tune(name: str, options: methods.MethodOptions, training: Dataset, run: Run)
         As from `fit_and_predict`.
     """
     labels, _ = training.occurring_labels()
-    sample = Sample(Features.of(training.features), labels, SAMPLE_SIZE, None, run)
+    sample = Sample(Features.of(training.features), labels, Validation.sample, Validation.folds, run)
     c = estimate(sample.naive_probabilities(), sample.labels).c
     held_out = deal(len(training), _PARTS, run.seed)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)

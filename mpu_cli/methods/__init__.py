@@ -1,124 +1,92 @@
-"""The methods that `mpu train` and `mpu experiment` know by name: Kong et al. 2014, Section 4.1, Compared methods.
+"""The methods by name: Kong et al. 2014, Section 4.1, Compared methods.
 
-Each learns from the same arrays and gives a model with `thresholds`, `n_features` and `probabilities`; a label is
-predicted where its probability is at least its threshold. The thresholds are each method's own published rule.
+A method is one module or package here that lists what it offers in `METHODS`; nothing else has to know of it. Its
+options appear in `mpu train`, in `mpu experiment`, among the parameters of the estimator, and in a model's record.
+Importing this imports no NumPy: methods import what they compute with when they run.
 """
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Protocol
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib import import_module
+from itertools import compress
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy.sparse import csr_array
+from mpu_cli.errors import DataError, MpuError
+from mpu_cli.methods.method import Fitted, Method, Model, Task
+from mpu_cli.runtime.options import Option, Words, options_of
 
-from mpu_cli.core.propensity import NEARLY_COMPLETE, FrequencyEstimate
-from mpu_cli.core.training import Options, Report, train
-from mpu_cli.core.warm import WarmStart
-from mpu_cli.errors import MpuError
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
-NAMES = ("mpu", "br", "elkan08", "m3l-linear", "m3l-rbf", "well")
+    from mpu_cli.core.warm import WarmStart
+    from mpu_cli.runtime.run import Run
+
+__all__ = ["DEFAULT", "INDUCTIVE", "METHODS", "Fitted", "Method", "Model", "Task", "fit", "options", "owners", "record"]
+
+DEFAULT = "mpu"
 
 
-class Model(Protocol):
-    """What every method gives, and `mpu_cli.bundle` and `mpu_cli.commands.prediction` use.
+def _found() -> Iterable[Method]:
+    for module in iter_modules(__path__):
+        yield from getattr(import_module(f"{__name__}.{module.name}"), "METHODS", ())
 
-    Attributes
-    ----------
-    thresholds : ndarray of float32, shape (q,)
-    n_features : int
-        Number of features D.
+
+METHODS = {method.name: method for method in sorted(_found(), key=lambda method: (method.name != DEFAULT, method.name))}
+# Those that give a model, which predicts other instances.
+INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive)
+_CHOICE = Option("method", Words(INDUCTIVE), DEFAULT, " ".join(f"{name}: {METHODS[name].help}" for name in INDUCTIVE))
+
+
+def options() -> dict[str, Option]:
+    """Return the choice of an inductive method, and the options of all of them, by name.
+
+    The help of an option that the default method does not have begins with those that have it.
     """
-
-    @property
-    def thresholds(self) -> np.ndarray: ...  # noqa: D102
-
-    @property
-    def n_features(self) -> int: ...  # noqa: D102
-
-    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Return a number in [0, 1] for each of n instances and q labels: float32, n x q."""
-
-
-@dataclass(frozen=True)
-class MethodOptions:
-    """What can be asked of a method; each uses those that concern it.
-
-    Attributes
-    ----------
-    training : core.training.Options
-        Of mpu all; the other methods use what they have in common with it (cost, epochs, folds, sample).
-    c_method : {"e1", "e2", "e3"}
-        How elkan08 estimates c.
-    elkan_variant : {"ratio", "weighted"}
-        Whether elkan08 divides g by c, or learns once more from weighted instances.
-    label_correlation : float or None
-        Of m3l: the weight of the label correlations in the prior R; None: its default.
-    gamma : float or None
-        Of m3l-rbf and well: the RBF kernel is exp(-gamma ||x - x'||^2); None: by the data.
-    alpha, beta : float
-        Of well: weights of smoothness and of the fit to the annotations.
-    """
-
-    training: Options = field(default_factory=Options)
-    c_method: str = "e1"
-    elkan_variant: str = "ratio"
-    label_correlation: float | None = None
-    gamma: float | None = None
-    alpha: float = 100.0
-    beta: float = 10.0
+    found = {_CHOICE.name: _CHOICE}
+    for method in INDUCTIVE:
+        for name, option in options_of(METHODS[method].options).items():
+            having = owners(name)
+            whose = "" if DEFAULT in having else f"{' and '.join(having)} only. "
+            declared = replace(option, help=whose + option.help)
+            if found.setdefault(name, declared) != declared:
+                raise TypeError(f"{method} declares {name} in another way than the methods before it")
+    return found
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A model and what its training found.
-
-    Attributes
-    ----------
-    model : Model
-    findings : dict
-        JSON values that go into the report and the model's record; the same for the same seed.
-    c : ndarray of float64, shape (q,)
-        Label frequency that was used; ones where the method knows none.
-    warnings : tuple of str
-        What the user should know before trusting the model.
-    seconds : dict
-        Wall time of each step.
-    """
-
-    model: Model
-    findings: dict
-    c: np.ndarray
-    warnings: tuple[str, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
+def owners(name: str) -> tuple[str, ...]:
+    """Return the inductive methods that an option is for."""
+    having = [name in options_of(METHODS[m].options) or name in METHODS[m].takes for m in INDUCTIVE]
+    return tuple(compress(INDUCTIVE, having)) or INDUCTIVE
 
 
 def fit(
     name: str,
-    matrix: csr_array,
-    labels: csr_array,
-    options: MethodOptions,
-    run: Run = DEFAULT_RUN,
-    unlabeled: csr_array | None = None,
-    start: WarmStart | None = None,
+    matrix: "csr_array",
+    labels: "csr_array",
+    options: Any = None,
+    run: "Run | None" = None,
+    unlabeled: "csr_array | None" = None,
+    start: "WarmStart | None" = None,
 ) -> Fitted:
     """Learn a model of all labels by the method of a name.
 
     Parameters
     ----------
     name : str
-        One of `NAMES`.
+        One of `METHODS`.
     matrix : csr_array, shape (n, D), float32
         Features.
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
-    options : MethodOptions
-    run : Run
+    options : object, optional
+        An instance of the method's options. Default: with their defaults.
+    run : Run, optional
         Is told of every step. Of mpu and br, its journal has those that an interrupted training finished.
     unlabeled : csr_array, shape (m, any), float32, optional
-        The instances that a transductive method (well) labels.
+        The instances that a transductive method labels.
     start : WarmStart, optional
-        Of mpu and br: as for `core.training.train`.
+        Of mpu: as for `core.training.train`.
 
     Returns
     -------
@@ -126,139 +94,28 @@ def fit(
 
     Raises
     ------
+    DataError
+        The options are those of another method.
     MpuError
         The method cannot learn from these data; TooLargeError where they would not fit in memory.
     """
+    from mpu_cli.runtime.run import DEFAULT_RUN
+
+    method = METHODS[name]
+    asked = method.options() if options is None else options
+    if type(asked) is not method.options:
+        raise DataError(f"{name} has other options than {type(asked).__module__}.{type(asked).__qualname__}")
+    if method.transductive and unlabeled is None:
+        raise MpuError(f"{name} labels instances while it learns: it needs some to label")
     seconds: dict[str, float] = {}
-    run = run.timed(seconds)
-    if name in ("mpu", "br"):
-        asked = options.training
-        if name == "br":  # binary relevance by logistic regression, at its natural threshold
-            asked = replace(asked, levels=1, c=1.0, threshold=0.5)
-        model, report = train(matrix, labels, asked, run, start)
-        return Fitted(model, _findings(report), report.c, _warnings(report), seconds)
-    if name == "well" and unlabeled is None:
-        raise MpuError("well labels instances while it learns: it needs some to label")
-    fitted = _BASELINES[name](_Task(matrix, labels, options, run, unlabeled))
-    return replace(fitted, seconds=seconds)
+    run = (run or DEFAULT_RUN).timed(seconds)
+    return replace(method.fit(Task(matrix, labels, asked, run, unlabeled, start)), seconds=seconds)
 
 
-def _findings(report: Report) -> dict:
-    return {
-        "c": _one_or_list(report.c),
-        "c_estimated": report.estimate is not None,
-        **asdict(report.settings),
-        "expected_micro_f1": report.expected_f1,
-        "expected_micro_f1_by_level": report.level_f1,
+def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:
+    """Return what a model's record says of its training: what was asked for, and what was found instead of it."""
+    asked = {name: getattr(options, name) for name in options_of(type(options))}
+    return {name: value for name, value in asked.items() if name not in fitted.findings} | {
+        "seed": run.seed,
+        **fitted.findings,
     }
-
-
-def _warnings(report: Report) -> tuple[str, ...]:
-    caution = report.estimate and caution_about(report.estimate)
-    return (caution,) if caution else ()
-
-
-def caution_about(estimate: FrequencyEstimate) -> str | None:
-    """Say what to know before trusting an estimate of c; None where it can be trusted."""
-    if estimate.separable:
-        return None
-    if estimate.c >= NEARLY_COMPLETE:  # it can hardly be too low
-        finding = f"so c cannot be told, and the estimate of {estimate.c:.3f} means nothing"
-    else:
-        finding = f"so c = {estimate.c:.3f} is likely too low, and a micro-F1 expected by it too high"
-    return f"no label is told apart well by the features, {finding}; give --c to mpu train where you know it"
-
-
-def _one_or_list(c: np.ndarray) -> float | list[float]:
-    """Return a number where all are the same, else all of them."""
-    return float(c[0]) if (c == c[0]).all() else c.tolist()
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What `fit` was given."""
-
-    matrix: csr_array
-    labels: csr_array
-    options: MethodOptions
-    run: Run
-    unlabeled: csr_array | None
-
-
-# A method is imported when it is used: the others are not needed for it.
-
-
-def _elkan08(task: _Task) -> Fitted:
-    from mpu_cli.methods.elkan08 import elkan08
-
-    asked = task.options
-    model, report = elkan08.train(
-        task.matrix, task.labels, asked.training, asked.c_method, asked.elkan_variant, task.run
-    )
-    findings = {
-        "c": _one_or_list(report.c),
-        "c_estimated": True,
-        **asdict(report.settings),
-        "labels_with_c_of_their_own": report.own,
-    }
-    return Fitted(model, findings, report.c)
-
-
-def _m3l_linear(task: _Task) -> Fitted:
-    from mpu_cli.methods.m3l import m3l
-
-    return _without_c(task, *m3l.train_linear(task.matrix, task.labels, **_m3l_options(task)))
-
-
-def _m3l_rbf(task: _Task) -> Fitted:
-    from mpu_cli.methods.m3l import m3l
-
-    gamma = task.options.gamma
-    return _without_c(task, *m3l.train_rbf(task.matrix, task.labels, gamma=gamma, **_m3l_options(task)))
-
-
-def _m3l_options(task: _Task) -> dict:
-    asked = task.options.training
-    return {
-        "cost": asked.cost,
-        "label_correlation": task.options.label_correlation,
-        "sample": asked.sample,
-        "folds": asked.folds,
-        "run": task.run,
-    }
-
-
-def _well(task: _Task) -> Fitted:
-    from mpu_cli.methods.well import well
-
-    asked = task.options
-    model, report = well.train(
-        task.matrix,
-        task.labels,
-        task.unlabeled,
-        gamma=asked.gamma,
-        alpha=asked.alpha,
-        beta=asked.beta,
-        run=task.run,
-    )
-    warnings: tuple[str, ...] = ()
-    if report.empty_labels:
-        warnings = (
-            f"{report.empty_labels} of {task.labels.shape[1]} labels are predicted for no instance: their best cut is "
-            "empty; a larger --gamma or a smaller --alpha ties instances less to each other",
-        )
-    return _without_c(task, model, report, warnings)
-
-
-def _without_c(task: _Task, model: Model, report, warnings: tuple[str, ...] = ()) -> Fitted:
-    """Take what a method has found that knows no label frequency."""
-    findings = {name: value for name, value in asdict(report).items() if value is not None}
-    return Fitted(model, findings, np.ones(task.labels.shape[1]), warnings)
-
-
-_BASELINES: dict[str, Callable[[_Task], Fitted]] = {
-    "elkan08": _elkan08,
-    "m3l-linear": _m3l_linear,
-    "m3l-rbf": _m3l_rbf,
-    "well": _well,
-}

@@ -14,20 +14,15 @@ import numpy as np
 from mpu_cli.runtime import kernels
 from mpu_cli.runtime.journal import NO_JOURNAL, Journal
 from mpu_cli.runtime.observer import Observer, no_observer, timed
+from mpu_cli.runtime.run_options import RunOptions
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run of a command or of a call from Python. Only seed and kernels have an effect on what comes out.
+class Run(RunOptions):
+    """A run of a command or of a call from Python.
 
     Attributes
     ----------
-    seed : int
-        The same seed gives the same result, byte for byte.
-    jobs : int
-        Threads; -1 for one per core.
-    kernel : {"numpy", "numba"} or None
-        Which inner loops run; None: numba's where it is installed. They agree to rounding.
     empty : callable
         Makes the large arrays: `numpy.empty`, or another with its first two parameters that keeps them elsewhere.
     observe : Observer
@@ -41,9 +36,6 @@ class Run:
         numba is asked for and not installed.
     """
 
-    seed: int = 0
-    jobs: int = -1
-    kernel: str | None = None
     empty: Callable[..., np.ndarray] = np.empty
     observe: Observer = no_observer
     journal: Journal = NO_JOURNAL

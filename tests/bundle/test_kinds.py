@@ -12,7 +12,6 @@ from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.methods.m3l.rbf import KernelModel
-from mpu_cli.methods.well.transductive import TransductiveModel
 from tests.bundle.models import D, Q, edit, npz
 
 RNG = np.random.default_rng(0)
@@ -40,7 +39,6 @@ PREDICTORS = {
         0.7,
         THRESHOLDS,
     ),
-    "transductive": TransductiveModel.of(MATRIX, RNG.random((5, Q), np.float32), THRESHOLDS),
 }
 
 
@@ -132,38 +130,8 @@ def test_damaged_numbers_of_a_kernel_are_refused(kernel, changes):
         bundle.load(kernel)
 
 
-@pytest.fixture
-def transductive(path):
-    bundle.save(trained(PREDICTORS["transductive"]), path)
-    return path
-
-
-def put_answers(path, **changes):
-    model = PREDICTORS["transductive"]
-    arrays = {"fingerprints": model.fingerprints, "values": model.values, "known": np.ones(D, bool)}
-    put_only_file(path, "answers", **arrays | changes)
-
-
-def test_answers_put_in_unchanged_load(transductive):
-    put_answers(transductive)
-    expected = PREDICTORS["transductive"].values
-    np.testing.assert_array_equal(bundle.load(transductive).predictor.values, expected, strict=True)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"fingerprints": PREDICTORS["transductive"].fingerprints[::-1]},
-        {"fingerprints": PREDICTORS["transductive"].fingerprints[[0, 0, 2, 3, 4]]},
-        {"fingerprints": PREDICTORS["transductive"].fingerprints.astype(np.int64)},
-        {"values": PREDICTORS["transductive"].values + 1},
-        {"values": -PREDICTORS["transductive"].values},
-        {"values": PREDICTORS["transductive"].values * np.nan},
-        {"values": PREDICTORS["transductive"].values[:4]},
-    ],
-    ids=["order", "twice", "dtype", "above one", "negative", "not a number", "fewer"],
-)
-def test_damaged_answers_are_refused(transductive, changes):
-    put_answers(transductive, **changes)
-    with pytest.raises(ModelError, match=r"is damaged \("):
-        bundle.load(transductive)
+def test_answers_of_well_are_said_to_be_no_model(path):
+    bundle.save(trained(PREDICTORS["one level"]), path)
+    edit(path, kind="transductive", method="well")
+    with pytest.raises(ModelError, match="the answers of well for given instances"):
+        bundle.load(path)

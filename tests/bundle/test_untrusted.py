@@ -131,7 +131,7 @@ LARGE_VALUES = {
 FIELDS = (
     *("format", "format_version", "method", "kind", "options", "features", "labels", "c", "thresholds", "predictor"),
     *("predictor.levels", "predictor.scale", "predictor.frequencies", "files", "files.file", "files.sha256"),
-    *("kernel.gamma", "transductive.instances", "sha256", "levels", "one more"),
+    *("kernel.gamma", "sha256", "levels", "one more"),
 )
 
 
@@ -140,8 +140,8 @@ def with_value(manifest: dict, field: str, value) -> dict:
     name, _, inner = field.partition(".")
     if name == "files" and inner:
         return manifest | {"files": [manifest["files"][0] | {inner: value}, *manifest["files"][1:]]}
-    if name in ("kernel", "transductive"):
-        numbers = {"gamma": 1, "support": 1, "entries": 1, "instances": 1}
+    if name == "kernel":
+        numbers = {"gamma": 1, "support": 1, "entries": 1}
         return manifest | {"kind": name, "predictor": numbers | {inner: value}}
     if inner:
         return manifest | {name: manifest[name] | {inner: value}}

@@ -1,14 +1,10 @@
-"""Replay the corpus of the fuzzer of options."""
-
-from pathlib import Path
+"""Commands with odd files and odd values, of those that fuzzing began with or found."""
 
 import pytest
 
-from tests.cli.corpus import replay
-
-INPUTS = sorted((Path(__file__).parent / "corpus" / "inputs").iterdir())
+from tests.cli import corpus
 
 
-@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
-def test_input(path, tmp_path):
-    replay(path.read_bytes(), tmp_path)
+@pytest.mark.parametrize("arguments", corpus.CASES, ids=lambda arguments: " ".join(arguments)[:60])
+def test_command(arguments, tmp_path):
+    corpus.check(arguments, tmp_path)

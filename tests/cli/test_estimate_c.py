@@ -133,7 +133,7 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
     assert result.exit_code == 0
     assert result.stderr == (
         "warning: no label is told apart well by the features, so c cannot be told, and the estimate of 1.000 means "
-        "nothing; give --c to mpu train where you know it\n"
+        "nothing; give c where you know it\n"
     )
 
 

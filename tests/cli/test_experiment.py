@@ -291,10 +291,10 @@ def test_sizes_are_numbers_or_go_on():
 def test_options_of_methods_are_those_of_train():
     text = "mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5,elkan08:c-method=e3:epochs=3,m3l-rbf:gamma=2"
     mpu, elkan, m3l = Methods().convert(text, None, None)
-    training = mpu.options.training
+    training = mpu.options
     assert (mpu.label, mpu.name) == ("mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5", "mpu")
     assert (training.levels, training.stack_scale, training.cost, training.threshold) == (1, 0.5, None, 0.5)
-    assert (elkan.options.c_method, elkan.options.training.epochs) == ("e3", 3)
+    assert (elkan.options.c_method, elkan.options.epochs) == ("e3", 3)
     assert m3l.options.gamma == 2
 
 

@@ -95,7 +95,7 @@ def test_noise_is_warned_of_and_c_given_is_not(run, tmp_path):
 
 @pytest.fixture
 def no_training(monkeypatch):
-    def fit(*_):
+    def fit(*_, **__):
         raise AssertionError("training has begun")
 
     monkeypatch.setattr(methods, "fit", fit)
@@ -121,7 +121,7 @@ def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path):
     ],
 )
 def test_failures_of_the_machine_are_one_line(run, tiny, monkeypatch, error, line):
-    def fit(*_):
+    def fit(*_, **__):
         raise error
 
     monkeypatch.setattr(methods, "fit", fit)

@@ -1,21 +1,18 @@
 """A small experiment: what tests of it share."""
 
-from dataclasses import replace
-
 import joblib
 import numpy as np
 
-from mpu_cli.core.training import Options
+from mpu_cli.core.options import Descent, Options
 from mpu_cli.experiment import cell
 from mpu_cli.experiment.design import Design, Method
 from mpu_cli.experiment.results import Row
-from mpu_cli.methods import MethodOptions
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels, linear_problem
 
-QUICK = MethodOptions(Options(cost=10.0, epochs=2, folds=2))
-BR = Method("br", "br", QUICK)
-MPU = Method("mpu:c=0.5", "mpu", replace(QUICK, training=replace(QUICK.training, c=0.5)))
+QUICK = {"cost": 10.0, "epochs": 2, "folds": 2}
+BR = Method("br", "br", Descent(**QUICK))
+MPU = Method("mpu:c=0.5", "mpu", Options(**QUICK, c=0.5))
 DESIGN = Design((BR, MPU), (0.0, 0.5), (60,), folds=3, run_folds=3)
 
 

@@ -14,7 +14,7 @@ from mpu_cli.experiment.tuning import tune
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels
-from tests.experiment.small import BR, DESIGN, MPU, QUICK, dense, problem, run_cell
+from tests.experiment.small import BR, DESIGN, MPU, dense, problem, run_cell
 
 
 def test_metrics_are_scikit_learns_on_the_test_fold(tmp_path):
@@ -23,7 +23,7 @@ def test_metrics_are_scikit_learns_on_the_test_fold(tmp_path):
     assert row.cell == DESIGN.cells()[2]
     assert (row.method, row.missing_rate, row.rule, row.error) == ("br", 0.5, "own", "")
     training, test = DESIGN.split(data, row.cell)
-    predictions = fit_and_predict("br", QUICK, training, test, Run())
+    predictions = fit_and_predict("br", BR.options, training, test, Run())
     predicted = predictions.probabilities >= predictions.thresholds
     truth = dense(test.labels)
     assert row.micro_f1 == pytest.approx(f1_score(truth, predicted, average="micro"))

@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd, training
 from mpu_cli.errors import ModelError
-from mpu_cli.methods import MethodOptions
 from mpu_cli.runtime import resume
 from mpu_cli.runtime.journal import Journal
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -115,8 +114,8 @@ def problem() -> tuple[csr_array, csr_array]:
     return as_features(X), hide(Y, 0.3)
 
 
-def options(**changes) -> MethodOptions:
-    return MethodOptions(training.Options(folds=3, epochs=2, **changes))
+def options(**changes) -> training.Options:
+    return training.Options(folds=3, epochs=2, **changes)
 
 
 def test_the_key_is_that_of_the_content(problem):
@@ -136,7 +135,7 @@ def test_the_key_is_that_of_the_content(problem):
             "c": 0.5, "cost": 1.0, "levels": 3, "threshold": 0.5, "stack_scale": 0.1, "sample": 50,
         }.items()),
         *(key(asked=options(c=np.full(4, c))) for c in (0.5, 0.25)),
-        key(asked=replace(options(), alpha=1.0)),
+        key(asked=replace(options(), epochs=5)),
         key(run=Run(seed=1)),
     ]  # fmt: skip
     assert len({key(), *others}) == 1 + len(others)
@@ -183,7 +182,7 @@ STEPS = 11
 @pytest.mark.parametrize("n_steps", range(1, STEPS + 1))
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(problem, folder, monkeypatch, n_steps, jobs):
-    asked, run = options(levels=3).training, Run(jobs=jobs)
+    asked, run = options(levels=3), Run(jobs=jobs)
     expected, report = training.train(*problem, asked)
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
         training.train(*problem, asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
@@ -204,7 +203,7 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(problem,
 
 
 def test_a_single_pass_is_one_step(problem, folder):
-    asked = replace(options(levels=1, c=0.7, cost=3.0, sample=30).training, epochs=1)
+    asked = replace(options(levels=1, c=0.7, cost=3.0, sample=30), epochs=1)
     expected, report = training.train(*problem, asked)
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
         training.train(*problem, asked, Run(journal=InterruptedAfter(steps, 1)))

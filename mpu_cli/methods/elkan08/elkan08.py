@@ -31,8 +31,8 @@ from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import choose_settings
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step, train_linear
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.training import Options
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
+from mpu_cli.methods.elkan08 import Options
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
@@ -59,8 +59,6 @@ def train(
     matrix: csr_array,
     labels: csr_array,
     options: Options,
-    c_method: str = "e1",
-    variant: str = "ratio",
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
     """Learn all labels, each alone.
@@ -72,11 +70,8 @@ def train(
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
     options : Options
-        Of them cost, epochs, folds and sample.
-    c_method : {"e1", "e2", "e3"}
-        Estimator of c, the paper's Section 2.
-    variant : {"ratio", "weighted"}
-        Predict where g/c >= 0.5, or where a classifier learnt from weighted instances gives at least 0.5.
+        `c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is predicted
+        where g/c >= 0.5; with "weighted", where a classifier learnt from weighted instances gives at least 0.5.
     run : Run
 
     Returns
@@ -105,9 +100,9 @@ def train(
         settings = replace(settings, cost=options.cost)
         with run.step("out of fold", sample.m) as tick:
             held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run, tick)
-    c, own = _frequencies(held_out, sample.labels, c_method)
+    c, own = _frequencies(held_out, sample.labels, options.c_method)
 
-    if variant == "weighted":
+    if options.elkan_variant == "weighted":
         if sample.share < 1:
             rows = deal(n, options.folds or default_folds(n), run.seed)
             folds = (split(features, labels, held, run) for held in rows)
@@ -119,7 +114,7 @@ def train(
         data = TrainingSet(features, labels, np.arange(n), run)
         level = train_linear(data, ones, settings)
     thresholds = np.full(q, 0.5, np.float32)
-    model = StackedModel((level,), 0.0, thresholds, frequencies=c if variant == "ratio" else None)
+    model = StackedModel((level,), 0.0, thresholds, frequencies=c if options.elkan_variant == "ratio" else None)
     return model, Report(c, own, settings)
 
 

@@ -43,17 +43,17 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_kernel, refuse_large_linear
-from mpu_cli.core.sample import SAMPLE_SIZE
+from mpu_cli.core.options import Validation
 from mpu_cli.core.sgd import LinearModel
-from mpu_cli.core.stacking import STACK_SCALE, StackedModel
-from mpu_cli.methods.label_correlation import correlation_prior
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.methods.m3l import LinearOptions
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.methods.m3l.selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator, sampled
+from mpu_cli.methods.shared.label_correlation import correlation_prior
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-LABEL_CORRELATION = 0.5
 TOLERANCE = 0.01
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
 _WIDTHS = (1.0, 0.2)
@@ -94,9 +94,9 @@ def train_linear(
     labels: csr_array,
     *,
     cost: float | None = None,
-    label_correlation: float | None = None,
+    label_correlation: float = LinearOptions.label_correlation,
     tolerance: float = TOLERANCE,
-    sample: int = SAMPLE_SIZE,
+    sample: int = Validation.sample,
     folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
@@ -110,8 +110,8 @@ def train_linear(
         Annotated labels; every other label counts as absent.
     cost : float or None
         C > 0; None: chosen by cross-validated micro-F1.
-    label_correlation : float or None
-        rho, 0 <= rho < 1; None: `LABEL_CORRELATION`.
+    label_correlation : float
+        rho, 0 <= rho < 1.
     tolerance : float
         Duality gap to reach, by the primal objective.
     sample : int
@@ -136,7 +136,7 @@ def train_linear(
     """
     n, q = labels.shape
     refuse_large_linear(matrix.shape[1], n, q)
-    rho = LABEL_CORRELATION if label_correlation is None else label_correlation
+    rho = label_correlation
     f1 = None
     if cost is None:
         with run.step("choose C", None) as tick:
@@ -159,7 +159,7 @@ def train_linear(
             tick=tick,
         )
     level = LinearModel(solution.weights, np.zeros(q, np.float32))
-    model = StackedModel((level,), STACK_SCALE, np.full(q, THRESHOLD))
+    model = StackedModel((level,), 0.0, np.full(q, THRESHOLD))
     return model, Report(cost, None, rho, solution.epochs, solution.relative_gap, f1)
 
 
@@ -169,9 +169,9 @@ def train_rbf(
     *,
     cost: float | None = None,
     gamma: float | None = None,
-    label_correlation: float | None = None,
+    label_correlation: float = LinearOptions.label_correlation,
     tolerance: float = TOLERANCE,
-    sample: int = SAMPLE_SIZE,
+    sample: int = Validation.sample,
     folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
@@ -200,7 +200,7 @@ def train_rbf(
     """
     n, q = labels.shape
     refuse_large_kernel(n)
-    rho = LABEL_CORRELATION if label_correlation is None else label_correlation
+    rho = label_correlation
     widths = [factor / mean_squared_distance(matrix) for factor in _WIDTHS] if gamma is None else [gamma]
     gamma, f1 = widths[0], None
     if cost is None:

@@ -11,9 +11,9 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.selection import COSTS, WORTHWHILE, climb
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
-from mpu_cli.methods.label_correlation import correlation_prior
 from mpu_cli.methods.m3l.dual import Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
+from mpu_cli.methods.shared.label_correlation import correlation_prior
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import Run
 

@@ -35,9 +35,9 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.features import with_width
 from mpu_cli.core.limits import refuse_large_graph
-from mpu_cli.methods.label_correlation import cosine_similarity
+from mpu_cli.errors import MpuError
 from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
-from mpu_cli.methods.well.transductive import TransductiveModel
+from mpu_cli.methods.shared.label_correlation import cosine_similarity
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -74,6 +74,31 @@ class Report:
     steps: int
     residual: float
     empty_labels: int
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is found of the instances that were given to be labelled; there is no model of others.
+
+    Attributes
+    ----------
+    values : ndarray of float32, shape (m, q)
+        In [0, 1].
+    thresholds : ndarray of float32, shape (q,)
+        A label is predicted where its value is at least its threshold.
+    n_features : int
+        Number of features D.
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    n_features: int
+
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
+        """Return the values of these instances, and of no others."""
+        if matrix.shape[0] != len(self.values):
+            raise MpuError("well labels the instances that it is given while it learns, and no others")
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -135,7 +160,7 @@ def train(
     alpha: float = 100.0,
     beta: float = 10.0,
     run: Run = DEFAULT_RUN,
-) -> tuple[TransductiveModel, Report]:
+) -> tuple[Answers, Report]:
     """Label instances while learning.
 
     Parameters
@@ -155,7 +180,7 @@ def train(
 
     Returns
     -------
-    TransductiveModel
+    Answers
         Of the unlabelled instances.
     Report
 
@@ -189,7 +214,7 @@ def train(
             residual.append(left)
             tick()
     report = Report(gamma, max(steps), max(residual), int((thresholds == 1).sum()))
-    return TransductiveModel.of(unlabeled, values, thresholds), report
+    return Answers(values, thresholds, width), report
 
 
 def choose_gamma(matrix: csr_array, degree: float, seed: int) -> float:

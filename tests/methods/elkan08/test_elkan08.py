@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,8 +11,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.propensity import FEWEST_ANNOTATIONS
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.training import Options
-from mpu_cli.methods.elkan08 import elkan08
+from mpu_cli.methods.elkan08 import Options, elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 QUICK = Options(cost=100.0, epochs=10)
@@ -28,14 +29,17 @@ def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_c_of_separable_labels_is_found(missing, method):
     X, _, S = separable(3000, missing)
-    _, report = elkan08.train(as_features(X), as_labels(S), Options(cost=1.0), method)
+    _, report = elkan08.train(as_features(X), as_labels(S), Options(cost=1.0, c_method=method))
     assert_allclose(report.c, 1 - missing, atol=0.05)
     assert report.own == 3
 
 
 def test_e3_is_the_greatest_g():
     X, _, S = separable(3000, 0.5)
-    c = {method: elkan08.train(as_features(X), as_labels(S), QUICK, method)[1].c for method in ("e1", "e3")}
+    c = {
+        method: elkan08.train(as_features(X), as_labels(S), replace(QUICK, c_method=method))[1].c
+        for method in ("e1", "e3")
+    }
     assert (c["e3"] > c["e1"]).all()
 
 
@@ -43,7 +47,7 @@ def test_e3_is_the_greatest_g():
 def test_missing_labels_are_predicted(variant):
     X, Y = linear_problem(3000, 10, 4, slope=8)
     S = hide(Y, 0.6)
-    model, _ = elkan08.train(as_features(X), S, QUICK, variant=variant)
+    model, _ = elkan08.train(as_features(X), S, replace(QUICK, elkan_variant=variant))
     predicted = model.probabilities(as_features(X)) >= model.thresholds
     naive = LogisticRegression(C=100)
     of_naive = np.column_stack([naive.fit(X, s).predict(X) for s in S.toarray().T])
@@ -115,8 +119,8 @@ def test_a_sample_without_some_labels(variant):
     X, Y = linear_problem(400, 5, 3)
     Y[1:, 2] = False
     Y[0, 2] = True
-    options = Options(cost=10.0, epochs=2, sample=50)
-    model, report = elkan08.train(as_features(X), as_labels(Y), options, variant=variant)
+    options = Options(cost=10.0, epochs=2, sample=50, elkan_variant=variant)
+    model, report = elkan08.train(as_features(X), as_labels(Y), options)
     assert ((report.c > 0) & (report.c <= 1)).all()
     assert np.isfinite(model.levels[0].weights).all()
 

@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from mpu_cli.core import limits
-from mpu_cli.errors import TooLargeError
-from mpu_cli.methods.label_correlation import cosine_similarity
+from mpu_cli.errors import MpuError, TooLargeError
+from mpu_cli.methods.shared.label_correlation import cosine_similarity
 from mpu_cli.methods.well import well
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide
@@ -139,6 +139,8 @@ def test_instances_of_unequal_width():
     model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, run=Run(jobs=1))
     assert model.n_features == 9
     assert model.probabilities(wide).shape == (20, 7)
+    with pytest.raises(MpuError, match="and no others"):
+        model.probabilities(wide[:19])
 
 
 def test_any_number_of_threads_is_the_same_model(monkeypatch):
@@ -165,3 +167,17 @@ def test_a_single_instance():
     model, report = well.train(one, as_labels([[True]]), one, run=Run(jobs=1))
     assert model.probabilities(one).shape == (1, 1)
     assert report.gamma > 0
+
+
+@pytest.mark.parametrize("gamma", [None, 1e-30, 1e30])
+@pytest.mark.parametrize(("alpha", "beta"), [(1e-6, 1e6), (1e6, 1e-6), (100.0, 10.0)])
+@pytest.mark.parametrize("X", [[[2.0, 3.0]] * 6, [[1e38, 1e-38], [1e38, 1], [1, -1e38], [1e-45, 0], [1e20, 0], [0, 0]]])
+def test_odd_features_and_options(X, gamma, alpha, beta):
+    """It is refused in words, or there are values between 0 and 1."""
+    S = as_labels(np.eye(6, dtype=bool)[:, :2])
+    try:
+        model, _ = well.train(as_features(X), S, as_features(X), gamma=gamma, alpha=alpha, beta=beta, run=Run(jobs=1))
+    except MpuError:
+        return
+    values = model.probabilities(as_features(X))
+    assert ((values >= 0) & (values <= 1)).all()

@@ -1,0 +1,170 @@
+"""Train a model on a file: ``mpu train``."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle, methods
+from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.warm_start import match
+from mpu_cli.core.warm import WarmStart
+from mpu_cli.errors import InputError
+from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.cache import read
+from mpu_cli.svmlight.dataset import occurring
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `train` did.
+
+    Attributes
+    ----------
+    model : Path
+        The directory that was written.
+    method : str
+    instances, features, labels : int
+        How many there are; of features, those that occur.
+    findings : dict
+        What the method found: JSON values.
+    thresholds : dict
+        The threshold of each label, by its number.
+    seconds : dict
+        Wall time of each step.
+    warnings : tuple of str
+        What the user should know before trusting the model.
+    """
+
+    model: Path
+    method: str
+    instances: int
+    features: int
+    labels: int
+    findings: dict[str, Any]
+    thresholds: dict[int, float]
+    seconds: dict[str, float]
+    warnings: tuple[str, ...]
+
+
+def train(
+    source: str | Path,
+    target: Path,
+    method: str = methods.DEFAULT,
+    options: Any = None,
+    *,
+    warm_start: Path | None = None,
+    resume: bool = False,
+    wait: float = 0,
+    cache: Path | None = None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Learn a model of all labels of a file, and write it.
+
+    A model that is there is replaced when the new one is complete, and not before.
+
+    Parameters
+    ----------
+    source : str or Path
+        Data.
+    target : Path
+        The model, a directory.
+    method : str
+        One of `methods.INDUCTIVE`.
+    options : object, optional
+        An instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
+    warm_start : Path, optional
+        An earlier model whose weights training starts from.
+    resume : bool
+        Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
+    wait : float
+        Seconds to wait for another training of the same model to end.
+    cache : Path, optional
+        Directory in which the parsed data are kept.
+    reading : Reading
+    run : Run
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        The data, or the file of label frequencies, cannot be read.
+    BusyError
+        Another training is at work there.
+    MpuError
+        The method cannot learn from the data, or the model cannot be written.
+    """
+    asked = methods.METHODS[method].options() if options is None else options
+    frequencies = getattr(asked, "c", None)
+    frequencies = frequencies if isinstance(frequencies, Path) else None
+    outputs = {"--output": target, "--cache": cache, "--resume": folder_of(target) if resume else None}
+    inputs = {"FILE": source, "--c": frequencies, "--warm-start": warm_start}
+    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
+    with ExitStack() as stack:
+        save = stack.enter_context(bundle.writer(target, wait))
+        start = time.perf_counter()
+        with run.step("read"):
+            data = read(source, reading, run, cache)
+            labels, ids = data.occurring_labels()
+        if not len(ids):
+            raise InputError(str(source), None, "no instance has a label, so there is nothing to learn")
+        seconds = {"read": time.perf_counter() - start}
+
+        if frequencies is not None:
+            asked = replace(asked, c=read_frequencies(frequencies, ids))
+        begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
+        steps = None
+        if resume:
+            steps = stack.enter_context(_resumed(target, fingerprint(run, method, data.features, labels, asked, begin)))
+            run = replace(run, journal=steps)
+        fitted = methods.fit(method, data.features, labels, asked, run, start=begin)
+
+        known = occurring(data.features.indices, fitted.model.n_features)
+        start = time.perf_counter()
+        with run.step("write"):
+            record = methods.record(asked, run, fitted)
+            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record))
+        if steps is not None:
+            steps.remove()
+    return Report(
+        target,
+        method,
+        len(data),
+        int(known.sum()),
+        len(ids),
+        fitted.findings,
+        dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
+        seconds | fitted.seconds | {"write": time.perf_counter() - start},
+        fitted.warnings,
+    )
+
+
+def _begin(path: Path, levels: int, features: csr_array, ids: np.ndarray) -> WarmStart:
+    begin, counts = match(path, levels, features, ids)
+    listed = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())
+    _log.info(f"warm start: {listed}", extra={"counts": counts})
+    return begin
+
+
+@contextmanager
+def _resumed(target: Path, key: str) -> Iterator[KeptSteps]:
+    with keep_steps(folder_of(target), key) as steps:
+        if steps.found:
+            message = f"{steps.found} finished steps of an interrupted training are taken over"
+            _log.info(message, extra={"counts": {"steps": steps.found}})
+        yield steps

@@ -1,0 +1,83 @@
+"""The options of a training. They stand apart from it so that help texts need no NumPy."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mpu_cli.runtime.options import AUTO, FREQUENCY, POSITIVE, PROBABILITY, WEIGHT, PerLabel, Whole, WordOr, option
+from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_INSTANCES, MOST_LEVELS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mpu_cli.core.known_labels import KnownLabels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """How settings are chosen by cross-validation."""
+
+    folds: int | None = option(
+        WordOr((AUTO,), Whole(2, MOST_INSTANCES)),
+        None,
+        "Cross-validation folds. auto: 5, or 3 for more than 50,000 instances, or 2 for more than 200,000.",
+    )
+    sample: int = option(
+        Whole(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most this many instances, drawn at random."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularised(Validation):
+    """A linear or kernel model with a penalty."""
+
+    cost: float | None = option(
+        WordOr((AUTO,), POSITIVE),
+        None,
+        "C, the inverse strength of regularisation. auto chooses it, and the step size, by cross-validation.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Regularised):
+    """A linear model learned by stochastic gradient descent."""
+
+    epochs: int | None = option(
+        WordOr((AUTO,), Whole(1, MOST_EPOCHS)),
+        None,
+        "Passes over the data. auto depends on how many instances there are, and how similar they are.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Descent):
+    """The options of `core.training.train`.
+
+    Attributes
+    ----------
+    known : KnownLabels or None
+        What is known of the instances' labels beyond their annotation.
+    """
+
+    levels: int = option(
+        Whole(1, MOST_LEVELS),
+        2,
+        "Stacked levels, including the first. 1 takes labels for independent, 2 learns their correlations.",
+    )
+    c: "np.ndarray | float | None" = option(
+        WordOr((AUTO,), PerLabel(FREQUENCY)),
+        None,
+        "Label frequency, the share of the true labels that is annotated. auto estimates it. 1 takes missing labels "
+        "for negatives.",
+    )
+    threshold: str | float = option(
+        WordOr(("pu-f1", "per-label"), PROBABILITY),
+        "pu-f1",
+        "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
+        "estimated for complete labels. per-label: one for each label, by the same criterion. 0.5: the paper's rule.",
+    )
+    stack_scale: float = option(
+        WEIGHT,
+        0.3,
+        "Weight of the predictions of a level as features of the next, relative to the length of instances.",
+    )
+    known: "KnownLabels | None" = None

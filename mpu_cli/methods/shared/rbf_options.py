@@ -1,0 +1,16 @@
+"""The option that methods with an RBF kernel share."""
+
+from dataclasses import dataclass
+
+from mpu_cli.runtime.options import POSITIVE, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gamma:
+    """The width of the kernel."""
+
+    gamma: float | None = option(
+        POSITIVE,
+        None,
+        "The kernel is exp(-gamma |x - x'|^2). Default: by the distances between instances.",
+    )

@@ -1,0 +1,97 @@
+"""A method is one file: a toy that is added is found everywhere."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mpu_cli
+
+TOY = '''
+"""toy: every label has the same probability everywhere."""
+
+from dataclasses import dataclass
+
+from mpu_cli.methods.method import Fitted, Method, Task
+from mpu_cli.runtime.options import PROBABILITY, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The option of the toy."""
+
+    luck: float = option(PROBABILITY, 0.25, "Probability of every label.")
+
+
+def fit(task: Task) -> Fitted:
+    """Learn nothing."""
+    import numpy as np
+    from scipy.special import logit
+
+    from mpu_cli.core.sgd import LinearModel
+    from mpu_cli.core.stacking import StackedModel
+
+    q, D = task.labels.shape[1], task.matrix.shape[1]
+    level = LinearModel(np.zeros((D, q), np.float32), np.full(q, logit(task.options.luck), np.float32))
+    return Fitted(StackedModel((level,), 0.0, np.full(q, 0.5, np.float32)), {"learned": "nothing"}, np.ones(q))
+
+
+METHODS = (Method("toy", "Every label has the same probability.", Options, fit),)
+'''
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run Python in a folder with a copy of the package that has one more file."""
+    folder = tmp_path_factory.mktemp("toy")
+    shutil.copytree(Path(mpu_cli.__file__).parent, folder / "mpu_cli", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "mpu_cli" / "methods" / "toy.py").write_text(TOY)
+    (folder / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n" * 5)
+    environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
+
+    def python(*arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    python.folder = folder
+    return python
+
+
+def test_help(run):
+    text = " ".join(run("-m", "mpu_cli", "train", "--help").split())
+    assert "|toy]" in text
+    assert "toy: Every label has the same probability." in text
+    assert "--luck FLOAT RANGE toy only. Probability of every label. [default: 0.25; 0<=x<=1]" in text
+
+
+def test_a_saved_model_and_its_predictions(run):
+    run("-m", "mpu_cli", "train", "data.svm", "--method", "toy", "--luck", "0.75", "-q")
+    manifest = json.loads((run.folder / "data.mpu" / "manifest.json").read_text())
+    assert manifest["method"] == "toy"
+    assert manifest["options"] == {"luck": 0.75, "seed": 0, "learned": "nothing"}
+    assert run("-m", "mpu_cli", "predict", "data.mpu", "data.svm") == "1,2\n" * 20
+    assert "luck=0.75, method='toy'" in run("-c", "import mpu_cli; print(mpu_cli.load('data.mpu'))")
+
+
+def test_an_experiment(run):
+    summary = run(
+        *("-m", "mpu_cli", "experiment", "data.svm", "--out", "out", "--folds", "2", "--missing-rates", "0.5"),
+        *("--methods", "toy:luck=0.9,toy"),
+    )
+    assert "toy:luck=0.9" in summary
+    assert "fail" not in summary
+
+
+def test_the_estimator(run):
+    script = """
+from mpu_cli import MPUClassifier
+model = MPUClassifier(method="toy", luck=0.5).fit([[1.0], [2.0]], [[1, 0], [0, 1]])
+print(model, model.predict_proba([[1.0]]).tolist(), "luck : float" in MPUClassifier.__doc__)
+"""
+    assert run("-c", script) == "MPUClassifier(luck=0.5, method='toy') [[0.5, 0.5]] True\n"
