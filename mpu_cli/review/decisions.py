@@ -1,0 +1,303 @@
+"""The review file: what people have decided about labels, a line a decision.
+
+Tab-separated text (see `tables` for what is tolerated of it) with the columns
+
+- ``instance``: the number of an instance of the data, from 1;
+- ``label``: the label as the data have it, or ``*``;
+- ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is not decided yet, and passed over;
+- ``source``, if there is such a column: ``sample``, where the instance was drawn at random; ``suggestion``, where
+  somebody or something picked it; empty, where that is not known. Without the column all were drawn at random.
+
+``*`` with ``no`` says that nothing else is true of the instance: what is annotated or ``yes`` is, everything else is
+not. Any order will do. A decision may stand there several times, in one file or in several.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from mpu_cli.errors import InputError, shown
+from mpu_cli.review import numbering
+from mpu_cli.review.tables import Table, read_table
+from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.svmlight.grammar import MAX_ID
+
+NOTHING_ELSE = -1  # the label of a decision on all labels that are not named
+STAR = "*"
+SAMPLE, SUGGESTION = "sample", "suggestion"
+YES, NO = "yes", "no"
+COLUMNS = ("instance", "label", "verdict")
+SOURCE = "source"
+
+_VERDICTS = {YES: 1, NO: 0, "": -1}
+_UNDECIDED = _VERDICTS[""]
+_SOURCES = {SAMPLE: True, SUGGESTION: False, "": False}
+_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions on cells (instance, label), each once, by instance and label.
+
+    Attributes
+    ----------
+    instance : ndarray of int64, shape (m,)
+        From 0.
+    label : ndarray of int64, shape (m,)
+        The label as the data have it; `NOTHING_ELSE` for ``*``.
+    verdict : ndarray of bool, shape (m,)
+        Whether the label is true. False for ``*``.
+    is_sample : ndarray of bool, shape (m,)
+        Whether the instance was drawn at random.
+    file : ndarray of int64, shape (m,)
+        Where the decision stands: a file of `files`,
+    line : ndarray of int64, shape (m,)
+        and a line of it, from 1; the first of several that agree.
+    files : tuple of str
+        As the user named them.
+    checksums : tuple of str or None
+        Of the data that each file numbers (see `numbering`); None where the file does not tell.
+    undecided : int
+        How many lines have no verdict.
+    """
+
+    instance: np.ndarray
+    label: np.ndarray
+    verdict: np.ndarray
+    is_sample: np.ndarray
+    file: np.ndarray
+    line: np.ndarray
+    files: tuple[str, ...]
+    checksums: tuple[str | None, ...]
+    undecided: int = 0
+
+    def __len__(self) -> int:
+        return len(self.instance)
+
+    def error(self, i: int, problem: str) -> InputError:
+        """Return an error at the line of decision i."""
+        return InputError(self.files[self.file[i]], int(self.line[i]), problem)
+
+    def place(self, i: int) -> str:
+        """Return the line of decision i as errors name it."""
+        return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
+
+
+def read(sources: Iterable[str | Path], numbers: Mapping[str, int] | None = None) -> Decisions:
+    """Read one or several review files as one.
+
+    Parameters
+    ----------
+    sources : iterable of str or Path
+        Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input.
+    numbers : mapping of str to int, optional
+        The number of each label by its name, where the files name labels. Default: they number them.
+
+    Raises
+    ------
+    InputError
+        A file or a line is not as described above, or two decisions contradict each other; the error names both.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "checked.tsv")
+    ...     text = ["instance", "label", "verdict"], ["1", "7", "yes"], ["1", "*", "no"], ["2", "7", ""]
+    ...     _ = path.write_text("".join("\\t".join(line) + "\\n" for line in text))
+    ...     decisions = read([path])
+    >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
+    (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
+    """
+    tables = [read_table(source, COLUMNS, (SOURCE,)) for source in sources]
+    checksums = tuple(numbering.find(table.source, table.comments) for table in tables)
+    parts = [_numbers(table, numbers) for table in tables]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 5
+    file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    decided = columns[2] != _UNDECIDED
+    instance, label, verdict, is_sample, line, file = (column[decided] for column in (*columns, file))
+    files = tuple(table.source for table in tables)
+    undecided = int(np.count_nonzero(~decided))
+    every = Decisions(instance, label, verdict == 1, is_sample.astype(bool), file, line, files, checksums, undecided)
+    return _each_once(every, numbers)
+
+
+def _numbers(table: Table, numbers: Mapping[str, int] | None) -> list[np.ndarray]:
+    """Return instance from 0, label, verdict, whether it is a sample, and line, of every line of a table."""
+    ones = np.ones(len(table.lines), np.int64)
+    is_sample = _translate(table, SOURCE, _source) if SOURCE in table.columns else ones
+    label = _translate(table, "label", lambda text: label_number(text, numbers))
+    verdict = _translate(table, "verdict", _verdict)
+    if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
+        raise InputError(
+            table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
+        )
+    return [_translate(table, "instance", _instance), label, verdict, is_sample, np.array(table.lines, np.int64)]
+
+
+def _translate(table: Table, name: str, number) -> np.ndarray:
+    """Make numbers of the values of a column by a function, which says in a ValueError what is wrong with a value."""
+    values = table.columns[name]
+    translated: dict[str, int] = {}
+    for value in dict.fromkeys(values):  # in order, so that the first line that is wrong is the one reported
+        try:
+            translated[value] = number(value.strip())
+        except ValueError as error:
+            raise InputError(table.source, table.lines[values.index(value)], str(error)) from None
+    return np.fromiter((translated[value] for value in values), np.int64, len(values))
+
+
+def _instance(text: str) -> int:
+    number = _whole(text, MOST_INSTANCES)
+    if not number:
+        raise ValueError(f"instance {_quoted(text)} is no number of an instance; they count from 1")
+    return number - 1
+
+
+def label_number(text: str, numbers: Mapping[str, int] | None = None) -> int:
+    """Return the label that a file means, and `NOTHING_ELSE` for ``*``: by its name, if `numbers` has names.
+
+    Raises
+    ------
+    ValueError
+        There is no such label; the message says so.
+    """
+    if text == STAR:
+        return NOTHING_ELSE
+    if numbers is not None:
+        if text not in numbers:
+            raise ValueError(f"there is no label called {_quoted(text)}")
+        return numbers[text]
+    number = _whole(text, MAX_ID)
+    if number is None:
+        raise ValueError(f"label {_quoted(text)} is no label; they are numbers as in the data, or * for all others")
+    return number
+
+
+def _verdict(text: str) -> int:
+    if text.lower() not in _VERDICTS:
+        raise ValueError(f"verdict {_quoted(text)} is not one of yes, no and empty (not decided)")
+    return _VERDICTS[text.lower()]
+
+
+def _source(text: str) -> int:
+    if text.lower() not in _SOURCES:
+        raise ValueError(f"source {_quoted(text)} is not one of sample, suggestion and empty (not known)")
+    return _SOURCES[text.lower()]
+
+
+def _whole(text: str, most: int) -> int | None:
+    digits = text if text.isascii() and text.isdigit() else ""
+    return int(digits) if digits and len(digits) <= 18 and int(digits) <= most else None
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "...")
+
+
+def _each_once(every: Decisions, numbers: Mapping[str, int] | None) -> Decisions:
+    """Sort decisions, and leave the first of those that agree; it is a sample if one of them is."""
+    order = np.lexsort((every.label, every.instance))  # stable
+    instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
+    again = np.zeros(len(order), bool)
+    again[1:] = (np.diff(instance) == 0) & (np.diff(label) == 0)
+    first = np.flatnonzero(~again)
+    group = np.cumsum(~again) - 1
+    if len(other := np.flatnonzero(verdict != verdict[first][group])):
+        here, before = order[other[0]], order[first[group[other[0]]]]
+        words = [YES if every.verdict[i] else NO for i in (here, before)]
+        raise every.error(
+            here,
+            f"label {label_text(int(label[other[0]]), numbers)} of instance {instance[other[0]] + 1} is {words[0]} "
+            f"here and {words[1]} in {every.place(before)}; remove one of the lines",
+        )
+    is_sample = np.zeros(len(first), bool)
+    is_sample[group[every.is_sample[order]]] = True
+    kept = order[first]
+    return Decisions(
+        instance[first],
+        label[first],
+        verdict[first],
+        is_sample,
+        every.file[kept],
+        every.line[kept],
+        every.files,
+        every.checksums,
+        every.undecided,
+    )
+
+
+def label_text(label: int, numbers: Mapping[str, int] | None = None) -> str:
+    """Return how a file has a label: the reverse of `label_number`."""
+    if label == NOTHING_ELSE:
+        return STAR
+    if numbers is None:
+        return str(label)
+    return next(name for name, number in numbers.items() if number == label)
+
+
+def write(
+    out: BinaryIO,
+    instance: np.ndarray,
+    label: np.ndarray,
+    *,
+    verdict: Sequence[str] | str = "",
+    source: Sequence[str] | str = SUGGESTION,
+    probability: np.ndarray | None = None,
+    of: str | Path | None = None,
+    checksum: str | None = None,
+    numbers: Mapping[str, int] | None = None,
+) -> None:
+    """Write a review file, or one of suggestions, which is a review file with nothing decided.
+
+    Parameters
+    ----------
+    out : binary file
+    instance : ndarray of int, shape (m,)
+        From 0.
+    label : ndarray of int, shape (m,)
+        `NOTHING_ELSE` is written as ``*``.
+    verdict, source : m words, or one for all
+        Of "yes", "no" and ""; of "sample", "suggestion" and "".
+    probability : ndarray of float, shape (m,), optional
+        Gives a column of this name.
+    of : str or Path, optional
+        The data file, for those who read the comment; ``-`` is standard input.
+    checksum : str, optional
+        Of the data (see `numbering.checksum`), so that the file cannot be taken for one of other data.
+    numbers : mapping of str to int, optional
+        As for `read`: labels are written by name.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> out = BytesIO()
+    >>> write(out, np.array([0, 0]), np.array([7, NOTHING_ELSE]), verdict=["yes", "no"], source="sample")
+    >>> print(out.getvalue().decode().replace("\\t", " "))
+    instance label verdict source
+    1 7 yes sample
+    1 * no sample
+    <BLANKLINE>
+    """
+    names = {number: name for name, number in numbers.items()} if numbers is not None else {}
+    names[NOTHING_ELSE] = STAR
+    if of is not None:
+        out.write(f"# review of {' '.join(shown(of).split())}\n".encode(errors="backslashreplace"))
+    if checksum is not None:
+        out.write(numbering.comment(checksum).encode())
+    columns = ["instance", "label", *["probability"] * (probability is not None), "verdict", SOURCE]
+    out.write(("\t".join(columns) + "\n").encode())
+    for start in range(0, len(instance), _ROWS):
+        part = slice(start, start + _ROWS)
+        size = len(instance[part])
+        texts: list[Iterable[str]] = [
+            map(str, (instance[part] + 1).tolist()),
+            (names.get(number, str(number)) for number in label[part].tolist()),
+        ]
+        if probability is not None:
+            texts.append(f"{value:.4g}" for value in probability[part].tolist())
+        texts += [[words] * size if isinstance(words, str) else words[part] for words in (verdict, source)]
+        out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())

@@ -1,0 +1,157 @@
+"""Decisions of people and the data they are about, brought together."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.errors import InputError, shown
+from mpu_cli.review.decisions import NOTHING_ELSE, Decisions
+from mpu_cli.review.numbering import checksum
+from mpu_cli.svmlight.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """The labels of data, with what was decided about them.
+
+    Attributes
+    ----------
+    labels : csr_array, shape (n, q), bool
+        What is annotated. Column k stands for label ``ids[k]``.
+    ids : ndarray of int, shape (q,)
+        The labels that are annotated or were found true somewhere, ascending.
+    known : KnownLabels
+        Every decision, and the instances whose label set is complete.
+    sampled : ndarray of int
+        The instances that were drawn at random and whose label set is complete, ascending: what the label frequency
+        can be estimated from.
+    decisions : int
+        How many there are, one for each cell, ``*`` included.
+    found : int
+        How many labels are true of instances, by decision, and were not annotated.
+    refuted : int
+        How many annotated labels are false, by decision.
+    new_labels : ndarray of int
+        The labels that are annotated nowhere.
+    unused : int
+        How many decisions say ``no`` to a label that is true nowhere. They tell nothing.
+    """
+
+    labels: csr_array
+    ids: np.ndarray
+    known: KnownLabels
+    sampled: np.ndarray
+    decisions: int
+    found: int
+    refuted: int
+    new_labels: np.ndarray
+    unused: int
+
+
+def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool = False) -> Reviewed:
+    """Bring decisions and data together.
+
+    Parameters
+    ----------
+    decisions : Decisions
+    data : Dataset
+    source : str or Path
+        The file of the data, as the user named it.
+    wins : bool
+        Whether ``no`` outweighs an annotation. Otherwise it is an error.
+
+    Raises
+    ------
+    InputError
+        A review file has the checksum of other data, an instance that the data do not have, or ``no`` on a label that
+        is annotated.
+
+    Examples
+    --------
+    Of two instances, the first has label 3; label 5 was found true of it, and nothing else.
+
+    >>> data = Dataset(csr_array(np.array([[0, 0, 0, 1], [0, 1, 0, 0]], bool)), csr_array((2, 1), dtype=np.float32))
+    >>> cells = np.zeros(2, int), np.array([NOTHING_ELSE, 5]), np.array([False, True]), np.array([True, True])
+    >>> decisions = Decisions(*cells, np.zeros(2, int), np.array([2, 3]), ("checked.tsv",), (None,))
+    >>> reviewed = match(decisions, data, "news.svm")
+    >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.new_labels.tolist()
+    ([1, 3, 5], [0], [5])
+    >>> reviewed.known.verdicts()
+    array([[2, 2, 1],
+           [0, 0, 0]], dtype=int8)
+    """
+    _check_numbering(decisions, data, source)
+    whole = decisions.label == NOTHING_ELSE
+    annotated, annotated_ids = data.occurring_labels()
+    n = len(data)
+    ids = np.union1d(annotated_ids, decisions.label[decisions.verdict]).astype(annotated_ids.dtype)
+    labels = csr_array(
+        (annotated.data, np.searchsorted(ids, annotated_ids)[annotated.indices], annotated.indptr), shape=(n, len(ids))
+    )
+    there = np.isin(decisions.label, ids)
+    column = np.searchsorted(ids, decisions.label)
+    is_annotated = np.zeros(len(decisions), bool)
+    is_annotated[there] = _stored(labels, decisions.instance[there], column[there])
+    refuted = is_annotated & ~decisions.verdict
+    if refuted.any() and not wins:
+        _refuse(decisions, np.flatnonzero(refuted), source)
+    cells = {
+        name: (decisions.instance[kind], column[kind])
+        for name, kind in (("true", decisions.verdict), ("false", there & ~decisions.verdict))
+    }
+    known = KnownLabels.of((n, len(ids)), **cells, complete=decisions.instance[whole])
+    return Reviewed(
+        labels,
+        ids,
+        known,
+        decisions.instance[whole & decisions.is_sample],
+        len(decisions),
+        int(np.count_nonzero(decisions.verdict & ~is_annotated)),
+        int(np.count_nonzero(refuted)),
+        np.setdiff1d(ids, annotated_ids),
+        int(np.count_nonzero(~there & ~whole)),
+    )
+
+
+def _check_numbering(decisions: Decisions, data: Dataset, source: str | Path) -> None:
+    """Refuse decisions on instances of other data, as far as that can be seen."""
+    if any(decisions.checksums):
+        own = checksum(data.features)
+        for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
+            if theirs not in (None, own):
+                raise InputError(
+                    file,
+                    None,
+                    f"it is a review of other data than {shown(source)}, or of the same before instances or features "
+                    "changed (its checksum differs), so its numbers may mean other instances; give its own data, or "
+                    "remove the line '# checksum ...' if you know that the numbers are right",
+                )
+    if len(beyond := np.flatnonzero(decisions.instance >= len(data))):
+        i = beyond[0]
+        raise decisions.error(
+            i,
+            f"there is no instance {decisions.instance[i] + 1}: {shown(source)} has {len(data)}; is this a review of "
+            "another file?",
+        )
+
+
+def _stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return which cells are annotated."""
+    q = labels.shape[1]
+    keys = np.repeat(np.arange(labels.shape[0]) * q, np.diff(labels.indptr)) + labels.indices
+    return np.isin(rows * q + columns, keys)
+
+
+def _refuse(decisions: Decisions, refuted: np.ndarray, source: str | Path) -> None:
+    i = refuted[0]
+    of = np.count_nonzero(~decisions.verdict & (decisions.label != NOTHING_ELSE))
+    others = f" ({len(refuted)} of {of} decisions no are on labels that are annotated)" if len(refuted) > 1 else ""
+    raise decisions.error(
+        i,
+        f"label {decisions.label[i]} of instance {decisions.instance[i] + 1} is no here, but {shown(source)} has it on "
+        f"its instance {decisions.instance[i] + 1}{others}; is this a review of another file? Correct one of them, or "
+        "take the review's word by --reviewed-wins",
+    )

@@ -1,0 +1,62 @@
+"""Whether a file that numbers instances means those of the data at hand.
+
+A checksum is written as a line of comment, ``# checksum`` and 64 digits. It is one of the features, in the order of the
+instances, as they were read. It is therefore the same for a file, its compressed copy and the same bytes on standard
+input, and it stays when labels are added or removed, which changes no number. It changes where instances come, go or
+change places.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import InputError
+
+_ENTRIES = 1 << 20
+_WRITTEN = re.compile(r"checksum\s+([0-9a-f]{64})", re.IGNORECASE)
+
+
+def checksum(features: csr_array) -> str:
+    """Return the SHA-256, hexadecimal, of features: the number of entries of each instance, their indices and values.
+
+    Examples
+    --------
+    >>> one, other = (csr_array(np.array(rows, np.float32)) for rows in ([[1, 2], [3, 4]], [[3, 4], [1, 2]]))
+    >>> checksum(one) == checksum(one.copy()), checksum(one) == checksum(other)
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for numbers, kind in ((np.diff(features.indptr), "<i8"), (features.indices, "<i8"), (features.data, "<f4")):
+        for start in range(0, len(numbers), _ENTRIES):
+            digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
+    return digest.hexdigest()
+
+
+def comment(digits: str) -> str:
+    """Return the line that tells the checksum."""
+    return f"# checksum {digits}\n"
+
+
+def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
+    """Find the checksum in the lines of comment of a file; None where there is none.
+
+    Raises
+    ------
+    InputError
+        A checksum is damaged, or there are two different ones.
+    """
+    found = None
+    for number, text in comments:
+        if not text.lower().startswith("checksum"):
+            continue
+        match = _WRITTEN.fullmatch(text)
+        if not match:
+            raise InputError(source, number, "the checksum is damaged; it has 64 digits, of 0-9 and a-f")
+        digits = match[1].lower()
+        if found not in (None, digits):
+            raise InputError(source, number, "there are two different checksums; are these two files in one?")
+        found = digits
+    return found

@@ -1,0 +1,121 @@
+"""Tab-separated text whose first line names the columns, as spreadsheets and people write it.
+
+Tolerated: a byte order mark, CRLF, empty lines, lines of comment that start with ``#``, capital letters and spaces
+around the names of columns and around values, empty fields at the end of a line that are missing or too many, and
+columns that nobody asked for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.streams import open_input
+
+_LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
+_BOM = "\ufeff"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some columns of a table.
+
+    Attributes
+    ----------
+    source : str
+        Its file, as the user named it.
+    columns : dict of str to sequence of str
+        Those of the wanted columns that are there. Values are as written, spaces and all.
+    lines : list of int
+        In which line of the file each row stands, from 1.
+    comments : list of (int, str)
+        The lines of comment, without ``#``, each with its number.
+    """
+
+    source: str
+    columns: dict[str, Sequence[str]]
+    lines: list[int]
+    comments: list[tuple[int, str]]
+
+
+def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
+    """Read some columns of a file, plain or compressed by suffix; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is not UTF-8 text, or has no line that names the columns; one of `required` is
+        missing, a name is there twice, or a line has more values than there are names.
+    """
+    lines = _lines(source)
+    comments: list[tuple[int, str]] = []
+    number, header = 0, None
+    for number, line in lines:
+        if _is_comment(line):
+            comments.append((number, line.strip().strip('"')[1:].strip()))
+        elif line.strip():
+            header = [name.strip().lower() for name in line.split("\t")]
+            break
+    if header is None:
+        raise InputError(
+            str(source), None, f"it is empty; its first line should name the columns: {', '.join(required)}"
+        )
+    while header and not header[-1]:
+        header.pop()
+    _check(str(source), number, header, required)
+    names = [name for name in header if name in (*required, *optional)]
+    pick = itemgetter(*[header.index(name) for name in names], 0)  # one more, so that there are always several
+    width = len(header)
+    rows, places = [], []
+    for number, line in lines:
+        if _is_comment(line):
+            comments.append((number, line.strip().strip('"')[1:].strip()))
+            continue
+        if not line or line.isspace():
+            continue
+        fields = line.split("\t")
+        if len(fields) != width:
+            if any(field.strip() for field in fields[width:]):
+                raise InputError(
+                    str(source), number, f"there are {len(fields)} values, but the columns are {', '.join(header)}"
+                )
+            fields += [""] * (width - len(fields))
+        rows.append(pick(fields))
+        places.append(number)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return Table(str(source), dict(zip(names, columns, strict=False)), places, comments)
+
+
+def _lines(source: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines, without their ends, with their numbers from 1."""
+    with open_input(source) as stream:
+        for number, raw in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
+            if len(raw) == _LINE_BYTES:
+                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
+            if number == 1 and raw.startswith(_UTF16):
+                raise InputError(str(source), 1, "this is UTF-16 text; save it as UTF-8, separated by tabs")
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError:
+                raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
+            yield number, (line.removeprefix(_BOM) if number == 1 else line).rstrip("\r\n")
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith(("#", '"#'))  # spreadsheets put quotation marks around text that has a comma
+
+
+def _check(source: str, number: int, header: list[str], required: Sequence[str]) -> None:
+    for name in required:
+        if name not in header:
+            raise InputError(
+                source,
+                number,
+                f"this line should name the columns, separated by tabs, but there is no {name}; needed are "
+                f"{', '.join(required)}",
+            )
+    if twice := [name for name in header if name and header.count(name) > 1]:
+        raise InputError(source, number, f"two columns are called {twice[0]}")

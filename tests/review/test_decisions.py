@@ -1,0 +1,194 @@
+"""Review files: what is read, what is tolerated, and what is refused with its place."""
+
+import gzip
+import io
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_cli.errors import InputError
+from mpu_cli.review.decisions import NOTHING_ELSE, read, write
+
+HEADER = "instance\tlabel\tverdict\tsource\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write a review file; give its path."""
+
+    def make(text: str | bytes, name: str = "checked.tsv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return make
+
+
+def cells(decisions) -> list[tuple]:
+    columns = decisions.instance, decisions.label, decisions.verdict, decisions.is_sample
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_reads_decisions(file):
+    decisions = read([file(HEADER + "3\t7\tyes\tsample\n3\t*\tno\tsample\n1\t0\tno\tsuggestion\n1\t2\t\tsuggestion\n")])
+    assert cells(decisions) == [
+        (0, 0, False, False),
+        (2, NOTHING_ELSE, False, True),
+        (2, 7, True, True),
+    ]
+    assert decisions.undecided == 1
+    assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"checked.tsv:{n}" for n in (4, 3, 2)]
+
+
+def test_without_a_source_all_is_a_sample(file):
+    assert cells(read([file("instance\tlabel\tverdict\n1\t5\tyes\n")])) == [(0, 5, True, True)]
+
+
+@pytest.mark.parametrize("source", ["", "suggestion", "Suggestion "])
+def test_a_source_that_is_not_sample_is_no_sample(file, source):
+    assert cells(read([file(f"{HEADER}1\t5\tyes\t{source}\n")])) == [(0, 5, True, False)]
+
+
+TOLERATED = {
+    "CRLF": "instance\tlabel\tverdict\tsource\r\n1\t5\tyes\tsample\r\n",
+    "a byte order mark": "\ufeff" + HEADER + "1\t5\tyes\tsample\n",
+    "a byte order mark before a comment": "\ufeff# mine\n" + HEADER + "1\t5\tyes\tsample\n",
+    "capitals": "Instance\tLABEL\tVerdict\tSource\n1\t5\tYES\tSample\n",
+    "spaces": "instance \t label\tverdict\tsource\n 1\t5 \t yes\tsample \n",
+    "another order, other columns": "note\tverdict\tsource\tlabel\tinstance\nhm\tyes\tsample\t5\t1\n",
+    "empty lines": HEADER + "\n1\t5\tyes\tsample\n\t\t\t\n\n",
+    "comments": "# a\n" + HEADER + '# b\n1\t5\tyes\tsample\n"# c, d"\n',
+    "no last line end": HEADER + "1\t5\tyes\tsample",
+    "empty fields too many": "instance\tlabel\tverdict\tsource\t\t\n1\t5\tyes\tsample\t\t\t\n",
+    "twice": HEADER + "1\t5\tyes\tsample\n1\t5\tyes\tsample\n",
+    "twice, once of a sample": HEADER + "1\t5\tyes\tsuggestion\n1\t5\tyes\tsample\n",
+    "leading zeros": HEADER + "01\t05\tyes\tsample\n",
+}
+
+
+@pytest.mark.parametrize("name", TOLERATED)
+def test_tolerates(file, name):
+    assert cells(read([file(TOLERATED[name])])) == [(0, 5, True, True)]
+
+
+def test_a_line_that_ends_before_its_verdict_is_undecided(file):
+    decisions = read([file(HEADER + "1\t5\n")])
+    assert (len(decisions), decisions.undecided) == (0, 1)
+
+
+REFUSED = {
+    "an empty file": ("", "", "name the columns"),
+    "no header": ("1\t5\tyes\n", ":1", "name the columns"),
+    "commas": ("instance,label,verdict\n1,5,yes\n", ":1", "separated by tabs"),
+    "a column is missing": ("# a\ninstance\tlabel\n1\t5\n", ":2", "no verdict"),
+    "a column twice": ("instance\tlabel\tverdict\tlabel\n", ":1", "called label"),
+    "too many values": (HEADER + "1\t5\tyes\tsample\tmore\n", ":2", "5 values"),
+    "instance 0": (HEADER + "0\t5\tyes\t\n", ":2", "'0'"),
+    "a negative instance": (HEADER + "-1\t5\tyes\t\n", ":2", "'-1'"),
+    "a fraction": (HEADER + "1.0\t5\tyes\t\n", ":2", "'1.0'"),
+    "an instance beyond all": (HEADER + "9" * 5000 + "\t5\tyes\t\n", ":2", "999..."),
+    "no instance": (HEADER + "1\t5\tyes\t\n\t5\tyes\t\n", ":3", "instance ''"),
+    "no label": (HEADER + "1\t\tyes\t\n", ":2", "label ''"),
+    "a label that is no number": (HEADER + "1\tnews\tyes\t\n", ":2", "'news'"),
+    "a label beyond all": (HEADER + "1\t2147483648\tyes\t\n", ":2", "'2147483648'"),
+    "digits of another script": (HEADER + "1\t\u0665\tyes\t\n", ":2", "label"),
+    "an undecided line with a bad label": (HEADER + "1\tnews\t\t\n", ":2", "'news'"),
+    "another verdict": (HEADER + "1\t5\tmaybe\t\n", ":2", "'maybe'"),
+    "another source": (HEADER + "1\t5\tyes\tsmaple\n", ":2", "'smaple'"),
+    "everything is true": (HEADER + "1\t*\tyes\t\n", ":2", "no verdict but no"),
+    "a contradiction": (HEADER + "1\t5\tyes\t\n2\t5\tno\t\n1\t5\tno\t\n", ":4", "checked.tsv:2"),
+    "UTF-16": ((HEADER + "1\t5\tyes\t\n").encode("utf-16"), ":1", "UTF-16"),
+    "Latin-1": ("# h\u00e4\n".encode("latin-1"), ":1", "UTF-8"),
+    "no line ends": ("x" * (1 << 23), ":1", "longer than"),
+    "a damaged checksum": ("# checksum 12ab\n" + HEADER, ":1", "checksum is damaged"),
+    "two checksums": (f"# checksum {'1' * 64}\n# checksum {'2' * 64}\n{HEADER}", ":2", "two different checksums"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(file, name):
+    text, place, words = REFUSED[name]
+    path = file(text)
+    with pytest.raises(InputError) as caught:
+        read([path])
+    assert str(caught.value).startswith(f"{path}{place}: ")
+    assert words in str(caught.value)
+    assert len(str(caught.value).removeprefix(str(path))) < 300
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read([tmp_path / "none.tsv"])
+
+
+def test_several_files_are_one(file):
+    first = file(HEADER + "1\t5\tyes\tsample\n")
+    second = file(gzip.compress(f"# checksum {'a' * 64}\n{HEADER}1\t5\tyes\t\n2\t5\tno\t\n".encode()), "more.tsv.gz")
+    decisions = read([first, second])
+    assert cells(decisions) == [(0, 5, True, True), (1, 5, False, False)]
+    assert decisions.checksums == (None, "a" * 64)
+    assert decisions.place(1) == f"{second}:4"
+
+
+def test_files_that_contradict_each_other_are_both_named(file):
+    first, second = file(HEADER + "1\t5\tyes\t\n", "a.tsv"), file(HEADER + "\n1\t5\tno\t\n", "b.tsv")
+    with pytest.raises(InputError) as caught:
+        read([first, second])
+    assert str(caught.value).startswith(f"{second}:3: label 5 of instance 1 is no here and yes in {first}:2;")
+
+
+def test_no_file_is_no_decision():
+    assert len(read([])) == 0
+
+
+def test_labels_by_name(file):
+    path = file(HEADER + "1\tsports news\tyes\t\n1\t*\tno\t\n")
+    assert cells(read([path], {"sports news": 4, "7": 9}))[1][1] == 4
+    with pytest.raises(InputError, match=":2: there is no label called 'sports news'"):
+        read([path], {"music": 1})
+
+
+decided = st.dictionaries(
+    st.tuples(st.integers(0, 10**12 - 1), st.integers(0, 2**31 - 2)),
+    st.tuples(st.sampled_from(["yes", "no", ""]), st.sampled_from(["sample", "suggestion", ""]), st.floats(0, 1)),
+)
+
+
+@given(decided, st.booleans(), st.none() | st.text("0123456789abcdef", min_size=64, max_size=64))
+def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability, checksum):
+    instance, label = np.array(list(decided), np.int64).reshape(-1, 2).T
+    verdict, source, probability = zip(*decided.values(), strict=True) if decided else ([], [], [])
+    out = io.BytesIO()
+    write(
+        out,
+        instance,
+        label,
+        verdict=verdict,
+        source=source,
+        probability=np.array(probability) if with_probability else None,
+        of="news\n1\t.svm",
+        checksum=checksum,
+    )
+    path = tmp_path_factory.getbasetemp() / "written.tsv"
+    path.write_bytes(out.getvalue())
+    decisions = read([path])
+    expected = [
+        (*cell, verdict == "yes", source == "sample")
+        for cell, (verdict, source, _) in sorted(decided.items())
+        if verdict
+    ]
+    assert cells(decisions) == expected
+    assert decisions.undecided == len(decided) - len(expected)
+    assert decisions.checksums == (checksum,)
+
+
+def test_a_million_lines(file):
+    lines = (f"{i // 4 + 1}\t{i % 4 * 1000 + i % 997}\t{('yes', 'no', '')[i % 3]}\tsample\n" for i in range(10**6))
+    path = file(HEADER + "".join(lines))
+    start = time.process_time()
+    decisions = read([path])
+    assert len(decisions) + decisions.undecided == 10**6
+    assert time.process_time() - start < 20  # 3 s where nothing else runs
