@@ -12,6 +12,7 @@ from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
 from mpu_cli.cli.experiment import experiment
 from mpu_cli.cli.predict import predict
+from mpu_cli.cli.review import review
 from mpu_cli.cli.train import train
 
 
@@ -29,5 +30,5 @@ def mpu() -> None:
     """
 
 
-for command in (corrupt, estimate_c, train, predict, evaluate, experiment):
+for command in (corrupt, estimate_c, train, predict, evaluate, review, experiment):
     mpu.add_command(command)

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.errors import InputError, shown
+from mpu_cli.errors import shown
+from mpu_cli.review import numbering
 from mpu_cli.review.decisions import NOTHING_ELSE, Decisions
-from mpu_cli.review.numbering import checksum
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -83,7 +83,7 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
     array([[2, 2, 1],
            [0, 0, 0]], dtype=int8)
     """
-    _check_numbering(decisions, data, source)
+    _check_instances(decisions, data, source)
     whole = decisions.label == NOTHING_ELSE
     annotated, annotated_ids = data.occurring_labels()
     n = len(data)
@@ -116,19 +116,12 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
     )
 
 
-def _check_numbering(decisions: Decisions, data: Dataset, source: str | Path) -> None:
+def _check_instances(decisions: Decisions, data: Dataset, source: str | Path) -> None:
     """Refuse decisions on instances of other data, as far as that can be seen."""
     if any(decisions.checksums):
-        own = checksum(data.features)
+        own = numbering.checksum(data.features)
         for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
-            if theirs not in (None, own):
-                raise InputError(
-                    file,
-                    None,
-                    f"it is a review of other data than {shown(source)}, or of the same before instances or features "
-                    "changed (its checksum differs), so its numbers may mean other instances; give its own data, or "
-                    "remove the line '# checksum ...' if you know that the numbers are right",
-                )
+            numbering.check(file, theirs, own, source)
     if len(beyond := np.flatnonzero(decisions.instance >= len(data))):
         i = beyond[0]
         raise decisions.error(

@@ -9,11 +9,12 @@ change places.
 import hashlib
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, shown
 
 _ENTRIES = 1 << 20
 _WRITTEN = re.compile(r"checksum\s+([0-9a-f]{64})", re.IGNORECASE)
@@ -60,3 +61,26 @@ def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
             raise InputError(source, number, "there are two different checksums; are these two files in one?")
         found = digits
     return found
+
+
+def check(file: str, theirs: str | None, own: str, source: str | Path) -> None:
+    """Refuse a file with the checksum of other data; one without checksum is believed.
+
+    Parameters
+    ----------
+    file : str
+    theirs : str or None
+        The checksum in the file.
+    own : str
+        That of the data.
+    source : str or Path
+        The file of the data, as the user named it.
+    """
+    if theirs not in (None, own):
+        raise InputError(
+            file,
+            None,
+            f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
+            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
+            "'# checksum ...' if you know that the numbers are right",
+        )

@@ -89,7 +89,7 @@ def test_the_checksum_of_the_data_is_taken_and_another_is_refused(review, news, 
     assert review("1\t7\tyes\t", comment=f"\ufeff# CHECKSUM {own.upper()}\t\t\n").found == 1
     with pytest.raises(InputError) as caught:
         review("1\t7\tyes\t", comment=f"# checksum {'0' * 64}\n")
-    assert str(caught.value).startswith(f"{tmp_path / 'checked.tsv'}: it is a review of other data than {news}")
+    assert str(caught.value).startswith(f"{tmp_path / 'checked.tsv'}: it was made for other data than {news}")
 
 
 def test_the_checksum_follows_the_instances_and_not_the_labels(tmp_path):

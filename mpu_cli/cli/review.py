@@ -1,0 +1,145 @@
+"""``mpu review``."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mpu_cli.cli.common import reading_options
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.run_options import run_options
+from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.svmlight.grammar import Reading
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
+
+
+@click.command("review")
+@click.argument("source", metavar="[FILE]", required=False)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PAGE",
+    required=True,
+    help="Write the page, the tasks (--export) or the decisions (--import) here.",
+)
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(1, MOST_INSTANCES),
+    help="Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
+    "them. A larger N keeps the instances of a smaller one.",
+)
+@click.option(
+    "--suggestions",
+    metavar="MISSING.tsv",
+    help="Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
+)
+@click.option(
+    "--text",
+    metavar="TEXTS",
+    help="Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
+    "also compressed. Without texts, an instance is shown by its heaviest features.",
+)
+@click.option(
+    "--text-field", metavar="NAME", help="Which field of a .jsonl, or column of a .csv or .tsv, has the text."
+)
+@click.option("--labels", metavar="NAMES", help="Show labels by name: a text file whose line k names label k.")
+@click.option("--features", metavar="NAMES", help="Show features by name: a text file whose line k names feature k.")
+@click.option(
+    "--export",
+    type=click.Choice(["label-studio"]),
+    help="Write tasks for Label Studio, with pre-annotations, in place of the page.",
+)
+@click.option(
+    "--import",
+    "imported",
+    metavar="EXPORT.json",
+    help="Write what was decided in Label Studio, from its export in the format JSON. Takes no FILE.",
+)
+@run_options("seed", "jobs", "kernel")
+@reading_options
+@verbosity_options
+def review(
+    source: str | None,
+    output: str,
+    sample: int | None,
+    suggestions: str | None,
+    text: str | None,
+    text_field: str | None,
+    labels: str | None,
+    features: str | None,
+    export: str | None,
+    imported: str | None,
+    run: "Run",
+    reading: Reading,
+) -> None:
+    """Make a page on which people decide which labels are true.
+
+    The page is one HTML file: open it in any browser, also without a network. It shows one instance of FILE at a time,
+    its labels, and those that may be missing; keys decide. Progress is kept in the browser. "Export" on the page saves
+    the decisions as a review file, which `mpu train --reviewed` and `mpu estimate-c --reviewed` learn from.
+
+    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Which of its instances are
+    reviewed: N drawn at random (--sample), those with suggestions (--suggestions), or all.
+
+    \b
+    Example:
+      mpu review news.svm --sample 200 --text news.txt --labels tags.txt -o review.html
+      mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
+    For teams that use Label Studio:
+      mpu review news.svm --suggestions missing.tsv --text news.txt --export label-studio -o tasks.json
+      mpu review --import export.json -o checked.tsv
+
+    A project in Label Studio needs this labeling interface:
+
+    \b
+      <View>
+        <Text name="text" value="$text"/>
+        <Choices name="labels" toName="text" choice="multiple" value="$options"/>
+        <TextArea name="others" toName="text" placeholder="Another label, by name or number"/>
+        <Choices name="complete" toName="text" choice="multiple"><Choice value="Nothing else is true"/></Choices>
+      </View>
+    """
+    from dataclasses import asdict
+
+    from mpu_cli.commands import review as command
+    from mpu_cli.runtime.files import refuse_overlaps
+
+    if imported is not None:
+        others = {"FILE": source, "--sample": sample, "--suggestions": suggestions, "--text": text}
+        others |= {"--text-field": text_field, "--features": features, "--export": export}
+        if unwanted := [name for name, value in others.items() if value is not None]:
+            raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
+        refuse_overlaps({"--import": imported, "--labels": labels}, {"--output": output})
+        done = command.import_label_studio(imported, output, labels=labels)
+        info(
+            f"{done.tasks} tasks, {done.open_tasks} of them without annotation: {done.decisions} decisions; "
+            f"{done.closed} instances of which nothing else is true",
+            **asdict(done),
+        )
+        return
+    if source is None:
+        raise click.UsageError("Missing argument 'FILE'.")
+    if text_field is not None and text is None:
+        raise click.UsageError("--text-field needs --text.")
+    inputs = {"FILE": source, "--suggestions": suggestions, "--text": text, "--labels": labels, "--features": features}
+    refuse_overlaps(inputs, {"--output": output})
+    report = command.prepare(
+        source,
+        output,
+        sample=sample,
+        suggestions=suggestions,
+        text=text,
+        text_field=text_field,
+        labels=labels,
+        features=features,
+        label_studio_tasks=export is not None,
+        reading=reading,
+        run=run,
+    )
+    info(
+        f"{report.instances} instances to review, with {report.suggestions} suggested labels; "
+        f"{report.labels} labels to choose from",
+        **asdict(report),
+    )

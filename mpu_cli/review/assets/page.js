@@ -1,0 +1,317 @@
+"use strict";
+// The page: one instance at a time, its labels as rows, one of which is marked and takes the keys.
+
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const labels = new LabelIndex(data);
+const reviews = new Reviews(data, browserStorage());
+let at = Math.min(Math.max(Number(reviews.get("at")) || 0, 0), data.items.length - 1);
+let marked = null; // label of the marked row, as text
+const item = () => data.items[at];
+
+function browserStorage() {
+  try {
+    localStorage.setItem("mpu-review/test", "");
+    localStorage.removeItem("mpu-review/test");
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
+
+// What there is to decide
+
+function rowsOf(one) {
+  const number = (i) => String(data.numbers[i]);
+  const suggested = one.s.map(([i, probability]) => ({ label: number(i), probability }));
+  const annotated = one.a.map((i) => ({ label: number(i) }));
+  const shown = new Set([...suggested, ...annotated].map(({ label }) => label));
+  const others = [...reviews.of(one.n).keys()].filter((label) => label !== STAR && !shown.has(label));
+  return { suggested, annotated, added: others.map((label) => ({ label })) };
+}
+
+// A random sample tells of what is missing only where somebody has looked for everything.
+function isReviewed(one) {
+  if (reviews.isClosed(one.n)) return true;
+  const decisions = reviews.of(one.n);
+  return data.source !== "sample" && one.s.length > 0 && one.s.every(([i]) => decisions.has(String(data.numbers[i])));
+}
+
+function state(label, kind) {
+  const verdict = reviews.of(item().n).get(label);
+  if (verdict !== undefined) return verdict ? "yes" : "no";
+  if (kind === "annotated") return "annotated";
+  return reviews.isClosed(item().n) ? "no, since nothing else is true" : "undecided";
+}
+
+// Showing
+
+function render() {
+  const rows = rowsOf(item());
+  const order = Object.values(rows).flat().map(({ label }) => label);
+  if (!order.includes(marked)) marked = order.find((label) => !reviews.of(item().n).has(label)) ?? order[0] ?? null;
+  const hadFocus = Boolean(document.activeElement?.closest(".row"));
+  for (const [kind, list] of Object.entries(rows)) {
+    $(kind).replaceChildren(...list.map((row) => rowElement(row, kind)));
+    if (!list.length && kind !== "added") $(kind).append(element("li", { className: "empty", textContent: EMPTY[kind] }));
+  }
+  if (rows.annotated.some(({ label }) => reviews.of(item().n).get(label) === false)) {
+    $("annotated").append(element("li", { className: "hint note", textContent: REFUTED }));
+  }
+  if (hadFocus) focusRow();
+  $("close").ariaPressed = String(reviews.isClosed(item().n));
+  renderProgress();
+}
+
+const EMPTY = { suggested: "None for this instance", annotated: "None" };
+const REFUTED = "What is annotated and not true is used in training only with --reviewed-wins.";
+
+function rowElement({ label, probability }, kind) {
+  const verdict = reviews.of(item().n).get(label);
+  const name = labels.nameOf(label);
+  const percent = probability == null ? "" : inPercent(probability);
+  const row = element("div", { className: "row", tabIndex: label === marked ? 0 : -1, role: "group" }, [
+    element("span", { className: "name", dir: "auto", textContent: name }),
+    element("span", { className: "detail", textContent: percent }),
+    verdictButton(label, "Yes", true, verdict),
+    verdictButton(label, "No", false, verdict),
+  ]);
+  row.dataset.label = label;
+  row.classList.toggle("marked", label === marked);
+  row.classList.toggle("is-no", verdict === false);
+  row.classList.toggle("no-more", verdict === undefined && kind !== "annotated" && reviews.isClosed(item().n));
+  const probably = percent && `, probability ${percent}`;
+  row.ariaLabel = `${name}${kind === "suggested" ? `, suggested${probably}` : ""}, ${state(label, kind)}`;
+  return element("li", {}, [row]);
+}
+
+// Not 0 or 100, which would be certain.
+function inPercent(probability) {
+  if (probability > 0.99) return "over 99 %";
+  return probability < 0.01 ? "under 1 %" : `${Math.round(probability * 100)} %`;
+}
+
+function verdictButton(label, word, meant, verdict) {
+  const button = element("button", { type: "button", textContent: word, className: word.toLowerCase() });
+  button.ariaPressed = String(verdict === meant);
+  button.ariaLabel = `${word}: ${labels.nameOf(label)}`;
+  button.tabIndex = label === marked ? 0 : -1;
+  return button;
+}
+
+function renderInstance() {
+  const one = item();
+  $("title").textContent = `Instance ${one.n.toLocaleString("en")}`;
+  $("text").hidden = one.t === undefined;
+  $("text").textContent = one.t ?? "";
+  $("features").hidden = one.f === undefined;
+  $("features").tBodies[0].replaceChildren(
+    ...(one.f ?? []).map(([name, value]) =>
+      element("tr", {}, [
+        element("td", { dir: "auto", textContent: name }),
+        element("td", { textContent: String(value) }),
+      ])
+    )
+  );
+  $("position").value = at + 1;
+  $("previous").disabled = at === 0;
+  $("next").disabled = at === data.items.length - 1;
+  marked = null;
+  render();
+}
+
+function renderProgress() {
+  const done = data.items.reduce((sum, one) => sum + isReviewed(one), 0);
+  $("bar").value = done;
+  $("count").textContent = `${done.toLocaleString("en")} of ${data.items.length.toLocaleString("en")} reviewed`;
+  $("next-open").disabled = done === data.items.length;
+  $("unexported").textContent = reviews.unexported ? ` (${reviews.unexported} new)` : "";
+  if (!reviews.storage) notify("This browser keeps nothing for this page: export before you close it.");
+}
+
+// Acting
+
+function decide(label, verdict, moveOn = true) {
+  const decisions = reviews.of(item().n);
+  reviews.decide(item().n, label, verdict);
+  const order = Object.values(rowsOf(item())).flat().map((row) => row.label);
+  marked = label;
+  if (moveOn && verdict !== undefined) {
+    const suggested = item().s.map(([i]) => String(data.numbers[i]));
+    const open = suggested.filter((other) => !decisions.has(other));
+    marked = open.find((other) => order.indexOf(other) > order.indexOf(label)) ?? open[0] ?? label;
+  }
+  render();
+  say(`${labels.nameOf(label)}: ${verdict === undefined ? "undecided" : verdict ? "yes" : "no"}`);
+}
+
+function decideMarked(verdict) {
+  if (marked === null) return;
+  decide(marked, verdict);
+  focusRow();
+}
+
+function mark(step) {
+  const order = Object.values(rowsOf(item())).flat().map((row) => row.label);
+  if (!order.length) return;
+  const place = Math.min(Math.max(order.indexOf(marked) + step, 0), order.length - 1);
+  marked = order[place];
+  render();
+  focusRow();
+}
+
+function focusRow() {
+  const row = document.querySelector(".row.marked");
+  row?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+function go(place) {
+  at = Math.min(Math.max(place, 0), data.items.length - 1);
+  reviews.put("at", String(at));
+  renderInstance();
+  window.scrollTo(0, 0);
+  $("title").focus({ preventScroll: true });
+}
+
+function goToOpen() {
+  const count = data.items.length;
+  for (let step = 1; step <= count; step += 1) {
+    if (!isReviewed(data.items[(at + step) % count])) return go((at + step) % count);
+  }
+  return say("All instances are reviewed.");
+}
+
+function toggleClosed() {
+  const closing = !reviews.isClosed(item().n);
+  reviews.decide(item().n, STAR, closing ? false : undefined);
+  if (closing && at < data.items.length - 1) {
+    go(at + 1);
+  } else {
+    render();
+    say(closing ? "Nothing else is true. This was the last instance: export what you decided." : "Open again");
+  }
+}
+
+function exportDecisions() {
+  const link = element("a", {
+    href: URL.createObjectURL(new Blob([reviews.toText()], { type: "text/tab-separated-values" })),
+    download: "checked.tsv",
+  });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  reviews.countUnexported(0);
+  renderProgress();
+  say(`${reviews.size} decisions exported to checked.tsv`);
+}
+
+async function importDecisions(file) {
+  try {
+    const { count, elsewhere } = reviews.take(await file.text());
+    const rest = elsewhere ? ` ${elsewhere} are on instances that are not on this page, and were left out.` : "";
+    notify(`${file.name}: ${count} decisions.${rest}`);
+  } catch (error) {
+    notify(`${file.name} was not imported: ${error.message}.`);
+  }
+  render();
+}
+
+function say(text) {
+  $("said").textContent = text;
+}
+
+function notify(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = false;
+}
+
+function setShortcuts(on) {
+  $("shortcuts").checked = on;
+  reviews.put("shortcuts", on ? null : "off");
+}
+
+// Keys and buttons
+
+const KEYS = {
+  y: () => decideMarked(true),
+  n: () => decideMarked(false),
+  u: () => decideMarked(undefined),
+  e: toggleClosed,
+  o: goToOpen,
+  j: () => mark(1),
+  k: () => mark(-1),
+  ArrowDown: () => mark(1),
+  ArrowUp: () => mark(-1),
+  ArrowRight: () => at < data.items.length - 1 && go(at + 1),
+  ArrowLeft: () => at > 0 && go(at - 1),
+  "/": () => $("search").focus(),
+  "?": () => $("keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest?.("input, dialog");
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !$("shortcuts").checked || !KEYS[key]) return;
+  event.preventDefault();
+  KEYS[key]();
+});
+
+document.querySelector(".decisions").addEventListener("click", (event) => {
+  const row = event.target.closest(".row");
+  const button = event.target.closest(".row button");
+  if (button) {
+    const verdict = button.ariaPressed === "true" ? undefined : button.classList.contains("yes");
+    decide(row.dataset.label, verdict, false);
+  } else if (row) {
+    marked = row.dataset.label;
+    render();
+  }
+});
+
+$("close").addEventListener("click", toggleClosed);
+$("previous").addEventListener("click", () => go(at - 1));
+$("next").addEventListener("click", () => go(at + 1));
+$("next-open").addEventListener("click", goToOpen);
+$("position").addEventListener("change", () => go(Math.trunc(Number($("position").value) || at + 1) - 1));
+$("export").addEventListener("click", exportDecisions);
+$("import").addEventListener("click", () => $("import-file").click());
+$("import-file").addEventListener("change", async () => {
+  for (const file of $("import-file").files) await importDecisions(file);
+  $("import-file").value = "";
+});
+$("help").addEventListener("click", () => $("keys").showModal());
+$("shortcuts").addEventListener("change", () => setShortcuts($("shortcuts").checked));
+window.addEventListener("storage", ({ key }) => { // another window with the same page
+  const instance = reviews.instanceOf(key);
+  if (instance === undefined) return;
+  reviews.reload(instance);
+  if (instance === item().n) render();
+  else renderProgress();
+});
+
+new LabelSearch(
+  $("search"),
+  $("matches"),
+  labels,
+  (i) => {
+    const here = item().a.includes(i) ? "annotated" : reviews.of(item().n).get(String(data.numbers[i])) ? "yes" : "";
+    return here || `on ${data.counts[i].toLocaleString("en")}`;
+  },
+  (i) => decide(String(data.numbers[i]), true),
+  () => (document.querySelector(".row.marked") ? focusRow() : $("title").focus())
+);
+
+document.title = `Review of ${data.file}`;
+$("file").textContent = data.file;
+$("bar").max = data.items.length;
+$("suggestions").hidden = data.items.every((one) => !one.s.length);
+$("of").textContent = `of ${data.items.length.toLocaleString("en")}`;
+$("position").max = data.items.length;
+$("about").textContent = {
+  sample: "These instances were drawn at random. Look for every true label and close each one, so that the share of " +
+    "missing labels can be estimated.",
+  suggestion: "These instances were picked since they probably miss labels.",
+  "": "These are all instances of the file.",
+}[data.source];
+setShortcuts(reviews.get("shortcuts") !== "off");
+renderInstance();

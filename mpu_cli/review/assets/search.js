@@ -1,0 +1,128 @@
+"use strict";
+// A text field that finds labels by parts of their words (the combobox pattern of WAI-ARIA).
+
+const MOST_MATCHES = 50;
+
+class LabelSearch {
+  // input, list: elements; labels: index of the labels; describe(i): what else to say of label i; choose(i), leave()
+  constructor(input, list, labels, describe, choose, leave) {
+    Object.assign(this, { input, list, labels, describe, choose, leave });
+    this.found = [];
+    this.selected = -1;
+    input.addEventListener("input", () => this.update());
+    input.addEventListener("focus", () => this.update());
+    input.addEventListener("blur", () => this.hide());
+    input.addEventListener("keydown", (event) => this.onKey(event));
+    list.addEventListener("mousedown", (event) => {
+      event.preventDefault(); // the focus stays in the field
+      const option = event.target.closest("[role=option]");
+      if (option) this.take(Number(option.dataset.place));
+    });
+  }
+
+  update() {
+    const words = plain(this.input.value).split(/\s+/).filter(Boolean);
+    this.found = words.length ? this.labels.find(words, MOST_MATCHES) : [];
+    this.selected = this.found.length ? 0 : -1;
+    this.list.replaceChildren(...this.found.map((label, place) => this.option(label, place)));
+    if (words.length && !this.found.length) {
+      this.list.append(element("li", { className: "none", textContent: "No label has this in its name" }));
+    }
+    this.list.hidden = !words.length;
+    this.mark();
+  }
+
+  option(label, place) {
+    const option = element("li", { role: "option", id: `match-${place}` }, [
+      element("span", { className: "name", dir: "auto", textContent: this.labels.name(label) }),
+      element("span", { className: "detail", textContent: this.describe(label) }),
+    ]);
+    option.dataset.place = place;
+    return option;
+  }
+
+  mark() {
+    this.list.querySelectorAll("[role=option]").forEach((option, place) => {
+      option.ariaSelected = String(place === this.selected);
+      if (place === this.selected) option.scrollIntoView({ block: "nearest" });
+    });
+    this.input.ariaExpanded = String(!this.list.hidden);
+    if (this.selected < 0) this.input.removeAttribute("aria-activedescendant");
+    else this.input.setAttribute("aria-activedescendant", `match-${this.selected}`);
+  }
+
+  hide() {
+    this.list.hidden = true;
+    this.found = [];
+    this.selected = -1;
+    this.mark();
+  }
+
+  take(place) {
+    const label = this.found[place];
+    this.input.value = "";
+    this.hide();
+    this.choose(label);
+  }
+
+  onKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && this.found.length) {
+      this.selected = (this.selected + step + this.found.length) % this.found.length;
+      this.mark();
+    } else if (event.key === "Enter" && this.selected >= 0) {
+      this.take(this.selected);
+    } else if (event.key === "Escape") {
+      this.input.value = "";
+      this.hide();
+      this.leave();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+}
+
+// All labels by their position in the lists of the data.
+class LabelIndex {
+  constructor({ numbers, names, counts, named }) {
+    Object.assign(this, { numbers, names, counts, named });
+    this.texts = numbers.map((number, i) => plain(named ? names[i] : String(number)));
+    this.place = new Map(numbers.map((number, i) => [String(number), i]));
+  }
+
+  name(i) {
+    return this.named ? this.names[i] : `Label ${this.numbers[i]}`;
+  }
+
+  // A decision may be on a label that the data do not have.
+  nameOf(number) {
+    const i = this.place.get(number);
+    return i === undefined ? `Label ${number}` : this.name(i);
+  }
+
+  // Labels that have all words in them: first those that begin with the first one, then frequent ones.
+  find(words, most) {
+    const found = [];
+    this.texts.forEach((text, i) => {
+      if (words.every((word) => text.includes(word))) found.push(i);
+    });
+    const whole = words.join(" ");
+    const rank = (i) => (this.texts[i] === whole ? 0 : this.texts[i].startsWith(words[0]) ? 1 : 2);
+    found.sort((a, b) => rank(a) - rank(b) || this.counts[b] - this.counts[a] || a - b);
+    return found.slice(0, most);
+  }
+}
+
+// Without capitals and accents.
+function plain(text) {
+  return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+}
+
+// Make an element; texts go in by textContent alone.
+function element(tag, properties = {}, children = []) {
+  const made = document.createElement(tag);
+  Object.assign(made, properties);
+  made.append(...children);
+  return made;
+}

@@ -1,0 +1,87 @@
+"""The page on which a person reviews: one HTML file that needs nothing else, and may do nothing else.
+
+Texts and names come from anywhere. They are data on the page, never markup: JSON in which no ``<`` can end its element,
+shown by scripts as text. The Content-Security-Policy of the page lets these very scripts and styles run, by their
+checksums, and nothing be fetched or sent.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from importlib.resources import files
+from pathlib import Path
+
+from mpu_cli.errors import shown
+from mpu_cli.review.worklist import Item, Worklist
+
+_SCRIPTS = ("reviews.js", "search.js", "page.js")
+
+
+def page(work: Worklist) -> bytes:
+    """Return the page for reviewing.
+
+    Its progress is kept in the browser, by the checksum of the data and of what is to be reviewed.
+    """
+    style = _asset("page.css")
+    scripts = [_asset(name) for name in _SCRIPTS]
+    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
+    policy = [
+        "default-src 'none'",
+        f"style-src '{_digest(style)}'",
+        f"script-src {allowed}",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+    text = _asset("page.html")
+    for mark, content in (
+        ("{{policy}}", "; ".join(policy)),
+        ("{{style}}", style),
+        ("{{scripts}}", "</script>\n<script>".join(scripts)),
+        ("{{data}}", _json(_data(work))),  # last, since it may have anything in it
+    ):
+        text = text.replace(mark, content, 1)
+    return text.encode(errors="replace")
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _json(data: dict) -> str:
+    """Return JSON that can stand in a ``script`` element: without ``<`` there, no end of it and no comment begins."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _data(work: Worklist) -> dict:
+    place = {number: i for i, number in enumerate(work.labels.numbers)}
+    items = [_item(item, place) for item in work.items]
+    chosen = hashlib.sha256(json.dumps([[item["n"], item["s"]] for item in items]).encode()).hexdigest()
+    return {
+        "file": Path(shown(work.file)).name,
+        "checksum": work.checksum,
+        "key": f"mpu-review/{work.checksum[:16]}/{work.source or 'all'}-{chosen[:16]}",
+        "source": work.source,
+        "named": work.labels.named,
+        "numbers": work.labels.numbers,
+        "names": work.labels.names if work.labels.named else [],
+        "counts": work.labels.counts,
+        "items": items,
+    }
+
+
+def _item(item: Item, place: dict[int, int]) -> dict:
+    """Short names, since there may be many: n the instance, a annotated, s suggested, t text, f features."""
+    shown: dict = {
+        "n": item.instance + 1,
+        "a": [place[label] for label in item.annotated],
+        "s": [[place[label], None if p is None else round(p, 4)] for label, p in item.suggested],
+    }
+    if item.text is not None:
+        return shown | {"t": item.text}
+    return shown | {"f": item.features}

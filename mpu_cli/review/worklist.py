@@ -1,0 +1,247 @@
+"""What is to be reviewed: instances, with what a person sees of each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.review import numbering
+from mpu_cli.review.decisions import COLUMNS, NOTHING_ELSE, SAMPLE, SUGGESTION, label_number
+from mpu_cli.review.tables import read_table
+from mpu_cli.svmlight.dataset import Dataset
+
+MOST_INSTANCES = 100_000  # on one page
+_HEAVIEST = 30
+
+
+@dataclass(frozen=True)
+class Item:
+    """One instance.
+
+    Attributes
+    ----------
+    instance : int
+        From 0.
+    annotated : list of int
+        Labels, ascending.
+    suggested : list of (int, float or None)
+        Labels that may be missing, each with its probability, if that is known; the most probable first.
+    text : str or None
+    features : list of (str, float)
+        The heaviest ones by name, or by number; empty where there is a text.
+    """
+
+    instance: int
+    annotated: list[int]
+    suggested: list[tuple[int, float | None]]
+    text: str | None = None
+    features: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """All labels that a person can choose from, ascending.
+
+    Attributes
+    ----------
+    numbers : list of int
+    names : list of str
+        Their numbers, where there are no names.
+    counts : list of int
+        On how many instances of the data each is annotated.
+    named : bool
+        Whether the names are names.
+    """
+
+    numbers: list[int]
+    names: list[str]
+    counts: list[int]
+    named: bool
+
+
+@dataclass(frozen=True)
+class Worklist:
+    """Instances to review, of a file.
+
+    Attributes
+    ----------
+    file : str
+        As the user named it.
+    checksum : str
+        Of its features (see `numbering`).
+    source : {"sample", "suggestion", ""}
+        What the decisions are marked with (see `decisions`).
+    items : list of Item
+        In the order of reviewing.
+    labels : Labels
+    """
+
+    file: str
+    checksum: str
+    source: str
+    items: list[Item]
+    labels: Labels
+
+
+Suggestions = dict[int, list[tuple[int, float | None]]]
+
+
+def draw(n: int, size: int, seed: int) -> list[int]:
+    """Draw instances at random. A larger sample of the same seed begins with the smaller one.
+
+    Examples
+    --------
+    >>> draw(10, 5, seed=0)[:3] == draw(10, 3, seed=0)
+    True
+    """
+    if size > n:
+        raise MpuError(f"{size} instances cannot be drawn from {n}; give a smaller sample")
+    return np.random.default_rng(seed).permutation(n)[:size].tolist()
+
+
+def read_suggestions(path: str | Path, data: Dataset, source: str | Path, digits: str) -> Suggestions:
+    """Read suggestions, in the format of a review file with a column ``probability``, if there is one.
+
+    Lines that are decided, or suggest what is annotated, are passed over. So are all after the first of a cell.
+
+    Parameters
+    ----------
+    path : str or Path
+    data : Dataset
+    source : str or Path
+        The file of the data, as the user named it.
+    digits : str
+        The checksum of the data.
+
+    Returns
+    -------
+    dict
+        Suggested labels by instance; instances in the order of the file, labels as `Item` has them.
+
+    Raises
+    ------
+    InputError
+        The file is no such file, or does not belong to the data.
+    """
+    table = read_table(path, COLUMNS, ("probability",))
+    numbering.check(table.source, numbering.find(table.source, table.comments), digits, source)
+    rows = zip(
+        table.lines,
+        *(table.columns[name] for name in COLUMNS),
+        table.columns.get("probability", [""] * len(table.lines)),
+        strict=True,
+    )
+    found: dict[int, dict[int, float | None]] = {}
+    for line, instance_text, label_text, verdict, probability_text in rows:
+        try:
+            label = label_number(label_text.strip())
+            instance = _instance(instance_text.strip(), len(data))
+            probability = _probability(probability_text.strip())
+        except ValueError as error:
+            raise InputError(table.source, line, str(error)) from None
+        if label != NOTHING_ELSE and not verdict.strip():
+            found.setdefault(instance, {}).setdefault(label, probability)
+    return {
+        instance: sorted(left.items(), key=lambda suggestion: -(suggestion[1] or 0))
+        for instance, labels in found.items()
+        if (left := {label: p for label, p in labels.items() if label not in _annotated(data, instance)})
+    }
+
+
+def _instance(text: str, n: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18 and 1 <= int(text) <= n):
+        raise ValueError(
+            f"there is no instance {text[:40]!r}; the data have 1 to {n}. Does this belong to another file?"
+        )
+    return int(text) - 1
+
+
+def _probability(text: str) -> float | None:
+    if not text:
+        return None
+    probability = float(text) if len(text) <= 40 else np.nan
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability {text[:40]!r} is not a number from 0 to 1")
+    return probability
+
+
+def _annotated(data: Dataset, instance: int) -> list[int]:
+    indptr = data.labels.indptr
+    return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
+
+
+def make(
+    data: Dataset,
+    source: str | Path,
+    *,
+    digits: str,
+    sample: list[int] | None = None,
+    suggestions: Suggestions | None = None,
+    texts: Mapping[int, str] | None = None,
+    label_names: list[str] | None = None,
+    feature_names: list[str] | None = None,
+) -> Worklist:
+    """Put together what is to be reviewed: the sample, or else what has suggestions, or else all instances.
+
+    Parameters
+    ----------
+    data, source, digits
+        As for `read_suggestions`.
+    sample : list of int, optional
+        Instances drawn at random.
+    suggestions : dict, optional
+        Also shown for a sample, which stays one: suggestions do not change which instances were drawn.
+    texts : mapping of int to str, optional
+        By instance; all that are to be reviewed.
+    label_names, feature_names : list of str, optional
+        Entry k - 1 names label, or feature, k. Others are shown by number.
+    """
+    order = choose(len(data), sample, suggestions)
+    items = []
+    for instance in order:
+        annotated = _annotated(data, instance)
+        suggested = (suggestions or {}).get(instance, [])
+        if texts is not None:
+            items.append(Item(instance, annotated, suggested, text=texts[instance]))
+        else:
+            items.append(Item(instance, annotated, suggested, features=_heaviest(data, instance, feature_names)))
+    kind = SAMPLE if sample is not None else SUGGESTION if suggestions is not None else ""
+    return Worklist(str(source), digits, kind, items, _labels(data, items, label_names))
+
+
+def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:
+    """Return the instances to review, in order."""
+    order = sample if sample is not None else list(suggestions) if suggestions is not None else list(range(n))
+    if len(order) > MOST_INSTANCES:
+        raise MpuError(
+            f"{len(order):,} instances are too many to review at once (at most {MOST_INSTANCES:,}): draw a sample, or "
+            "give fewer suggestions"
+        )
+    return order
+
+
+def _heaviest(data: Dataset, instance: int, names: list[str] | None) -> tuple[tuple[str, float], ...]:
+    part = slice(data.features.indptr[instance], data.features.indptr[instance + 1])
+    indices, values = data.features.indices[part], data.features.data[part]
+    order = np.argsort(-np.abs(values), kind="stable")[:_HEAVIEST]
+    return tuple((_name(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
+
+
+def _labels(data: Dataset, items: list[Item], names: list[str] | None) -> Labels:
+    counts = np.bincount(data.labels.indices)
+    suggested = [label for item in items for label, _ in item.suggested]
+    named = np.arange(1, len(names or ()) + 1)
+    numbers = np.unique(np.concatenate([np.flatnonzero(counts), np.array(suggested, np.int64), named])).tolist()
+    return Labels(
+        numbers,
+        [_name(number, names) for number in numbers],
+        [int(counts[number]) if number < len(counts) else 0 for number in numbers],
+        names is not None,
+    )
+
+
+def _name(number: int, names: list[str] | None) -> str:
+    there = names is not None and 1 <= number <= len(names)
+    return (names[number - 1] if there else "") or str(number)
