@@ -138,19 +138,20 @@ def import_label_studio(source: str | Path, target: str | Path, *, labels: str |
         all_names = texts.read_names(labels)
         of_one = {name for name, count in Counter(all_names).items() if count == 1}
         names = {name: number for number, name in enumerate(all_names, 1) if name in of_one}
-    rows = label_studio.read_export(source, names)
+    export = label_studio.read_export(source, names)
+    cells = np.array([row[:2] for row in export.rows], np.int64).reshape(-1, 2)
     with open_output(target) as out:
         decisions.write(
             out,
-            np.array(rows.instance, np.int64),
-            np.array(rows.label, np.int64),
-            verdict=rows.verdict,
-            source=rows.source,
-            of=rows.file,
-            checksum=rows.checksum,
+            cells[:, 0],
+            cells[:, 1],
+            verdict=[verdict for _, _, verdict, _ in export.rows],
+            source=[kind for _, _, _, kind in export.rows],
+            of=export.file,
+            checksum=export.checksum,
         )
-    closed = rows.label.count(decisions.NOTHING_ELSE)
-    return ImportReport(rows.tasks, rows.open_tasks, len(rows.label), closed)
+    closed = int(np.count_nonzero(cells[:, 1] == decisions.NOTHING_ELSE))
+    return ImportReport(export.tasks, export.open_tasks, len(cells), closed)
 
 
 def _label_names(path: str | Path, largest: int) -> list[str]:

@@ -29,25 +29,22 @@ _LIKELY = 0.5
 
 
 @dataclass(frozen=True)
-class Rows:
-    """What an export decides, as columns of a review file (see `decisions.write`).
+class Export:
+    """What an export decides.
 
     Attributes
     ----------
     file, checksum : str or None
-        Of the data, as the tasks have them.
-    instance, label : list of int
-    verdict, source : list of str
+        Of the data, as the tasks have them; None where there is no task.
+    rows : list of (int, int, str, str)
+        Instance from 0, label, verdict and source of each decision, as `decisions.write` takes them.
     tasks, open_tasks : int
         How many tasks there are, and how many of them without annotation.
     """
 
     file: str | None
     checksum: str | None
-    instance: list[int]
-    label: list[int]
-    verdict: list[str]
-    source: list[str]
+    rows: list[tuple[int, int, str, str]]
     tasks: int
     open_tasks: int
 
@@ -81,7 +78,13 @@ def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
     chosen = [names[label] for label in item.annotated]
     chosen += [names[label] for label, p in item.suggested if p is not None and p >= _LIKELY]
     text = item.text if item.text is not None else "\n".join(f"{name}: {value:g}" for name, value in item.features)
-    task = {
+    prediction: dict[str, Any] = {
+        "model_version": _MODEL,
+        "result": [{"from_name": "labels", "to_name": "text", "type": "choices", "value": {"choices": chosen}}],
+    }
+    if probabilities := [p for _, p in item.suggested if p is not None]:
+        prediction["score"] = max(probabilities)
+    return {
         "data": {
             "text": text,
             "options": options,
@@ -91,21 +94,11 @@ def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
             "checksum": work.checksum,
             "source": work.source,
         },
-        "predictions": [
-            {
-                "model_version": _MODEL,
-                "result": [
-                    {"from_name": "labels", "to_name": "text", "type": "choices", "value": {"choices": chosen}},
-                ],
-            }
-        ],
+        "predictions": [prediction],
     }
-    if item.suggested and (probabilities := [p for _, p in item.suggested if p is not None]):
-        task["predictions"][0]["score"] = max(probabilities)
-    return task
 
 
-def read_export(source: str | Path, names: Mapping[str, int] | None = None) -> Rows:
+def read_export(source: str | Path, names: Mapping[str, int] | None = None) -> Export:
     """Read an export of Label Studio, in its format "JSON", of tasks that `tasks` made.
 
     An annotation that is marked as ground truth outweighs the others of its task; cancelled ones are passed over.
@@ -129,42 +122,53 @@ def read_export(source: str | Path, names: Mapping[str, int] | None = None) -> R
     if not isinstance(export, list):
         raise InputError(str(source), None, "this is not a list of tasks; export the project in the format JSON")
     rows: list[tuple[int, int, str, str]] = []
-    about: set[tuple[Any, Any]] = set()
+    about: set[tuple[str, str]] = set()
     open_tasks = 0
-    for i, task in enumerate(export):
+    for i, task in enumerate(export, 1):
         try:
-            data = task["data"]
-            about.add((data["file"], data["checksum"]))
-            annotations = [one for one in task["annotations"] if not one.get("was_cancelled")]
-            annotations = [one for one in annotations if one.get("ground_truth")] or annotations
-            decided: dict[int, str] = {}
-            for annotation in annotations:
-                for label, verdict in _decisions(annotation, data, names):
-                    if decided.setdefault(label, verdict) != verdict:
-                        raise ValueError(
-                            f"its annotations contradict each other about label {label}; settle it there, or mark one "
-                            "of them as ground truth"
-                        )
+            about.add((_text(task["data"]["file"]), _text(task["data"]["checksum"])))
+            annotations = _that_count(task["annotations"])
+            rows += _rows(task["data"], annotations, names)
             open_tasks += not annotations
-            number, kind = data["instance"], data["source"]
-            if not isinstance(number, int) or number < 1 or kind not in (SAMPLE, SUGGESTION, ""):
-                raise KeyError
-            rows += [(number - 1, label, verdict, kind) for label, verdict in decided.items()]
         except ValueError as error:
-            raise InputError(str(source), None, f"task {i + 1}: {error}") from None
+            raise InputError(str(source), None, f"task {i}: {error}") from None
         except (KeyError, TypeError, AttributeError):
             raise InputError(
                 str(source),
                 None,
-                f"task {i + 1} is not one that mpu review has made and Label Studio has exported in its format JSON",
+                f"task {i} is not one that mpu review has made and Label Studio has exported in its format JSON",
             ) from None
     if len(about) > 1:
         raise InputError(str(source), None, "these are tasks of several files; export them one by one")
     file, checksum = about.pop() if about else (None, None)
-    if not all(isinstance(value, str) for value in (file, checksum) if about or value is not None):
-        raise InputError(str(source), None, "its tasks do not tell which data they are of; mpu review writes that")
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return Rows(file, checksum, *columns, len(export), open_tasks)
+    return Export(file, checksum, rows, len(export), open_tasks)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _that_count(annotations: list[dict]) -> list[dict]:
+    finished = [one for one in annotations if not one.get("was_cancelled")]
+    return [one for one in finished if one.get("ground_truth")] or finished
+
+
+def _rows(data: dict, annotations: list[dict], names: Mapping[str, int] | None) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the decisions of a task."""
+    number, kind = data["instance"], data["source"]
+    if not isinstance(number, int) or number < 1 or kind not in (SAMPLE, SUGGESTION, ""):
+        raise KeyError
+    decided: dict[int, str] = {}
+    for annotation in annotations:
+        for label, verdict in _decisions(annotation, data, names):
+            if decided.setdefault(label, verdict) != verdict:
+                raise ValueError(
+                    f"its annotations contradict each other about label {label}; settle it there, or mark one of them "
+                    "as ground truth"
+                )
+    yield from ((number - 1, label, verdict, kind) for label, verdict in decided.items())
 
 
 def _decisions(annotation: dict, data: dict, names: Mapping[str, int] | None) -> Iterator[tuple[int, str]]:

@@ -63,7 +63,7 @@ def read_texts(source: str | Path, wanted: set[int], n: int, field: str | None =
 
 def read_names(source: str | Path) -> list[str]:
     """Read names: line k names label k, or feature k, from 1."""
-    names = []
+    names: list[str] = []
     for name in _lines(source):
         if len(names) == _MOST_NAMES:
             raise InputError(str(source), None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")

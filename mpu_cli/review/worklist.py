@@ -243,5 +243,4 @@ def _labels(data: Dataset, items: list[Item], names: list[str] | None) -> Labels
 
 
 def _name(number: int, names: list[str] | None) -> str:
-    there = names is not None and 1 <= number <= len(names)
-    return (names[number - 1] if there else "") or str(number)
+    return (names[number - 1] if names is not None and 1 <= number <= len(names) else "") or str(number)
