@@ -17,6 +17,7 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--lang=en",
+    "--window-size=1280,960",
 )
 
 

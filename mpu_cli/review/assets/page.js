@@ -41,7 +41,7 @@ function state(label, kind) {
   const verdict = reviews.of(item().n).get(label);
   if (verdict !== undefined) return verdict ? "yes" : "no";
   if (kind === "annotated") return "annotated";
-  return reviews.isClosed(item().n) ? "no, since nothing else is true" : "undecided";
+  return reviews.isClosed(item().n) ? "no because nothing else is true" : "undecided";
 }
 
 // Showing
@@ -297,7 +297,7 @@ new LabelSearch(
     const here = item().a.includes(i) ? "annotated" : reviews.of(item().n).get(String(data.numbers[i])) ? "yes" : "";
     return here || `on ${data.counts[i].toLocaleString("en")}`;
   },
-  (i) => decide(String(data.numbers[i]), true),
+  (i) => decide(String(data.numbers[i]), true, false),
   () => (document.querySelector(".row.marked") ? focusRow() : $("title").focus())
 );
 

@@ -1,0 +1,132 @@
+"""A page for reviewing, open in a browser."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.review import browser
+
+DATA = "1,3 1:0.5 2:-2\n2 1:1\n 2:1\n3 3:1\n"
+NAMES = "sports\nmusic\nthe arts\nBücher\n"
+TEXTS = "Of football.\nOf songs.\nOf nothing.\nOf paintings.\n"
+SUGGESTIONS = """instance\tlabel\tprobability\tverdict\tsource
+1\t2\t0.8125\t\tsuggestion
+1\t4\t0.25\t\tsuggestion
+4\t1\t0.5\t\tsuggestion
+2\t3\t0.125\t\tsuggestion
+"""
+
+
+@dataclass
+class Page:
+    """What a person does on a page, and sees."""
+
+    driver: object
+    path: Path
+    downloads: Path
+
+    def open(self) -> None:
+        self.driver.get(self.path.as_uri())
+
+    def press(self, *keys: str) -> None:
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def click(self, selector: str) -> None:
+        self.find(selector).click()
+
+    def find(self, selector: str):
+        from selenium.webdriver.common.by import By
+
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def find_all(self, selector: str) -> list:
+        from selenium.webdriver.common.by import By
+
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, selector: str) -> str:
+        return self.find(selector).text
+
+    def rows(self, kind: str) -> dict[str, str]:
+        """The labels of a section, by name, with what is said of each."""
+        rows = self.find_all(f"#{kind} .row")
+        return {row.text.split("\n")[0]: row.get_attribute("aria-label").rpartition(", ")[2] for row in rows}
+
+    def run(self, script: str):
+        return self.driver.execute_script(script)
+
+    def wait(self, condition):
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        return WebDriverWait(self.driver, 10, poll_frequency=0.02).until(lambda _: condition())
+
+    def export(self) -> Path:
+        """Press Export; give the file, which comes by the time its text is whole."""
+        path = self.downloads / "checked.tsv"
+        path.unlink(missing_ok=True)
+        self.click("#export")
+        self.wait(path.exists)
+        return path
+
+    def import_file(self, path: Path) -> str:
+        """Choose a file to import; give what the page says."""
+        self.run("document.getElementById('notice').hidden = true")
+        self.find("#import-file").send_keys(str(path))
+        self.wait(lambda: self.text("#notice"))
+        return self.text("#notice")
+
+    def messages(self) -> list[str]:
+        """What the browser has complained about since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """What has been fetched since the last call."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory):
+    browser.skip_where_there_is_none()
+    folder = tmp_path_factory.mktemp("chromium")
+    driver = browser.start(folder)
+    yield driver, folder / "downloads"
+    driver.quit()
+
+
+@pytest.fixture
+def news(tmp_path):
+    """Data of four instances, names, texts and suggestions."""
+    for name, text in {"news.svm": DATA, "tags": NAMES, "texts": TEXTS, "missing.tsv": SUGGESTIONS}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path / "news.svm"
+
+
+@pytest.fixture
+def open_page(run, chromium, tmp_path):
+    """Make a page by ``mpu review`` with these arguments, and open it."""
+
+    def opened(*arguments) -> Page:
+        path = tmp_path / "review.html"
+        result = run("review", *arguments, "-o", path)
+        assert result.exit_code == 0, result.stderr
+        driver, downloads = chromium
+        page = Page(driver, path, downloads)
+        page.messages(), page.requests()
+        page.open()
+        page.run("localStorage.clear()")
+        page.open()
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def page(open_page, news, tmp_path):
+    """A page of suggestions: instances 1 (music, Bücher), 4 (sports) and 2 (the arts)."""
+    given = "--suggestions", tmp_path / "missing.tsv", "--text", tmp_path / "texts", "--labels", tmp_path / "tags"
+    return open_page(news, *given)

@@ -1,0 +1,231 @@
+"""A whole review in a browser, by keyboard: decided, kept, exported, read back and imported."""
+
+import pytest
+
+from mpu_cli.review.decisions import NOTHING_ELSE, read
+from mpu_cli.review.matching import match
+from mpu_cli.svmlight import reader
+
+ARROWS = {"right": "\ue014", "left": "\ue012", "down": "\ue015", "up": "\ue013"}
+ENTER, ESCAPE, TAB = "\ue007", "\ue00c", "\ue004"
+
+
+def cells(path) -> list[tuple]:
+    decisions = read([path])
+    columns = decisions.instance + 1, decisions.label, decisions.verdict, decisions.is_sample
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_shows_an_instance_with_its_labels(page):
+    assert page.driver.title == "Review of news.svm"
+    assert page.text("#title") == "Instance 1"
+    assert page.text("#text") == "Of football."
+    assert page.rows("suggested") == {"music": "undecided", "Bücher": "undecided"}
+    assert "81 %" in page.text("#suggested")
+    assert page.rows("annotated") == {"sports": "annotated", "the arts": "annotated"}
+    assert (page.text("#count"), page.text("#of")) == ("0 of 3 reviewed", "of 3")
+    assert page.messages() == []
+
+
+def test_a_whole_review_by_keyboard(page, news):
+    page.press("y")  # music; Bücher is marked next
+    page.press("n")
+    assert page.text("#count") == "1 of 3 reviewed"
+    page.press(ARROWS["right"])
+    assert page.text("#title") == "Instance 4"
+    page.press("/", "MUS", ENTER, ESCAPE)
+    assert page.rows("added") == {"music": "yes"}
+
+    page.open()  # in the middle
+    assert page.text("#title") == "Instance 4"
+    assert page.rows("added") == {"music": "yes"}
+    assert page.text("#export") == "Export (3 new)"
+
+    page.press("e")
+    assert page.text("#title") == "Instance 2"
+    page.press("e")
+    assert "export" in page.run("return document.getElementById('said').textContent")
+    assert page.text("#count") == "3 of 3 reviewed"
+
+    path = page.export()
+    assert page.text("#export") == "Export"
+    assert cells(path) == [
+        (1, 2, True, False),
+        (1, 4, False, False),
+        (2, NOTHING_ELSE, False, False),
+        (4, NOTHING_ELSE, False, False),
+        (4, 2, True, False),
+    ]
+    reviewed = match(read([path]), reader.read(news), news)
+    assert reviewed.known.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
+    assert page.messages() == []
+    assert [url for url in page.requests() if not url.startswith(("file:", "blob:"))] == []
+
+
+def test_every_decision_can_be_taken_back(page):
+    page.press("y", ARROWS["up"], "u")
+    assert page.rows("suggested") == {"music": "undecided", "Bücher": "undecided"}
+    page.press("/", "buch", ENTER, ESCAPE)  # without its accent
+    assert page.rows("suggested") == {"music": "undecided", "Bücher": "yes"}
+    page.click("#suggested .row.marked .yes")
+    assert page.rows("suggested")["Bücher"] == "undecided"
+    page.press("e", ARROWS["left"])
+    assert page.rows("suggested")["music"] == "no because nothing else is true"
+    page.press("e")
+    assert page.find("#close").get_attribute("aria-pressed") == "false"
+    assert cells(page.export()) == []
+
+
+def test_by_buttons_alone(page):
+    page.click("#help")
+    page.click("#shortcuts")
+    page.click("#keys-close")
+    page.press("y", "e", ARROWS["right"])
+    assert page.text("#title") == "Instance 1"
+    assert page.text("#count") == "0 of 3 reviewed"
+    page.click("#suggested li:nth-child(2) .no")
+    page.click("#annotated li:nth-child(1) .no")
+    assert "--reviewed-wins" in page.text("#annotated")
+    page.click("#next")
+    page.click("#previous")
+    page.click("#next-open")
+    page.click("#next-open")
+    page.click("#close")
+    assert page.text("#title") == "Instance 2"
+    assert [cell[:3] for cell in cells(page.export())] == [(1, 1, False), (1, 4, False), (2, NOTHING_ELSE, False)]
+    page.open()
+    assert not page.find("#shortcuts").is_selected()
+
+
+def test_focus_goes_where_one_reads_on(page):
+    focus = "return document.activeElement.ariaLabel ?? document.activeElement.id"
+    page.press("n")
+    assert page.run(focus) == "Bücher, suggested, probability 25 %, undecided"
+    assert page.run("return document.getElementById('said').textContent") == "music: no"
+    page.press(TAB)
+    assert page.run(focus) == "Yes: Bücher"
+    page.press(ENTER)
+    assert page.run(focus) == "Bücher, suggested, probability 25 %, yes"
+    page.press(ARROWS["right"])
+    assert page.run(focus) == "title"
+    page.press("/", "s", ARROWS["down"])
+    assert page.find("#search").get_attribute("aria-activedescendant") == "match-1"
+    assert page.text("#match-1 .name") == "the arts"
+    page.press(ESCAPE)
+    assert page.run(focus) == "sports, suggested, probability 50 %, undecided"
+
+
+def test_a_label_that_nothing_matches(page):
+    page.press("/", "zzz", ENTER)
+    assert page.text("#matches") == "No label has this in its name"
+    assert page.rows("added") == {}
+
+
+def test_goes_to_a_number(page):
+    field = page.find("#position")
+    field.clear()
+    field.send_keys("3", ENTER)
+    assert page.text("#title") == "Instance 2"
+    field.clear()
+    field.send_keys("99", TAB)
+    assert field.get_attribute("value") == "3"
+
+
+def test_a_sample_is_marked_and_has_to_be_closed(open_page, news, tmp_path):
+    page = open_page(news, "--sample", 2, "--suggestions", tmp_path / "missing.tsv", "--seed", 3)
+    first = int(page.text("#title").split()[1])
+    while "undecided" in page.rows("suggested").values():
+        page.press("n")
+    assert page.text("#count") == "0 of 2 reviewed"
+    page.press("e", "e")
+    assert page.text("#count") == "2 of 2 reviewed"
+    exported = cells(page.export())
+    assert all(is_sample for *_, is_sample in exported)
+    assert (first, NOTHING_ELSE, False, True) in exported
+    assert len(match(read([page.downloads / "checked.tsv"]), reader.read(news), news).sampled) == 2
+
+
+def test_features_where_there_is_no_text(open_page, news, tmp_path):
+    (tmp_path / "words").write_text("goal\n<b>match</b>\nbrush\n")
+    page = open_page(news, "--features", tmp_path / "words")
+    assert [row.text for row in page.find_all("#features tbody tr")] == ["<b>match</b> -2", "goal 0.5"]
+    assert not page.find("#text").is_displayed()
+    assert page.rows("annotated") == {"Label 1": "annotated", "Label 3": "annotated"}
+    assert not page.find("#suggestions").is_displayed()
+
+
+def test_what_was_exported_can_be_imported(page, tmp_path):
+    page.press("y", "n", ARROWS["right"], "e")
+    path = tmp_path / "mine.tsv"
+    path.write_bytes(page.export().read_bytes())
+    exported = cells(path)
+    page.run("localStorage.clear()")
+    page.open()
+    assert page.text("#count") == "0 of 3 reviewed"
+    assert page.import_file(path) == "mine.tsv: 3 decisions."
+    assert page.text("#count") == "2 of 3 reviewed"
+    assert cells(page.export()) == exported
+
+
+def test_imports_what_a_spreadsheet_has_written(page, tmp_path):
+    path = tmp_path / "sheet.tsv"
+    path.write_bytes(
+        b'\xef\xbb\xbf"# a, b"\r\nNote\tLabel\tInstance\tVerdict\r\n\t2 \t1\tYES\r\n\r\nx\t3\t3\tno\r\ny\t*\t4\tno\r\n'
+    )
+    assert page.import_file(path).endswith(
+        "3 decisions. 1 are on instances that are not on this page, and were left out."
+    )
+    assert page.rows("suggested")["music"] == "yes"
+    assert [cell[:2] for cell in cells(page.export())] == [(1, 2), (4, NOTHING_ELSE)]
+
+
+HEADER = "instance\tlabel\tverdict\n"
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        (f"# checksum {'0' * 64}\n{HEADER}1\t2\tyes\n", "line 1: this is a review of other data; its checksum differs"),
+        (HEADER + "1\t2\tyes\n1\t2\tno\n", "line 3: contradicts an earlier line about label 2"),
+        (HEADER + "1\t2\tyes\n1\t2\tmaybe\n", "line 3: verdict “maybe” is not yes, no or empty"),
+        (HEADER + "1\t2\tyes\n0\t2\tno\n", "line 3: “0” is no number of an instance"),
+        (HEADER + "1\t2\tyes\n1\tmusic\tno\n", "line 3: “music” is no label"),
+        (HEADER + "1\t*\tyes\n", "line 2: * takes no verdict but no"),
+        ("1,2,yes\n", "line 1: the columns instance, label and verdict should be named here, separated by tabs"),
+        ("", "the file is empty"),
+    ],
+)
+def test_a_file_that_is_wrong_is_not_imported_at_all(page, tmp_path, text, problem):
+    (tmp_path / "bad.tsv").write_text(text)
+    assert page.import_file(tmp_path / "bad.tsv") == f"bad.tsv was not imported: {problem}."
+    assert page.text("#export") == "Export"
+
+
+def test_two_windows_of_one_page_show_the_same(page):
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    page.open()
+    page.press("y")
+    page.driver.close()
+    page.driver.switch_to.window(first)
+    page.wait(lambda: page.rows("suggested")["music"] == "yes")
+
+
+def test_thousands_of_instances_and_labels_stay_fluid(open_page, tmp_path):
+    (tmp_path / "many.svm").write_text("".join(f"{i % 9000 + 1} 1:{i + 1}\n" for i in range(5000)))
+    (tmp_path / "many.names").write_text("".join(f"Subject {i:x} of knowledge\n" for i in range(9000)))
+    (tmp_path / "many.txt").write_text("".join(f"Record {i} " + "words " * 200 + "\n" for i in range(5000)))
+    page = open_page(tmp_path / "many.svm", "--text", tmp_path / "many.txt", "--labels", tmp_path / "many.names")
+    seconds = page.run(
+        """
+        const search = document.getElementById("search");
+        search.focus();
+        const times = {};
+        const take = (name, act) => { const start = performance.now(); act(); times[name] = performance.now() - start; };
+        take("search", () => { search.value = "subject f know"; search.dispatchEvent(new Event("input")); });
+        take("next", () => document.getElementById("next").click());
+        take("close", () => document.getElementById("close").click());
+        return times;
+        """
+    )
+    assert max(seconds.values()) < 200, seconds  # milliseconds; 5 to 20 where nothing else runs
