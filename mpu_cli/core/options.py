@@ -56,6 +56,9 @@ class Options(Descent):
     ----------
     known : KnownLabels or None
         What is known of the instances' labels beyond their annotation.
+    sampled : ndarray of int or None
+        The instances that were drawn at random and completely reviewed. Where c is not given, it comes from these, one
+        for each label.
     """
 
     levels: int = option(
@@ -81,3 +84,4 @@ class Options(Descent):
         "Weight of the predictions of a level as features of the next, relative to the length of instances.",
     )
     known: "KnownLabels | None" = None
+    sampled: "np.ndarray | None" = None

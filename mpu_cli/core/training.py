@@ -17,6 +17,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
+from mpu_cli.core.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
@@ -37,7 +38,9 @@ class Report:
     c : ndarray, shape (q,)
         Label frequency of each label, where nothing else is known.
     estimate : FrequencyEstimate or None
-        Where c comes from; None when it was given.
+        From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
+    reviewed : ReviewedFrequency or None
+        From the instances that were drawn at random and completely reviewed, where there are any: c comes from here.
     settings : Settings
         Of the levels, with the number of epochs.
     level_f1 : list of float
@@ -54,6 +57,7 @@ class Report:
 
     c: np.ndarray
     estimate: FrequencyEstimate | None
+    reviewed: ReviewedFrequency | None
     settings: Settings
     level_f1: list[float]
     expected_f1: float
@@ -106,11 +110,10 @@ def train(
 
     features = Features.of(matrix, empty=run.empty)
     sample = Sample(features, labels, options.sample, options.folds, run, options.known) if to_choose else None
-    estimated = None
-    if options.c is None:
+    c, estimated, reviewed = options.c, None, None
+    if c is None:
         with run.step("estimate c", sample.m) as tick:
-            estimated = _estimate(sample, run, tick)
-    c = estimated.c if options.c is None else options.c
+            c, estimated, reviewed = _estimate(labels, options, sample, run, tick)
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
     held_out = None
@@ -164,16 +167,27 @@ def train(
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
     stacked = StackedModel(tuple(levels), scale, chosen)
-    return stacked, Report(frequency.rates, estimated, level_settings, level_f1, f1, held_out, seconds)
+    return stacked, Report(frequency.rates, estimated, reviewed, level_settings, level_f1, f1, held_out, seconds)
 
 
-def _estimate(sample: Sample, run: Run, tick: Callable[[], None]) -> FrequencyEstimate:
+def _estimate(
+    labels: csr_array, options: Options, sample: Sample, run: Run, tick: Callable[[], None]
+) -> tuple[np.ndarray | float, FrequencyEstimate | None, ReviewedFrequency | None]:
+    """Estimate c from the annotations, and from the reviewed instances where there are any, which is then the one used."""
+
     def compute() -> Found:
         estimated = estimate(sample.naive_probabilities(tick), sample.labels, known=sample.known)
         return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
 
-    found = run.journal.take("estimate c", compute)
-    return FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
+    estimated = None
+    is_reviewed = options.known is not None and options.sampled is not None and len(options.sampled) > 0
+    if not is_reviewed or options.known.rows(sample.rows).left_to_chance().part(sample.labels)[0].nnz:
+        found = run.journal.take("estimate c", compute)
+        estimated = FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
+    if not is_reviewed:
+        return estimated.c, estimated, None
+    reviewed = from_review(labels, options.known, options.sampled, estimated and estimated.c)
+    return reviewed.rates, estimated, reviewed
 
 
 def _choose(

@@ -1,0 +1,75 @@
+"""What a review gains: test micro-F1 by how labels went missing and how many instances were reviewed.
+
+Where about half of the labels are missing, instances are drawn at random and completely reviewed. Beside it stand no
+review, and c known for each label. `docs/choices.md` has the table.
+
+    python -m benchmarks.review_sizes --data DIR
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+from scipy.sparse import csr_array
+
+from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.training import Options, Report, train
+from mpu_cli.runtime.run import Run
+
+SIZES = (10, 25, 50, 100, 200, 500)
+_KEPT = 0.5
+
+
+def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run) -> tuple[float, Report]:
+    """Learn from the labels that are annotated somewhere and score test predictions of all."""
+    columns = np.flatnonzero(S.any(axis=0))
+    model, report = train(of.X, csr_array(S[:, columns]), options, run)
+    predicted = np.zeros(of.Y_test.shape, bool)
+    predicted[:, columns] = model.probabilities(of.X_test, run) >= model.thresholds
+    truth = of.Y_test.toarray()
+    return 2 * float((predicted & truth).sum()) / float(predicted.sum() + truth.sum()), report
+
+
+def reviewed(of: Collection, S: np.ndarray, size: int, seed: int) -> Options:
+    """Review so many instances drawn at random."""
+    rows = np.sort(np.random.default_rng(seed).choice(len(S), size, replace=False))
+    true = of.Y[rows][:, np.flatnonzero(S.any(axis=0))].nonzero()
+    known = KnownLabels.of((len(S), int(S.any(axis=0).sum())), true=(rows[true[0]], true[1]), complete=rows)
+    return Options(known=known, sampled=rows)
+
+
+def row(of: Collection, scheme: str, draws: int, run: Run) -> list[float]:
+    """Measure one way of losing labels: without review, at each size, and with c known."""
+    scores = []
+    for draw in range(draws):
+        S = lose(scheme, of, _KEPT, seed=draw)
+        kept = S.sum(axis=0) / np.maximum(of.Y.sum(axis=0), 1)
+        by_size = [reviewed(of, S, size, seed=1000 + draw) for size in SIZES]
+        options = [Options(), *by_size, replace(Options(), c=kept[kept > 0])]
+        scores.append([micro_f1(of, S, option, run)[0] for option in options])
+    return np.mean(scores, axis=0).tolist()
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
+@click.option("--sets", default=",".join(SETS), show_default=True)
+@click.option("--schemes", default=",".join(SCHEMES), show_default=True)
+@click.option("--draws", default=1, show_default=True, help="How often labels are lost and instances drawn.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads.")
+def main(data: Path, sets: str, schemes: str, draws: int, jobs: int) -> None:
+    """Print a table in Markdown."""
+    click.echo("| set | lost | no review | " + " | ".join(map(str, SIZES)) + " | c known |")
+    click.echo("|---|---|" + "---:|" * (len(SIZES) + 2))
+    for name in sets.split(","):
+        if (of := collection(name, data)) is None:
+            click.echo(f"{name}: its files are not in {data}; left out", err=True)
+            continue
+        for scheme in schemes.split(","):
+            scores = row(of, scheme, draws, Run(jobs=jobs))
+            click.echo(f"| {name} | {scheme} | " + " | ".join(f"{score:.3f}" for score in scores) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""What label frequencies are probable: the posterior of c on a grid, of one share or of many labels together.
+
+Most labels are rare, so they inform each other: c_k ~ Beta(alpha mu, alpha (1 - mu)), where mu is the mean of the labels
+and alpha says how much alike they are. Where a_k of n_k true labels are annotated, this is the beta-binomial model, and
+at given mu and alpha the mean of c_k is (a_k + alpha mu) / (n_k + alpha).
+
+mu and alpha are integrated over a grid instead of being fixed at their most probable values, which are far from certain
+where little has been seen. alpha is from 1 to 1000, equally probable on the scale of log alpha. mu has a Beta prior
+worth two observations. (docs/choices.md, "Reviewed instances and c")
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, xlog1py, xlogy
+
+# What the prior of mu is worth, and what annotated and missing count for in it at least.
+_PRIOR_OBSERVATIONS = 2.0
+_PRIOR_AT_LEAST = 0.05
+_ALPHAS = np.geomspace(1, 1000, 16)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of [0, 1], in each of which a share is about equally uncertain: steps of its arcsine.
+
+    Attributes
+    ----------
+    edges : ndarray of float64, shape (J + 1,)
+    c : ndarray of float64, shape (J,)
+        The middle of each cell.
+    """
+
+    edges: np.ndarray
+    c: np.ndarray
+
+    @classmethod
+    def of(cls, cells: int) -> "Grid":
+        """Make one of so many cells."""
+        half_steps = np.sin(np.linspace(0, np.pi / 2, 2 * cells + 1)) ** 2
+        return cls(half_steps[::2], half_steps[1::2])
+
+
+# Cells of at most 0.006 for labels, of which there are many, and of 0.0002 for one share.
+FOR_LABELS = Grid.of(256)
+FOR_ONE = Grid.of(8192)
+_FOR_MU = Grid.of(128)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities of c.
+
+    Attributes
+    ----------
+    grid : Grid
+    probability : ndarray of float64, shape (r, J)
+        Of each cell of the grid, for each of r shares; rows sum to 1.
+    """
+
+    grid: Grid
+    probability: np.ndarray
+
+    def mean(self) -> np.ndarray:
+        """Return the mean of each share: float64, shape (r,), in (0, 1)."""
+        mean: np.ndarray = self.probability @ self.grid.c
+        return mean
+
+    def interval(self, outside: float) -> np.ndarray:
+        """Return intervals that leave out this probability, half of it on either side: float64, shape (r, 2)."""
+        below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
+        ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
+        return np.reshape(ends, (-1, 2))
+
+
+def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
+    """Give the posterior of one share.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray, shape (1, J)
+        From one of the functions below, on the grid `FOR_ONE`.
+    automatic : float, optional
+        Mean of the prior; default 1/2.
+    """
+    return Posterior(FOR_ONE, _normalised(_beta_cells(*_prior(automatic), FOR_ONE) * _exp(log_likelihood)))
+
+
+def of_labels(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
+    """Give the posteriors of labels that inform each other.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray, shape (q, J)
+        From one of the functions below, on the grid `FOR_LABELS`.
+    automatic : float, optional
+        Mean of the prior of mu; default 1/2.
+    """
+    patterns, of_label, count = np.unique(log_likelihood, axis=0, return_inverse=True, return_counts=True)
+    likelihood = _exp(patterns)
+    alpha, mu = (values.ravel() for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
+    cells = _beta_cells((alpha * mu)[:, None], (alpha * (1 - mu))[:, None], FOR_LABELS)  # a row for each (alpha, mu)
+    tiny = np.finfo(float).tiny
+    marginal = np.maximum(likelihood @ cells.T, tiny)
+    prior = np.tile(_beta_cells(*_prior(automatic), _FOR_MU), len(_ALPHAS))
+    weight = _normalised(_exp((count @ np.log(marginal) + np.log(np.maximum(prior, tiny)))[None]))
+    return Posterior(FOR_LABELS, _normalised(likelihood * ((weight / marginal) @ cells))[of_label.ravel()])
+
+
+def binomial(a: np.ndarray, n: np.ndarray, grid: Grid) -> np.ndarray:
+    """Log likelihood of every c where a of n, shape (r,), are annotated: shape (r, J), up to a constant."""
+    likelihood: np.ndarray = xlogy(a[:, None], grid.c) + xlog1py((n - a)[:, None], -grid.c)
+    return likelihood
+
+
+def two_shares(s: np.ndarray, n: int, y: np.ndarray, m: int, grid: Grid) -> np.ndarray:
+    """Log likelihood of every c where s of n, with share c lambda, and y of m, with share lambda, are found.
+
+    lambda is the most probable one at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics in
+    Medicine 1985). s and y have shape (r,), the result (r, J).
+    """
+    s, y, c = s[:, None], y[:, None], grid.c
+    # The derivative in lambda is zero where (n + m) c lambda^2 - b lambda + s + y is; the smaller root is a share.
+    b = (s + y) * (1 + c) + c * (n - s) + (m - y)
+    root = np.sqrt(np.maximum(b * b - 4 * (n + m) * c * (s + y), 0))
+    share = np.minimum(2 * (s + y) / (b + root), 1 - np.finfo(float).eps)  # rounding may lift it to 1
+    likelihood: np.ndarray = xlogy(s, share * c) + xlog1py(n - s, -share * c) + xlogy(y, share) + xlog1py(m - y, -share)
+    return likelihood
+
+
+def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid) -> np.ndarray:
+    """Log likelihood of every c as the ratio of the means of two samples: shape (1, J).
+
+    The logarithm of the ratio is about normal.
+    """
+    log_ratio, variance = 0.0, 0.0
+    for sign, values in ((1, numerators), (-1, denominators)):
+        total = values.sum() + 0.5  # where nothing was found, something may yet be there
+        log_ratio += sign * np.log(total / len(values))
+        variance += (((values - values.mean()) ** 2).sum() + 0.5) / total**2
+    likelihood: np.ndarray = -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)
+    return likelihood
+
+
+def _prior(automatic: float | None) -> tuple[float, float]:
+    """Parameters of the Beta prior of mu."""
+    annotated = _PRIOR_OBSERVATIONS * (0.5 if automatic is None else automatic)
+    return max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
+
+
+def _beta_cells(a: np.ndarray | float, b: np.ndarray | float, grid: Grid) -> np.ndarray:
+    """Probability of each cell under Beta(a, b)."""
+    probability: np.ndarray = np.diff(betainc(a, b, grid.edges), axis=-1)
+    return probability
+
+
+def _exp(log_values: np.ndarray) -> np.ndarray:
+    """Exponentiate rows, each divided by its largest value."""
+    scaled: np.ndarray = np.exp(log_values - log_values.max(axis=1, keepdims=True))
+    return scaled
+
+
+def _normalised(weights: np.ndarray) -> np.ndarray:
+    return weights / weights.sum(axis=1, keepdims=True)
