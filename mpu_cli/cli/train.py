@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json, reading_options
+from mpu_cli.cli.common import json_option, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import FiniteRange
-from mpu_cli.cli.run_options import cache_option, run_options
+from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
+from mpu_cli.cli.training_files import training_files
 from mpu_cli.cli.training_options import training_options
-from mpu_cli.svmlight.grammar import Reading
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
 
 if TYPE_CHECKING:
+    from mpu_cli.commands.training_data import Sources
     from mpu_cli.runtime.run import Run
 
 
 @click.command("train")
-@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option(
     "-o",
     "--output",
@@ -51,12 +51,11 @@ if TYPE_CHECKING:
     help="Wait this long for another training of the same model to end, then exit with status 75.",
 )
 @run_options("seed", "jobs", "kernel", "memory")
-@cache_option
-@reading_options
+@training_files
 @json_option
 @verbosity_options
 def train(
-    source: str,
+    sources: "Sources",
     output: Path | None,
     method: str,
     options: Any,
@@ -64,8 +63,6 @@ def train(
     resume: bool,
     wait: float,
     run: "Run",
-    cache: Path | None,
-    reading: Reading,
     as_json: bool,
 ) -> None:
     """Learn a model of all labels of FILE, some of whose labels may be missing.
@@ -82,28 +79,20 @@ def train(
       mpu train news.svm                          # writes the model directory news.mpu
       mpu train news.svm.gz -o tags.mpu --c 0.4   # where you know that 40 % of the true labels are there
       mpu train news.svm --levels 1 --json
+      mpu train news.svm --reviewed checked.tsv   # learns from what people have checked; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
     """
+    from dataclasses import asdict
+
     from mpu_cli.commands import training
 
     if output is None:
-        if source == "-":
+        if sources.file == "-":
             raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")
-        output = default_model(source)
+        output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    done = training.train(
-        source,
-        output,
-        method,
-        options,
-        warm_start=warm_start,
-        resume=resume,
-        wait=wait,
-        cache=cache,
-        reading=reading,
-        run=run,
-    )
+    done = training.train(sources, output, method, options, warm_start=warm_start, resume=resume, wait=wait, run=run)
     for warning in done.warnings:
         warn(warning)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))
@@ -113,6 +102,7 @@ def train(
         "instances": done.instances,
         "features": done.features,
         "labels": done.labels,
+        **({} if done.review is None else {"review": asdict(done.review)}),
         **done.findings,
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
         "seconds": done.seconds,

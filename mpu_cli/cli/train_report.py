@@ -22,7 +22,12 @@ def print_report(report: dict) -> None:
         "method": rest.pop("method"),
         "data": f"{instances:,} instances, {features:,} features, {labels:,} labels",
     }
-    if "c" in rest:
+    if "review" in rest:
+        lines["review"] = _review(rest.pop("review"))
+    if "c_by_people" in rest:
+        lines["c"] = _by_people(rest.pop("c_by_people"))
+        del rest["c"], rest["c_estimated"]
+    elif "c" in rest:
         lines["c"] = _frequency(rest.pop("c"), rest.pop("c_estimated"))
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
@@ -44,3 +49,16 @@ def _frequency(c: float | list[float], estimated: bool) -> str:
     if isinstance(c, list):
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
     return f"{c:.3f}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"
+
+
+def _review(counts: dict[str, int]) -> str:
+    found = f"{counts['decisions']:,} decisions: {counts['found']:,} labels found, {counts['refuted']:,} refuted"
+    return f"{found}; {counts['closed']:,} instances complete, {counts['sampled']:,} of them drawn at random"
+
+
+def _by_people(found: dict) -> str:
+    (low, high), alone = found["interval"], found["by_annotations_alone"]
+    text = (
+        f"{found['c']:.3f} ({low:.3f} to {high:.3f}) by {found['instances']:,} complete instances, one for each label"
+    )
+    return text + ("" if alone is None else f"; by annotations alone {alone:.3f}")

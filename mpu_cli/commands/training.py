@@ -13,15 +13,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
 from mpu_cli.core.warm import WarmStart
-from mpu_cli.errors import InputError
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.dataset import occurring
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +39,8 @@ class Report:
         What the method found: JSON values.
     thresholds : dict
         The threshold of each label, by its number.
+    review : ReviewCounts or None
+        What was found in review files.
     seconds : dict
         Wall time of each step.
     warnings : tuple of str
@@ -54,12 +54,13 @@ class Report:
     labels: int
     findings: dict[str, Any]
     thresholds: dict[int, float]
+    review: ReviewCounts | None
     seconds: dict[str, float]
     warnings: tuple[str, ...]
 
 
 def train(
-    source: str | Path,
+    sources: Sources,
     target: Path,
     method: str = methods.DEFAULT,
     options: Any = None,
@@ -67,18 +68,15 @@ def train(
     warm_start: Path | None = None,
     resume: bool = False,
     wait: float = 0,
-    cache: Path | None = None,
-    reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
-    """Learn a model of all labels of a file, and write it.
+    """Learn a model of all labels of files, and write it.
 
     A model that is there is replaced when the new one is complete, and not before.
 
     Parameters
     ----------
-    source : str or Path
-        Data.
+    sources : Sources
     target : Path
         The model, a directory.
     method : str
@@ -91,9 +89,6 @@ def train(
         Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
     wait : float
         Seconds to wait for another training of the same model to end.
-    cache : Path, optional
-        Directory in which the parsed data are kept.
-    reading : Reading
     run : Run
 
     Returns
@@ -112,21 +107,20 @@ def train(
     asked = methods.METHODS[method].options() if options is None else options
     frequencies = getattr(asked, "c", None)
     frequencies = frequencies if isinstance(frequencies, Path) else None
-    outputs = {"--output": target, "--cache": cache, "--resume": folder_of(target) if resume else None}
-    inputs = {"FILE": source, "--c": frequencies, "--warm-start": warm_start}
+    outputs = {"--output": target, "--cache": sources.cache, "--resume": folder_of(target) if resume else None}
+    inputs = {**sources.by_option(), "--c": frequencies, "--warm-start": warm_start}
     refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
         start = time.perf_counter()
         with run.step("read"):
-            data = read(source, reading, run, cache)
-            labels, ids = data.occurring_labels()
-        if not len(ids):
-            raise InputError(str(source), None, "no instance has a label, so there is nothing to learn")
+            data = read_training_data(sources, run)
+        labels, ids = data.labels, data.ids
         seconds = {"read": time.perf_counter() - start}
 
         if frequencies is not None:
             asked = replace(asked, c=read_frequencies(frequencies, ids))
+        asked = data.known_of(asked)
         begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
         steps = None
         if resume:
@@ -149,6 +143,7 @@ def train(
         len(ids),
         fitted.findings,
         dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
+        data.review,
         seconds | fitted.seconds | {"write": time.perf_counter() - start},
         fitted.warnings,
     )

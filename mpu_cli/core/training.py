@@ -17,7 +17,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.propensity import FrequencyEstimate, estimate
-from mpu_cli.core.review_frequency import ReviewedFrequency, from_review
+from mpu_cli.core.review_frequency import ReviewedFrequency, from_complete, from_review
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
@@ -63,6 +63,18 @@ class Report:
     expected_f1: float
     held_out: HeldOut
     seconds: dict[str, float]
+
+    def warnings(self) -> list[str]:
+        """Say what to know before trusting the model."""
+        if self.reviewed is None:
+            return [self.estimate.caution] if self.estimate is not None and self.estimate.caution else []
+        low, high = self.reviewed.limits
+        if self.estimate is None or not self.estimate.separable or low <= self.estimate.c <= high:
+            return []
+        return [
+            f"annotations alone give c = {self.estimate.c:.3f}, and complete label sets give {self.reviewed.c:.3f} "
+            f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
+        ]
 
 
 def train(
@@ -173,20 +185,25 @@ def train(
 def _estimate(
     labels: csr_array, options: Options, sample: Sample, run: Run, tick: Callable[[], None]
 ) -> tuple[np.ndarray | float, FrequencyEstimate | None, ReviewedFrequency | None]:
-    """Estimate c from the annotations, and from the reviewed instances where there are any, which is then the one used."""
+    """Estimate c from the annotations, and from what people know where they do: then that is the one used."""
 
     def compute() -> Found:
         estimated = estimate(sample.naive_probabilities(tick), sample.labels, known=sample.known)
         return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
 
     estimated = None
-    is_reviewed = options.known is not None and options.sampled is not None and len(options.sampled) > 0
-    if not is_reviewed or options.known.rows(sample.rows).left_to_chance().part(sample.labels)[0].nnz:
+    by_people = options.sampled is not None or options.completed is not None
+    if not by_people or options.known.rows(sample.rows).left_to_chance().part(sample.labels)[0].nnz:
         found = run.journal.take("estimate c", compute)
         estimated = FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
-    if not is_reviewed:
+    automatic = estimated and estimated.c
+    if options.sampled is not None:
+        reviewed = from_review(labels, options.known, options.sampled, automatic)
+    elif options.completed is not None:
+        others = np.delete(np.arange(labels.shape[0]), options.completed)
+        reviewed = from_complete(labels[others], labels[options.completed], automatic)
+    else:
         return estimated.c, estimated, None
-    reviewed = from_review(labels, options.known, options.sampled, estimated and estimated.c)
     return reviewed.rates, estimated, reviewed
 
 

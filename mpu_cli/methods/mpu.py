@@ -1,6 +1,7 @@
 """mpu: PU-SGD for all labels at once, stacked for label correlations (Kong et al. 2014)."""
 
 from dataclasses import asdict
+from typing import Any
 
 from mpu_cli.core.options import Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
@@ -11,15 +12,22 @@ def fit(task: Task) -> Fitted:
     from mpu_cli.core.training import train
 
     model, report = train(task.matrix, task.labels, task.options, task.run, task.start)
-    findings = {
+    findings: dict[str, Any] = {
         "c": one_or_list(report.c),
-        "c_estimated": report.estimate is not None,
+        "c_estimated": report.estimate is not None or report.reviewed is not None,
         **asdict(report.settings),
         "expected_micro_f1": report.expected_f1,
         "expected_micro_f1_by_level": report.level_f1,
     }
-    caution = report.estimate and report.estimate.caution
-    return Fitted(model, findings, report.c, (caution,) if caution else ())
+    if report.reviewed is not None:
+        findings["c_by_people"] = {
+            "c": report.reviewed.c,
+            "interval": list(report.reviewed.interval),
+            "instances": report.reviewed.instances,
+            "by_annotations_alone": None if report.estimate is None else report.estimate.c,
+        }
+    return Fitted(model, findings, report.c, tuple(report.warnings()))
 
 
-METHODS = (Method("mpu", "Kong et al. 2014.", Options, fit, takes=("warm_start", "resume")),)
+_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete")
+METHODS = (Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),)

@@ -1,0 +1,66 @@
+"""FILE, and what else a command that trains reads."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mpu_cli.cli.common import reading_options
+from mpu_cli.cli.run_options import cache_option
+from mpu_cli.svmlight.grammar import Reading
+
+_READABLE = click.Path(allow_dash=True)
+
+
+def training_files(function: Callable) -> Callable:
+    """Add FILE, ``--reviewed``, ``--reviewed-wins``, ``--complete``, ``--cache`` and the options of reading.
+
+    The command gets them as `sources`.
+    """
+
+    @reading_options
+    @wraps(function)
+    def with_sources(
+        *args: Any,
+        source: str,
+        reviewed: tuple[str, ...],
+        reviewed_wins: bool,
+        complete: str | None,
+        cache: Path | None,
+        reading: Reading,
+        **kwargs: Any,
+    ) -> Any:
+        from mpu_cli.commands.training_data import Sources
+
+        sources = Sources(source, reviewed, reviewed_wins, complete, cache, reading)
+        return function(*args, sources=sources, **kwargs)
+
+    options = (
+        click.argument("source", metavar="FILE", type=_READABLE),
+        click.option(
+            "--reviewed",
+            metavar="CHECKED.tsv",
+            multiple=True,
+            type=_READABLE,
+            help="What people have decided about labels of FILE, as the page of `mpu review` exports it. May be given "
+            "several times.",
+        ),
+        click.option(
+            "--reviewed-wins",
+            is_flag=True,
+            help="Where a review says no to an annotated label, believe the review. Otherwise this is an error.",
+        ),
+        click.option(
+            "--complete",
+            metavar="MORE.svm",
+            type=_READABLE,
+            help="Learn from these instances too. Their label sets are complete.",
+        ),
+        cache_option,
+    )
+    command: Callable = with_sources
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,177 @@
+"""The data of a training: a file, what people have decided about its labels, and a second file with complete labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from mpu_cli.core.features import with_width
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.errors import InputError
+from mpu_cli.review import decisions, matching
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.cache import read
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files that a training learns from.
+
+    Attributes
+    ----------
+    file : str or Path
+        Annotated instances.
+    reviewed : sequence of str or Path
+        Review files: what people have decided about the labels of `file`.
+    reviewed_wins : bool
+        Whether ``no`` in a review outweighs an annotation. Otherwise it is an error.
+    complete : str, Path or None
+        More instances, whose label sets are complete.
+    cache : Path or None
+        Directory in which the parsed data are kept.
+    reading : Reading
+    """
+
+    file: str | Path
+    reviewed: Sequence[str | Path] = ()
+    reviewed_wins: bool = False
+    complete: str | Path | None = None
+    cache: Path | None = None
+    reading: Reading = DEFAULT_READING
+
+    def by_option(self) -> dict[str, Any]:
+        """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
+        reviews = {f"--reviewed {path}": path for path in self.reviewed}
+        return {"FILE": self.file, **reviews, "--complete": self.complete}
+
+
+@dataclass(frozen=True)
+class ReviewCounts:
+    """What was found in review files.
+
+    Attributes
+    ----------
+    decisions : int
+        How many there are, one for each cell.
+    found : int
+        Labels that are true and were not annotated.
+    refuted : int
+        Annotated labels that are false.
+    unused : int
+        Decisions on labels that are true nowhere.
+    closed : int
+        Instances whose label set is complete.
+    sampled : int
+        Those of them that were drawn at random.
+    """
+
+    decisions: int
+    found: int
+    refuted: int
+    unused: int
+    closed: int
+    sampled: int
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a training learns from.
+
+    Attributes
+    ----------
+    features : csr_array of float32, shape (n, D)
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    ids : ndarray of int, shape (q,)
+        The label, as written in files, of each column; ascending.
+    known : KnownLabels or None
+    sampled : ndarray of int or None
+        The instances that were drawn at random and completely reviewed.
+    completed : ndarray of int or None
+        The instances of the second file.
+    review : ReviewCounts or None
+    """
+
+    features: csr_array
+    labels: csr_array
+    ids: np.ndarray
+    known: KnownLabels | None = None
+    sampled: np.ndarray | None = None
+    completed: np.ndarray | None = None
+    review: ReviewCounts | None = None
+
+    def __len__(self) -> int:
+        return self.features.shape[0]
+
+    def known_of(self, options: Any) -> Any:
+        """Return options of a training with what is known of these labels."""
+        names = {f.name for f in fields(options)}
+        given = {name: getattr(self, name) for name in ("known", "sampled", "completed")}
+        return replace(options, **{name: value for name, value in given.items() if name in names})
+
+
+def read_training_data(sources: Sources, run: Run) -> TrainingData:
+    """Read files and bring them together.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, no instance has a label, or a review does not fit the data.
+    """
+    file = read(str(sources.file), sources.reading, run, sources.cache)
+    if sources.reviewed:
+        found = matching.match(decisions.read(sources.reviewed), file, sources.file, wins=sources.reviewed_wins)
+        counts = ReviewCounts(
+            found.decisions,
+            found.found,
+            found.refuted,
+            found.unused,
+            int(np.count_nonzero(found.known.instances)),
+            len(found.sampled),
+        )
+        data = TrainingData(file.features, found.labels, found.ids, found.known, _some(found.sampled), None, counts)
+    else:
+        data = TrainingData(file.features, *file.occurring_labels())
+    if sources.complete is not None:
+        data = _with_complete(data, *_occurring(str(sources.complete), sources, run))
+    if not len(data.ids):
+        raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
+    return data
+
+
+def _some(rows: np.ndarray) -> np.ndarray | None:
+    return rows if len(rows) else None
+
+
+def _occurring(path: str, sources: Sources, run: Run) -> tuple[csr_array, csr_array, np.ndarray]:
+    more = read(path, sources.reading, run, sources.cache)
+    return more.features, *more.occurring_labels()
+
+
+def _with_complete(data: TrainingData, features: csr_array, labels: csr_array, ids: np.ndarray) -> TrainingData:
+    """Append instances whose label sets are complete."""
+    n, m = len(data), features.shape[0]
+    width = max(data.features.shape[1], features.shape[1])
+    every = np.union1d(data.ids, ids)
+    both = (_widened(data.labels, data.ids, every), _widened(labels, ids, every))
+    known = data.known or KnownLabels.of((n, len(data.ids)))
+    cells = vstack([_widened(known.cells, data.ids, every), csr_array((m, len(every)), dtype=np.int8)], format="csr")
+    whole = KnownLabels.of((m, 0), complete=np.arange(m)).instances
+    return replace(
+        data,
+        features=csr_array(vstack([with_width(data.features, width), with_width(features, width)], format="csr")),
+        labels=csr_array(vstack(both, format="csr")),
+        ids=every,
+        known=KnownLabels(csr_array(cells), np.concatenate([known.instances, whole])),
+        completed=np.arange(n, n + m),
+    )
+
+
+def _widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
+    """Give the columns of some labels their place among all."""
+    columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
+    return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))
