@@ -100,8 +100,8 @@ def evaluate(
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
     """
+    from mpu_cli.commands.evaluation import build_report, metric_names, per_label_report, read_label_names
     from mpu_cli.evaluation.compare import compare
-    from mpu_cli.evaluation.report import build_report, metric_names, per_label_report, read_label_names
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}, {})

@@ -3,10 +3,10 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import precision_recall_fscore_support
 
+from mpu_cli.commands.evaluation import build_report, metric_names, per_label_report, read_label_names
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.evaluation.report import build_report, metric_names, per_label_report, read_label_names
 
 
 @pytest.fixture
