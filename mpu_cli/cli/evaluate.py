@@ -1,6 +1,6 @@
 """``mpu evaluate``."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -18,10 +18,11 @@ from mpu_cli.runtime.options import FREQUENCY, PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.commands.evaluation import Report
     from mpu_cli.runtime.run import Run
 
 
-def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
     """``1,3,5`` as numbers."""
     try:
         cutoffs = tuple(dict.fromkeys(int(part) for part in value.split(",")))
@@ -54,7 +55,7 @@ def parse_cutoffs(ctx: click.Context, param: click.Parameter, value: str) -> tup
     default="1,3,5",
     show_default=True,
     metavar="NUMBERS",
-    callback=parse_cutoffs,
+    callback=_cutoffs,
     help="Cut-offs of precision and nDCG at k, for scores.",
 )
 @click.option(
@@ -100,61 +101,61 @@ def evaluate(
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
     """
-    from mpu_cli.commands.evaluation import build_report, metric_names, per_label_report, read_label_names
-    from mpu_cli.evaluation.compare import compare
+    from mpu_cli.commands import evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}, {})
     if label_names and not per_label:
         raise click.UsageError("--label-names needs --per-label.")
     names = metrics.split(",") if metrics is not None else None
-    known = metric_names(ks)
+    known = evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
 
-    comparison = compare(truth, predictions, threshold=threshold, ks=ks, reading=reading, run=run)
-    report = build_report(comparison, names, c)
-    if per_label:
-        counts = comparison.label_sets
-        text = read_label_names(label_names, counts.labels.tolist()) if label_names else None
-        report["per_label"] = per_label_report(counts, c, text)
-
-    reports_sets = per_label or report.keys() & comparison.label_sets.results().keys()
+    report = evaluation.evaluate(
+        truth,
+        predictions,
+        metrics=names,
+        per_label=per_label,
+        label_names=label_names,
+        c=c,
+        ks=ks,
+        threshold=threshold,
+        reading=reading,
+        run=run,
+    )
     by_default = click.get_current_context().get_parameter_source("threshold") is ParameterSource.DEFAULT
-    if comparison.threshold is not None and reports_sets and by_default:
+    if report.threshold is not None and report.uses_label_sets and by_default:
         warn(
             f"labels that score {threshold:g} or more count as predicted, whatever the thresholds of the model are; "
             "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold"
         )
-    if not comparison.label_sets.support.any():
+    if not report.true_labels:
         warn("TRUTH has no labels")
-    if c is not None and report["corrected"]["clipped"]:
+    if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c:g} is probably too small")
     if as_json:
-        print_json(report)
+        print_json(report.as_json())
     else:
-        print_report(report)
+        _print_report(report)
 
 
-def print_report(report: dict) -> None:
-    """Print the report as tables."""
-    per_label = report.pop("per_label", None)
-    corrected = report.pop("corrected", None)
+def _print_report(report: "Report") -> None:
+    summary, corrected = report.summary(), report.corrected
     if corrected is None:
-        print_table([[name, value] for name, value in report.items()])
+        print_table([[name, value] for name, value in summary.items()])
     else:
-        clipped_labels = corrected.pop("clipped_labels")
-        rows = [[name, value, corrected.get(name, "")] for name, value in report.items()]
-        print_table([["", "naive", "corrected"], *rows])
-        if clipped_labels:
-            click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {clipped_labels} labels.")
-    if per_label:
-        flat = [flatten(row) for row in per_label]
+        print_table(
+            [["", "naive", "corrected"], *([name, value, corrected.get(name, "")] for name, value in summary.items())]
+        )
+        if corrected["clipped_labels"]:
+            click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {corrected['clipped_labels']} labels.")
+    if report.per_label:
+        rows = [_flattened(**row) for row in report.per_label]
         click.echo()
-        print_table([list(flat[0]), *(list(row.values()) for row in flat)])
+        print_table([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
-def flatten(row: dict) -> dict:
-    """Show the corrected values of a label as columns of their own."""
-    corrected = row.pop("corrected", {})
-    return row | {f"corrected_{name}": value for name, value in corrected.items()}
+def _flattened(corrected: dict[str, float] | None = None, **row: Any) -> dict[str, Any]:
+    """Give the corrected values of a label columns of their own."""
+    return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}

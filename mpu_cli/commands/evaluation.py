@@ -1,17 +1,116 @@
-"""What `mpu evaluate` reports, as one plain dictionary: its JSON, and the source of its tables."""
+"""Evaluate a file of predictions by a file of true labels."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.compare import Comparison
+from mpu_cli.evaluation.compare import Comparison, compare
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_input
 
 _LONGEST_NAME = 1 << 16  # bytes of its line
+
+
+@dataclass(frozen=True)
+class Report:
+    """The metrics of a file of predictions.
+
+    Attributes
+    ----------
+    instances : int
+    labels : int
+        Labels that occur in a true or predicted set.
+    true_labels : int
+        Sum over instances of the number of true labels.
+    metrics : dict of str to float
+        In the order asked for.
+    threshold : float or None
+        Scores from here on made the label sets; None where the predictions are label lists.
+    c : float or None
+        Label frequency of the true labels, where they are incomplete.
+    corrected : dict or None
+        With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see `corrected_metrics`).
+    per_label : list of dict or None
+        From `per_label_report`.
+    """
+
+    instances: int
+    labels: int
+    true_labels: int
+    metrics: dict[str, float]
+    threshold: float | None = None
+    c: float | None = None
+    corrected: dict[str, Any] | None = None
+    per_label: list[dict] | None = None
+
+    @property
+    def uses_label_sets(self) -> bool:
+        """Whether any of it depends on the predicted label sets, not on the ranking by score alone."""
+        return self.per_label is not None or not self.metrics.keys().isdisjoint(LabelSetMetrics().results())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the numbers of the whole file by name: sizes, threshold and c where there are any, and the metrics."""
+        sizes = {"instances": self.instances, "labels": self.labels, "threshold": self.threshold, "c": self.c}
+        return {name: value for name, value in sizes.items() if value is not None} | self.metrics
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as one JSON object."""
+        parts = {"corrected": self.corrected, "per_label": self.per_label}
+        return self.summary() | {name: part for name, part in parts.items() if part is not None}
+
+
+def evaluate(
+    truth: str,
+    predictions: str,
+    *,
+    metrics: Sequence[str] | None = None,
+    per_label: bool = False,
+    label_names: str | None = None,
+    c: float | None = None,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float = 0.5,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Compare a file of predictions with a file of true labels.
+
+    Parameters
+    ----------
+    truth, predictions, threshold, ks, reading, run
+        As for `compare`.
+    metrics : sequence of str, optional
+        Which of `metric_names` to report; default all that the predictions allow.
+    per_label : bool
+        Whether to report each label too.
+    label_names : str, optional
+        Text file whose line k names label k; for `per_label`.
+    c : float, optional
+        The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels too.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        A file cannot be read.
+    MpuError
+        The files have different numbers of instances, or one of `metrics` needs scores and there are none.
+    """
+    comparison = compare(truth, predictions, threshold=threshold, ks=ks, reading=reading, run=run)
+    report = build_report(comparison, metrics, c)
+    if not per_label:
+        return report
+    counts = comparison.label_sets
+    names = read_label_names(label_names, counts.labels.tolist()) if label_names else None
+    return replace(report, per_label=per_label_report(counts, c, names))
 
 
 def metric_names(ks: Sequence[int]) -> list[str]:
@@ -19,23 +118,14 @@ def metric_names(ks: Sequence[int]) -> list[str]:
     return [*LabelSetMetrics().results(), *RankingMetrics(tuple(ks)).results()]
 
 
-def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c: float | None = None) -> dict:
-    """Report the metrics of a comparison.
+def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c: float | None = None) -> Report:
+    """Report the metrics of a comparison, without those of single labels.
 
     Parameters
     ----------
     comparison : Comparison
-    metrics : sequence of str, optional
-        Which of `metric_names` to report; default all that the predictions allow.
-    c : float, optional
-        The truth is incomplete with this label frequency, in (0, 1]: report estimates on complete labels too.
-
-    Returns
-    -------
-    dict
-        ``instances``, ``labels`` (that occur in a true or predicted set), ``threshold`` (where the predictions are
-        scores), ``c`` (where given) and the metrics. With `c` also ``corrected``: those of the metrics that can be
-        estimated on complete labels, and ``clipped`` and ``clipped_labels`` (see `corrected_metrics`).
+    metrics, c
+        As for `evaluate`.
 
     Raises
     ------
@@ -48,17 +138,20 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
         raise MpuError(
             f"{missing[0]} needs scores, and PREDICTIONS has label lists; make it with `mpu predict --format scores`"
         )
-    report: dict[str, Any] = {"instances": comparison.label_sets.instances, "labels": len(comparison.label_sets.labels)}
-    if comparison.threshold is not None:
-        report["threshold"] = comparison.threshold
+    counts = comparison.label_sets
+    estimates = None
     if c is not None:
-        report["c"] = c
-    report |= {name: results[name] for name in names}
-    if c is not None:
-        estimates = corrected_metrics(comparison.label_sets, c)
-        wanted = [name for name in [*names, "clipped", "clipped_labels"] if name in estimates]
-        report["corrected"] = {name: estimates[name] for name in wanted}
-    return report
+        found = corrected_metrics(counts, c)
+        estimates = {name: found[name] for name in [*names, "clipped", "clipped_labels"] if name in found}
+    return Report(
+        counts.instances,
+        len(counts.labels),
+        int(counts.support.sum()),
+        {name: results[name] for name in names},
+        comparison.threshold,
+        c,
+        estimates,
+    )
 
 
 def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Sequence[str] | None = None) -> list[dict]:
@@ -68,7 +161,7 @@ def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Seq
     ----------
     counts : LabelSetMetrics
     c : float, optional
-        As in `build_report`.
+        As for `evaluate`.
     names : sequence of str, optional
         Names of ``counts.labels``.
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import precision_recall_fscore_support
 
-from mpu_cli.commands.evaluation import build_report, metric_names, per_label_report, read_label_names
+from mpu_cli.commands.evaluation import build_report, evaluate, metric_names, per_label_report, read_label_names
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.metrics import LabelSetMetrics
@@ -22,13 +22,13 @@ def counts(indicators):
 
 
 def test_report_of_label_sets(counts):
-    report = build_report(Comparison(counts))
+    report = build_report(Comparison(counts)).as_json()
     assert list(report) == ["instances", "labels", *counts.results()]
     assert (report["instances"], report["labels"]) == (50, 4)
 
 
 def test_only_the_metrics_asked_for_in_that_order(counts):
-    report = build_report(Comparison(counts), ["macro_f1", "hamming_loss", "micro_f1"], c=0.9)
+    report = build_report(Comparison(counts), ["macro_f1", "hamming_loss", "micro_f1"], c=0.9).as_json()
     assert list(report) == ["instances", "labels", "c", "macro_f1", "hamming_loss", "micro_f1", "corrected"]
     assert list(report["corrected"]) == ["macro_f1", "micro_f1", "clipped", "clipped_labels"]
 
@@ -36,6 +36,34 @@ def test_only_the_metrics_asked_for_in_that_order(counts):
 def test_ranking_of_label_sets_is_refused(counts):
     with pytest.raises(MpuError, match="ndcg_at_3 needs scores"):
         build_report(Comparison(counts), ["micro_f1", "ndcg_at_3"])
+
+
+def test_a_file_and_its_labels(tmp_path):
+    truth, predictions, names = tmp_path / "truth.svm", tmp_path / "tags.txt", tmp_path / "names"
+    truth.write_text("1,2 1:1\n2 1:1\n")
+    predictions.write_text("1\n1\n")
+    names.write_text("one\ntwo\n")
+    report = evaluate(
+        str(truth), str(predictions), metrics=["micro_precision"], per_label=True, label_names=str(names), c=0.5
+    )
+    assert (report.instances, report.labels, report.true_labels) == (2, 2, 3)
+    assert report.metrics == {"micro_precision": 0.5}
+    assert report.corrected == {"micro_precision": 1.0, "clipped": False, "clipped_labels": 0}
+    assert [(row["name"], row["support"], row["precision"]) for row in report.per_label] == [
+        ("one", 1, 0.5),
+        ("two", 2, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "per_label", "expected"),
+    [(None, False, True), (["one_error"], False, False), (["one_error"], True, True), (["micro_f1"], False, True)],
+)
+def test_what_uses_label_sets(metrics, per_label, expected, tmp_path):
+    truth, scores = tmp_path / "truth.svm", tmp_path / "scores.txt"
+    truth.write_text("1,2 1:1\n2 1:1\n")
+    scores.write_text("1:0.9\n2:0.6\n")
+    assert evaluate(str(truth), str(scores), metrics=metrics, per_label=per_label).uses_label_sets is expected
 
 
 def test_metric_names_follow_the_cutoffs():
