@@ -17,9 +17,8 @@ from mpu_cli.cli.run_options import cache_option, run_options
 from mpu_cli.core.options import Validation
 from mpu_cli.svmlight.grammar import Reading
 
-_REPLICATES = 200
-
 if TYPE_CHECKING:
+    from mpu_cli.commands.estimation import Report
     from mpu_cli.runtime.run import Run
 
 
@@ -68,93 +67,41 @@ def estimate_c(
       mpu estimate-c news.svm
       mpu estimate-c news.svm --per-label --json
     """
-    import numpy as np
-
-    from mpu_cli.commands.frequencies import frequency_lines
-    from mpu_cli.core import propensity
-    from mpu_cli.core.features import Features
-    from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
-    from mpu_cli.core.sample import Sample
-    from mpu_cli.errors import InputError
+    from mpu_cli.commands import estimation
     from mpu_cli.runtime.files import refuse_overlaps
-    from mpu_cli.svmlight.cache import read
-    from mpu_cli.svmlight.streams import open_output
 
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps({"FILE": source}, {"--output": output, "--cache": cache})
-    with run.step("read"):
-        data = read(source, reading, run, cache)
-        labels, ids = data.occurring_labels()
-    if not len(ids):
-        raise InputError(source, None, "no instance has a label, so there is nothing to estimate from")
-    refuse_too_large(data.features.shape[1], len(ids), levels=1)
-    refuse_large_sample(min(len(data), sample), len(ids))
-    drawn = Sample(Features.of(data.features, empty=run.empty), labels, sample, folds, run)
-    with run.step("out-of-fold predictions", drawn.m) as tick:
-        probabilities = drawn.naive_probabilities(tick)
-    with run.step("estimate c"):
-        pooled = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, run.seed)
-        alone = (
-            propensity.estimate_per_label(probabilities, drawn.labels, method, _REPLICATES, run.seed)
-            if per_label
-            else [None] * len(ids)
-        )
-
-    estimates = [estimate or pooled for estimate in alone]
-    if output is not None:
-        with open_output(output) as out:
-            out.write(frequency_lines(ids, np.array([estimate.c for estimate in estimates])))
-    report = {
-        "c": pooled.c,
-        "missing_rate": 1 - pooled.c,
-        "interval": list(pooled.interval),
-        "method": method,
-        "labels_used": len(pooled.labels),
-        "labels": len(ids),
-        "instances": len(data),
-        "separable": pooled.separable,
-    }
-    if per_label:
-        annotations = np.bincount(labels.indices, minlength=len(ids)).tolist()
-        report["per_label"] = [
-            {
-                "label": label,
-                "annotations": count,
-                "c": estimate.c,
-                "interval": list(estimate.interval),
-                "pooled": estimate is pooled,
-            }
-            for label, count, estimate in zip(ids.tolist(), annotations, estimates, strict=True)
-        ]
-    if pooled.caution:
-        warn(pooled.caution)
+    report = estimation.estimate(
+        source,
+        method=method,
+        per_label=per_label,
+        output=output,
+        folds=folds,
+        sample=sample,
+        cache=cache,
+        reading=reading,
+        run=run,
+    )
+    if report.caution:
+        warn(report.caution)
     if as_json:
-        print_json(report)
+        print_json(report.as_json())
     else:
         _print_report(report)
 
 
-def _print_report(report: dict) -> None:
-    low, high = report["interval"]
-    click.echo(f"label frequency c  {report['c']:.3f}   (90 % interval {low:.3f} to {high:.3f})")
-    click.echo(f"missing labels     {report['missing_rate']:.1%}")
-    click.echo(f"rests on           {report['labels_used']} of {report['labels']} labels, method {report['method']}")
-    if "per_label" not in report:
+def _print_report(report: "Report") -> None:
+    low, high = report.interval
+    click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f})")
+    click.echo(f"missing labels     {report.missing_rate:.1%}")
+    click.echo(f"rests on           {report.labels_used} of {report.labels} labels, method {report.method}")
+    if report.per_label is None:
         return
+    rows = [
+        [row.label, row.annotations, row.c, *row.interval, "pooled: few annotations" * row.pooled]
+        for row in report.per_label
+    ]
     click.echo()
-    print_table(
-        [
-            ["label", "annotations", "c", "from", "to", ""],
-            *(
-                [
-                    row["label"],
-                    row["annotations"],
-                    row["c"],
-                    *row["interval"],
-                    "pooled: few annotations" * row["pooled"],
-                ]
-                for row in report["per_label"]
-            ),
-        ]
-    )
+    print_table([["label", "annotations", "c", "from", "to", ""], *rows])
