@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
 from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options, warn
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.train import default_model
 from mpu_cli.svmlight.grammar import Reading
 
 # What the options are where they are not given.
@@ -127,13 +125,14 @@ def experiment(
       mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
     """
     from mpu_cli.experiment import running
+    from mpu_cli.experiment.data import dataset_name, read_pooled, sizes_within
     from mpu_cli.experiment.design import Design
 
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     with run.step("read"):
-        data = running.read_pooled(sources, reading, run)
-    sizes = _within(instances, len(data), folds)
+        data = read_pooled(sources, reading, run)
+    sizes = sizes_within(instances, len(data), folds)
     design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
     with running.alone(out):
         rows, left = running.resume(design, data, dataset_name(sources), out, run)
@@ -150,29 +149,6 @@ def experiment(
         warn(f"{len(failed)} of {len(design.cells())} cells failed; the summary says why")
     if not is_quiet():
         click.echo(summary, nl=False)
-
-
-def dataset_name(sources: tuple[str, ...]) -> str:
-    """Name the data by the words that the names of its files begin with: news-train.svm and news-test.svm give news."""
-    names = [default_model(source).stem for source in sources]
-    words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
-    return "-".join(word for word, *_ in words) or names[0]
-
-
-def _within(asked: tuple | None, available: int, folds: int) -> tuple[int, ...]:
-    """Return the numbers of instances that were asked for; raise MpuError where there are not as many."""
-    from mpu_cli.errors import MpuError
-
-    sizes = [available] if asked is None else [size for size in asked if size is not ...]
-    if asked is not None and asked[-1] is ...:
-        while (larger := sizes[-1] * sizes[-1] // sizes[-2]) <= available:
-            sizes.append(larger)
-        sizes = [size for size in sizes if size <= available] or sizes
-    if sizes[-1] > available:
-        raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
-    if sizes[0] < folds:
-        raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
-    return tuple(sizes)
 
 
 @contextmanager

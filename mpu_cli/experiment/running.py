@@ -8,10 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
-import numpy as np
 
 from mpu_cli import __version__
-from mpu_cli.errors import BusyError, MpuError
+from mpu_cli.errors import BusyError
 from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.design import Cell, Design
 from mpu_cli.experiment.results import Row
@@ -21,34 +20,9 @@ from mpu_cli.runtime.lock import holder, try_lock
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.threads import threads
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.growing import GrowingCsr
-from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
 
 RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md", ".lock"
-
-
-def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
-    """Read files as one set of instances; the labels that occur are columns from 0 on.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, or a line breaks the grammar.
-    MpuError
-        No instance has a label.
-    """
-    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
-    for source in sources:
-        part = read(source, reading, run)
-        labels.append(part.labels)
-        features.append(part.features)
-    pooled = Dataset(labels.finish(), features.finish())
-    occurring, ids = pooled.occurring_labels()
-    if not len(ids):
-        raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
-    return Dataset(occurring, pooled.features)
 
 
 @contextmanager

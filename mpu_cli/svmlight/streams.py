@@ -22,7 +22,14 @@ BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")
+_COMPRESSED = (".gz", ".bz2", ".xz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def stem(source: str | Path) -> str:
+    """Return the name of a data file without directory and suffixes: ``data/news.svm.gz`` gives ``news``."""
+    path = Path(source)
+    return Path(path.stem).stem if path.suffix in _COMPRESSED else path.stem
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from mpu_cli.cli.experiment import dataset_name, experiment
+from mpu_cli.cli.experiment import experiment
 from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
@@ -311,20 +311,6 @@ def test_presets_are_defaults_that_options_override():
     assert (timed["instances"], timed["jobs"]) == ((4000, 8000, ...), 1)
     given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
     assert (given["instances"], [method.label for method in given["methods"]], given["folds"]) == ((100,), ["br"], 10)
-
-
-@pytest.mark.parametrize(
-    ("sources", "name"),
-    [
-        (("a/news.svm.gz",), "news"),
-        (("news-train.svm",), "news-train"),
-        (("news-train.svm", "b/news-test.svm.gz"), "news"),
-        (("news-a-train.svm", "news-a-test.svm"), "news-a"),
-        (("news.svm", "bibtex.svm"), "news"),
-    ],
-)
-def test_data_are_called_after_their_files(sources, name):
-    assert dataset_name(sources) == name
 
 
 def test_quiet(compare):

@@ -1,0 +1,76 @@
+"""The data of an experiment: several files as one set of instances, its name, and how many instances are drawn."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from types import EllipsisType
+
+import numpy as np
+
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.growing import GrowingCsr
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import stem
+
+
+def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
+    """Read files as one set of instances; the labels that occur are columns from 0 on.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a line breaks the grammar.
+    MpuError
+        No instance has a label.
+    """
+    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
+    for source in sources:
+        part = read(source, reading, run)
+        labels.append(part.labels)
+        features.append(part.features)
+    pooled = Dataset(labels.finish(), features.finish())
+    occurring, ids = pooled.occurring_labels()
+    if not len(ids):
+        raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
+    return Dataset(occurring, pooled.features)
+
+
+def dataset_name(sources: Sequence[str]) -> str:
+    """Name the data by the words that the names of its files begin with: news-train.svm and news-test.svm give news."""
+    names = [stem(source) for source in sources]
+    words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
+    return "-".join(word for word, *_ in words) or names[0]
+
+
+def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
+    """Return the numbers of instances to draw.
+
+    Parameters
+    ----------
+    asked : tuple of int, ascending, or None
+        None: all. ``(1000, 2000, ...)`` goes on by the last factor as far as there are instances.
+    available : int
+        Instances that there are.
+    folds : int
+        Folds that they are dealt into.
+
+    Raises
+    ------
+    MpuError
+        There are fewer instances than asked for, or fewer were asked for than folds.
+    """
+    if asked is None:
+        sizes = [available]
+    else:
+        sizes = [size for size in asked if not isinstance(size, EllipsisType)]
+        if len(sizes) < len(asked):
+            while (larger := sizes[-1] * sizes[-1] // sizes[-2]) <= available:
+                sizes.append(larger)
+            sizes = [size for size in sizes if size <= available] or sizes
+    if sizes[-1] > available:
+        raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
+    if sizes[0] < folds:
+        raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
+    return tuple(sizes)

@@ -1,0 +1,41 @@
+import pytest
+
+from mpu_cli.errors import MpuError
+from mpu_cli.experiment.data import dataset_name, sizes_within
+
+
+@pytest.mark.parametrize(
+    ("sources", "name"),
+    [
+        (("a/news.svm.gz",), "news"),
+        (("news-train.svm",), "news-train"),
+        (("news-train.svm", "b/news-test.svm.gz"), "news"),
+        (("news-a-train.svm", "news-a-test.svm"), "news-a"),
+        (("news.svm", "bibtex.svm"), "news"),
+    ],
+)
+def test_data_are_called_after_their_files(sources, name):
+    assert dataset_name(sources) == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (None, (100,)),
+        ((20, 40), (20, 40)),
+        ((20, 40, ...), (20, 40, 80)),
+        ((10, 30, ...), (10, 30, 90)),
+        ((80, 160, ...), (80,)),
+    ],
+)
+def test_numbers_of_instances(asked, expected):
+    assert sizes_within(asked, 100, 5) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "folds", "problem"),
+    [((200,), 5, "have 100 instances, not 200"), ((200, 400, ...), 5, "not 400"), ((4,), 5, "too few for 5 folds")],
+)
+def test_numbers_of_instances_that_cannot_be(asked, folds, problem):
+    with pytest.raises(MpuError, match=problem):
+        sizes_within(asked, 100, folds)
