@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,41 +126,42 @@ def experiment(
       mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
     """
     from mpu_cli.experiment import running
-    from mpu_cli.experiment.data import dataset_name, read_pooled, sizes_within
-    from mpu_cli.experiment.design import Design
 
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
-    with run.step("read"):
-        data = read_pooled(sources, reading, run)
-    sizes = sizes_within(instances, len(data), folds)
-    design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
-    with running.alone(out):
-        rows, left = running.resume(design, data, dataset_name(sources), out, run)
-        if rows:
-            info(f"{out}: {len(design.cells()) - len(left)} of {len(design.cells())} cells are done already")
-        with _cell_progress([cell.instances for cell in left]) as tick:
-            for new in running.run(left, design, data, dataset_name(sources), out, run):
-                rows += new
-                tick(new[0].instances)
-        summary, drawn = running.write_report(running.in_order(rows, design), out)
-    if not drawn:
+    report = running.experiment(
+        sources,
+        out,
+        methods,
+        missing_rates,
+        folds=folds,
+        run_folds=run_folds,
+        instances=instances,
+        tuned=tuned,
+        reading=reading,
+        run=run,
+        observe=partial(_cell_progress, out),
+    )
+    if not report.drawn:
         warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
-    if failed := {row.cell for row in rows if row.error}:
-        warn(f"{len(failed)} of {len(design.cells())} cells failed; the summary says why")
+    if report.failed:
+        warn(f"{report.failed} of {report.cells} cells failed; the summary says why")
     if not is_quiet():
-        click.echo(summary, nl=False)
+        click.echo(report.summary, nl=False)
 
 
 @contextmanager
-def _cell_progress(sizes: list[int]) -> Iterator[Callable[[int], None]]:
-    """Show how far cells are, and when they will be done, as if time went by their numbers of instances.
+def _cell_progress(out: Path, done: int, sizes: list[int]) -> Iterator[Callable[[int], object]]:
+    """Show the progress of the cells, and the time left, taken to be in proportion to the number of instances.
 
-    Yields
-    ------
-    callable
-        To be called with the number of instances of each cell that is done.
+    Parameters
+    ----------
+    out : Path
+    done, sizes
+        As for `CellObserver`.
     """
+    if done:
+        info(f"{out}: {done} of {done + len(sizes)} cells are done already")
     if is_quiet() or not sizes:
         yield lambda _: None
     elif on_terminal():

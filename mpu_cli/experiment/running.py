@@ -1,28 +1,126 @@
-"""Run the cells of an experiment that are not done yet, each in a process of its own, and report on all of them."""
+"""An experiment: the cells that are not done yet are run, each in a process of its own; all of them are reported."""
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import EllipsisType
 
 import joblib
 
 from mpu_cli import __version__
 from mpu_cli.errors import BusyError
 from mpu_cli.experiment import cell, processes, results
-from mpu_cli.experiment.design import Cell, Design
+from mpu_cli.experiment.data import dataset_name, read_pooled, sizes_within
+from mpu_cli.experiment.design import Cell, Design, Method
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.lock import holder, try_lock
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.threads import threads
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_output
 
 RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md", ".lock"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an experiment gave.
+
+    Attributes
+    ----------
+    rows : list of Row
+        The results of all cells, in the order of the design.
+    cells, failed : int
+        Number of cells, and of those that failed.
+    summary : str
+        The same as the file ``summary.md``.
+    drawn : bool
+        Whether there are figures; they need matplotlib.
+    """
+
+    rows: list[Row]
+    cells: int
+    failed: int
+    summary: str
+    drawn: bool
+
+
+# Called with the number of cells that earlier runs have done, and the numbers of instances of the cells that are left.
+# Returns a context that lasts while these run; it gives a function to call with the instances of each finished cell.
+CellObserver = Callable[[int, list[int]], AbstractContextManager[Callable[[int], object]]]
+
+
+def no_cell_observer(_done: int, _left: list[int]) -> AbstractContextManager[Callable[[int], object]]:
+    """Show nothing."""
+    return nullcontext(lambda _instances: None)
+
+
+def experiment(
+    sources: Sequence[str],
+    folder: Path,
+    methods: tuple[Method, ...],
+    missing_rates: tuple[float, ...],
+    *,
+    folds: int = 10,
+    run_folds: int | None = None,
+    instances: tuple[int | EllipsisType, ...] | None = None,
+    tuned: bool = False,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+    observe: CellObserver = no_cell_observer,
+) -> Report:
+    """Compare methods by cross-validation on files, pooled.
+
+    Parameters
+    ----------
+    sources : sequence of str
+    folder : Path
+        For results, summary and figures; made if need be. An unfinished experiment there is continued.
+    methods, missing_rates, folds, tuned
+        As for `Design`.
+    run_folds : int, optional
+        As for `Design`; default: all folds.
+    instances : tuple, optional
+        As for `sizes_within`.
+    reading : Reading
+    run : Run
+        As many cells run at a time as it has threads.
+    observe : CellObserver
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        A file cannot be read.
+    BusyError
+        Another experiment runs in the folder.
+    MpuError
+        There are too few instances, or the folder has results of another experiment.
+    """
+    with run.step("read"):
+        data = read_pooled(sources, reading, run)
+    sizes = sizes_within(instances, len(data), folds)
+    design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
+    name, cells = dataset_name(sources), design.cells()
+    with alone(folder):
+        rows, left = resume(design, data, name, folder, run)
+        with observe(len(cells) - len(left), [cell.instances for cell in left]) as tick:
+            for new in run_cells(left, design, data, name, folder, run):
+                rows += new
+                tick(new[0].instances)
+        rows = in_order(rows, design)
+        summary, drawn = write_report(rows, folder)
+    return Report(rows, len(cells), len({row.cell for row in rows if row.error}), summary, drawn)
 
 
 @contextmanager
@@ -95,7 +193,7 @@ def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
     return sorted(rows, key=lambda row: place[row.cell])
 
 
-def run(
+def run_cells(
     cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, how: Run
 ) -> Iterator[list[Row]]:
     """Run cells, as many at a time as the run has threads; give the rows of each when they are on disk."""

@@ -1,0 +1,41 @@
+from contextlib import contextmanager
+
+import pytest
+
+from mpu_cli.experiment.running import experiment
+from tests.experiment.small import BR, problem
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Sixty instances with four labels."""
+    instances = problem()
+    path = tmp_path / "small.svm"
+    path.write_text(
+        "".join(
+            f"{','.join(map(str, y.nonzero()[0]))} {' '.join(f'{j}:{value:.4g}' for j, value in enumerate(x, 1))}\n"
+            for y, x in zip(instances.labels.toarray(), instances.features.toarray(), strict=True)
+        )
+    )
+    return path
+
+
+def test_report_and_progress(source, tmp_path, capfd):
+    observed, ticks = [], []
+
+    @contextmanager
+    def observe(done, left):
+        observed.append((done, left))
+        yield ticks.append
+
+    def go():
+        return experiment([str(source)], tmp_path / "out", (BR,), (0.0, 0.5), folds=2, observe=observe)
+
+    report = go()
+    assert (report.cells, report.failed, len(report.rows)) == (4, 0, 4)
+    assert [(row.fold, row.missing_rate) for row in report.rows] == [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5)]
+    assert (tmp_path / "out" / "summary.md").read_text() == report.summary
+    assert ticks == [60] * 4
+    assert go().summary == report.summary
+    assert observed == [(0, [60] * 4), (4, [])]
+    assert capfd.readouterr() == ("", "")
