@@ -20,6 +20,11 @@ _STEP_EXPONENT = 0.25
 _NAIVE_COST = 10.0
 
 
+def draw(n: int, size: int, seed: int) -> np.ndarray:
+    """Draw at most `size` of n instances without replacement; their numbers, ascending."""
+    return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+
+
 class Sample:
     """At most so many of the instances, drawn without replacement.
 
@@ -58,7 +63,7 @@ class Sample:
         self.share = min(size / len(features), 1.0)
         self.rows: np.ndarray | slice = slice(None)
         if self.share < 1:
-            self.rows = np.sort(np.random.default_rng(run.seed).choice(len(features), size, replace=False))
+            self.rows = draw(len(features), size, run.seed)
             features, labels = features[self.rows], labels[self.rows]
             known = known and known.rows(self.rows)
         self.features, self.labels, self.known = features, labels, known

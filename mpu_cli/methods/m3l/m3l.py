@@ -44,12 +44,13 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_kernel, refuse_large_linear
 from mpu_cli.core.options import Validation
+from mpu_cli.core.sample import draw
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.methods.m3l import LinearOptions
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
-from mpu_cli.methods.m3l.selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator, sampled
+from mpu_cli.methods.m3l.selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator
 from mpu_cli.methods.shared.label_correlation import correlation_prior
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -140,7 +141,7 @@ def train_linear(
     f1 = None
     if cost is None:
         with run.step("choose C", None) as tick:
-            rows = sampled(n, sample, run.seed)
+            rows = draw(n, sample, run.seed)
             part = matrix if len(rows) == n else matrix[rows]
             unit = 1 / Features.of(part).mean_squared_norm()
             evaluate = evaluator(LinearSpace(part, run), labels[rows], rho, folds, run, tick)
@@ -205,7 +206,7 @@ def train_rbf(
     gamma, f1 = widths[0], None
     if cost is None:
         with run.step("choose C", None) as tick:
-            rows = sampled(n, min(sample, _KERNEL_SAMPLE), run.seed)
+            rows = draw(n, min(sample, _KERNEL_SAMPLE), run.seed)
             gamma, cost, f1 = choose_width_and_cost(matrix[rows], widths, labels[rows], rho, folds, run, tick)
     with run.step("kernel matrix", None):
         gram = rbf_kernel(matrix, matrix, gamma)

@@ -26,11 +26,6 @@ _HELD_OUT = 1_200
 _TOLERANCE = 0.05
 
 
-def sampled(n: int, size: int, seed: int) -> np.ndarray:
-    """At most so many of n instances, ascending."""
-    return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
-
-
 def evaluator(
     space: Space,
     labels: csr_array,
