@@ -6,6 +6,8 @@ status. Anything else that escapes is a bug.
 
 import os
 
+STANDARD_STREAM = "-"
+
 
 class MpuError(Exception):
     """A failed run. The message says what is wrong and what to do about it.
@@ -23,9 +25,9 @@ class MpuWarning(UserWarning):
     """What to know before a result is trusted; given to callers from Python by `warnings.warn`."""
 
 
-def shown(source: object) -> str:
-    """Return how messages name an input: as the user does, but ``-`` is ``standard input``."""
-    return "standard input" if str(source) == "-" else str(source)
+def shown(path: object, stream: str = "input") -> str:
+    """Return how messages name a file: as the user does, but ``-`` is ``standard input``, or ``standard output``."""
+    return f"standard {stream}" if str(path) == STANDARD_STREAM else str(path)
 
 
 class DataError(MpuError, ValueError):

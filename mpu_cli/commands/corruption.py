@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
@@ -104,7 +104,7 @@ def corrupt(
 @contextmanager
 def _read_twice(source: str | Path) -> Iterator[tuple[_Open, _Open]]:
     """Give what opens a file for the first time, and what does so for the second."""
-    if str(source) != "-" and Path(source).is_file():
+    if str(source) != STANDARD_STREAM and Path(source).is_file():
         yield lambda: open_input(source), lambda: open_input(source)
         return
     with TemporaryFile() as spool:

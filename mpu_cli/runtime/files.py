@@ -16,12 +16,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import BinaryIO
 
-from mpu_cli.errors import OverlapError
+from mpu_cli.errors import STANDARD_STREAM, OverlapError, shown
 from mpu_cli.runtime import signals
 
 Named = Mapping[str, str | Path | None]  # files by what the user calls them: an argument or an option; None: not given
 
-STANDARD_STREAM = "-"
 _STDIN, _STDOUT = 0, 1
 _TEMPORARY = ".mpu-"
 
@@ -44,17 +43,18 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     inputs, outputs = _given(inputs), _given(outputs)
     for (name, path), (other, other_path) in combinations(inputs.items(), 2):
         if _same_stream(path, other_path):
-            raise OverlapError(f"{name} and {other} are both {_shown(path, 'input')}, which can be read only once")
+            raise OverlapError(f"{name} and {other} are both {shown(path, 'input')}, which can be read only once")
     for (name, path), (other, other_path) in combinations(outputs.items(), 2):
         if path == other_path or _same(_identity(path, _STDOUT), _identity(other_path, _STDOUT)):
-            raise OverlapError(f"{name} and {other} are both {_shown(path, 'output')}; give one of them another name")
+            raise OverlapError(f"{name} and {other} are both {shown(path, 'output')}; give one of them another name")
     for name, path in outputs.items():
         for other, other_path in inputs.items():
             if not _is_there(other_path) or Path(path).is_dir():
                 continue  # the command itself says what is missing, and whether a directory may be replaced
             if _same(_identity(path, _STDOUT), _identity(other_path, _STDIN)):
-                shown = _shown(path, "output")
-                raise OverlapError(f"{name} and {other} are the same file, {shown}; give {name} another name")
+                raise OverlapError(
+                    f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name"
+                )
         for other, other_path in (inputs | outputs).items():
             if other != name and other in directories and _lies_in(path, other_path):
                 raise OverlapError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
@@ -62,10 +62,6 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
 
 def _given(files: Named) -> dict[str, str]:
     return {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
-
-
-def _shown(path: str, stream: str) -> str:
-    return f"standard {stream}" if path == STANDARD_STREAM else path
 
 
 def _same_stream(path: str, other: str) -> bool:

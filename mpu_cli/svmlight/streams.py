@@ -15,13 +15,13 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
 from mpu_cli.runtime.files import replacing
 
 BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")
 
-STANDARD_OUTPUT = ("-", "/dev/stdout")
+_STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _COMPRESSED = (".gz", ".bz2", ".xz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -47,9 +47,9 @@ def open_input(source: str | Path) -> Iterator[BinaryIO]:
         On opening: no such file, a directory, no permission. While reading in the ``with`` block: compressed data
         that are damaged, cut short, or not compressed at all.
     """
-    if str(source) == "-":
+    if str(source) == STANDARD_STREAM:
         if sys.stdin is None:
-            raise InputError("-", None, "cannot be read: it is closed")
+            raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
         yield sys.stdin.buffer
         return
     with ExitStack() as stack:
@@ -130,20 +130,16 @@ def open_output(target: str | Path) -> Iterator[BinaryIO]:
             try:
                 raw = stack.enter_context(_destination(target))
             except OSError as error:
-                raise MpuError(f"{_shown(target)}: cannot be written: {error.strerror}") from error
+                raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
             yield stack.enter_context(_compressed(raw, Path(target).suffix))
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise MpuError(f"{_shown(target)}: cannot be written: {error.strerror}") from error
+            raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
         raise
 
 
-def _shown(target: str | Path) -> str:
-    return "standard output" if str(target) in STANDARD_OUTPUT else str(target)
-
-
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
-    if str(target) in STANDARD_OUTPUT:
+    if str(target) in _STANDARD_OUTPUT:
         return _standard_output()
     path = Path(os.path.realpath(target))
     if path.exists():
