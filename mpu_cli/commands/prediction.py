@@ -9,9 +9,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.errors import InputError, OverflowingError
-from mpu_cli.runtime.parallel import blas_on_one_thread
+from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.threads import map_ahead
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks

@@ -20,8 +20,8 @@ from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.lock import holder, try_lock
+from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.threads import threads
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_output

@@ -1,15 +1,22 @@
-"""Independent pieces of work over threads."""
+"""Work in threads: independent pieces of work, and pieces of a stream, a few ahead of the one that is asked for."""
 
+import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from threading import Lock
 
 from threadpoolctl import threadpool_limits
 
-from mpu_cli.runtime.threads import map_ahead
-
 _limiting = Lock()
 _limited: list[threadpool_limits] = []  # one for each that is within `blas_on_one_thread`; the first one set the limit
+
+
+def threads(jobs: int) -> int:
+    """Return the number of threads that a number of jobs means: -1 is one per core."""
+    return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
@@ -44,3 +51,43 @@ def blas_on_one_thread() -> Iterator[None]:
                 _limited.clear()
             else:
                 _limited.pop()  # the first one knows what the limits were
+
+
+def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
+    """Yield ``function(piece)`` for each piece, in order.
+
+    The calling thread takes the pieces from where they come, and no more of them than a few for each thread ahead, so
+    that memory stays bounded however slowly the results are used.
+
+    Parameters
+    ----------
+    function : callable
+        Runs in threads.
+    pieces : iterable
+        An error that it raises comes in line behind the results, and the errors, of the pieces before.
+    jobs : int
+        Number of threads; -1 for one per core.
+    """
+    n_threads = threads(jobs)
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        submitted = _submitted(pool, function, pieces)
+        ahead = deque(islice(submitted, 2 * n_threads))
+        while ahead:
+            yield ahead.popleft().result()
+            ahead.extend(islice(submitted, 1))
+    finally:
+        # Without waiting: a generator that is given up may be finished by the garbage collector, in any thread at any
+        # moment, also in one that is just starting and holds the lock by which threads are joined.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submitted(pool: ThreadPoolExecutor, function: Callable, pieces: Iterable) -> Iterator[Future]:
+    """Take a piece and submit it whenever the next future is asked for."""
+    try:
+        for piece in pieces:
+            yield pool.submit(function, piece)
+    except Exception as error:
+        failed: Future = Future()
+        failed.set_exception(error)
+        yield failed

@@ -8,8 +8,8 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.threads import map_ahead, threads
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
