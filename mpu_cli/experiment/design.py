@@ -5,8 +5,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from mpu_cli.commands.removal import remove_labels
 from mpu_cli.core.validation import deal
 from mpu_cli.svmlight.dataset import Dataset
 
@@ -114,28 +114,3 @@ class Design:
         training, test = data[np.delete(drawn, held_out)], data[drawn[held_out]]
         left = remove_labels(training.labels, cell.missing_rate, (self.seed, cell.fold))
         return Dataset(left, training.features), test
-
-
-def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
-    """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
-
-    With the same seed, what is removed at one rate is also removed at a higher one, so that a curve over rates does not
-    owe its steps to the draw. (`mpu_cli.commands.corruption`, which never has all labels in memory, cannot do that.)
-
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-    missing_rate : float
-        From 0 to 1.
-    seed : tuple of int
-
-    Returns
-    -------
-    csr_array of bool, shape (n, q)
-    """
-    order = np.random.default_rng(seed).permutation(labels.nnz)
-    keep = np.ones(labels.nnz, bool)
-    keep[order[: round(missing_rate * labels.nnz)]] = False
-    left = csr_array((keep, labels.indices, labels.indptr), shape=labels.shape, copy=True)
-    left.eliminate_zeros()
-    return left

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.parser import parse_block
-from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, Readable, blocks, open_input
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 _ROOM = 1.1  # for features, by what the first block of the file makes expect
@@ -66,7 +65,7 @@ def iter_chunks(
 
 
 def iter_stream(
-    stream: BinaryIO,
+    stream: Readable,
     source: str,
     reading: Reading = DEFAULT_READING,
     block_bytes: int = BLOCK_BYTES,

@@ -1,16 +1,16 @@
 """Lines of text from arrays: instances, label sets, and labels with scores."""
 
 from itertools import pairwise
-from typing import BinaryIO
 
 import numpy as np
 
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.streams import Writable
 
 _ROWS = 4096
 
 
-def write_instances(stream: BinaryIO, dataset: Dataset) -> None:
+def write_instances(stream: Writable, dataset: Dataset) -> None:
     """Write instances as LIBSVM lines that read back equal, bit for bit; one without labels starts with a space.
 
     Parameters

@@ -2,15 +2,11 @@ import gzip
 import os
 import threading
 import tracemalloc
-from collections import Counter
-from itertools import pairwise
 
-import numpy as np
 import pytest
-from scipy.stats import chi2
 
 from mpu_cli.commands import corruption
-from mpu_cli.commands.corruption import Counts, PerInstanceDraw, UniformDraw, corrupt
+from mpu_cli.commands.corruption import corrupt
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -19,7 +15,6 @@ TEXT = (
     b"9 50 20\r\n1,2,3 1:0.50\t7:1 # a, b\r\n# comment 1,2\n4#x\n\n 3:1\n"
     b"5,6\t2:1e-3  4:5\n7 1:1\n8,9,10,11 1:2\n5:1\n12"
 )
-SIZES = np.array([3, 1, 0, 0, 2, 1, 4, 0, 1])
 
 
 @pytest.fixture
@@ -31,19 +26,6 @@ def source(tmp_path):
 
 def label_sets(path) -> list[set[int]]:
     return [set(row.indices.tolist()) for row in read(path).labels]
-
-
-def counts_of(sizes: np.ndarray) -> Counts:
-    return Counts(len(sizes), int(sizes.sum()), int(np.count_nonzero(sizes)))
-
-
-def assert_uniform(observed: Counter, n_outcomes: int) -> None:
-    """Pearson's test at 1 in 1000; seeds are fixed, so that it passes always or never."""
-    total = sum(observed.values())
-    expected = total / n_outcomes
-    statistic = sum((count - expected) ** 2 / expected for count in observed.values())
-    statistic += (n_outcomes - len(observed)) * expected
-    assert statistic < chi2.ppf(0.999, n_outcomes - 1)
 
 
 @pytest.mark.parametrize(("rate", "removed"), [(0, 0), (0.1, 1), (0.25, 3), (0.375, 4), (0.625, 8), (0.9, 11), (1, 12)])
@@ -86,45 +68,11 @@ def test_the_seed_decides(source, tmp_path, scheme):
     assert len(set(outcomes)) > 1
 
 
-@pytest.mark.parametrize("keep_one", [False, True])
-@pytest.mark.parametrize("scheme", ["uniform", "per-instance"])
-def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
-    sizes = np.random.default_rng(0).integers(0, 6, 100_000)
-
-    def draw_in_pieces(cuts):
-        if scheme == "uniform":
-            draw = UniformDraw(counts_of(sizes), 0.3, keep_one, seed=4)
-        else:
-            draw = PerInstanceDraw(0.3, keep_one, seed=4)
-        return np.concatenate([draw(sizes[start:stop]) for start, stop in pairwise(cuts)])
-
-    whole = draw_in_pieces([0, len(sizes)])
-    assert np.array_equal(draw_in_pieces([0, 0, 1, 17, 70_000, len(sizes)]), whole)
-    if scheme == "uniform":
-        assert np.count_nonzero(whole) == round(0.3 * sizes.sum())
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
-def test_every_subset_is_equally_likely(monkeypatch, at_once):
-    monkeypatch.setattr(corruption, "_DRAWN_AT_ONCE", at_once)
-    sizes = np.array([2, 0, 1, 3])
-    observed = Counter()
-    for seed in range(3000):
-        drawn = UniformDraw(counts_of(sizes), 0.5, False, seed)(sizes)
-        observed[tuple(np.flatnonzero(drawn))] += 1
-    assert_uniform(observed, 20)  # 3 of 6
-
-
-def test_keep_one_never_empties_and_is_exact_and_fair(source, tmp_path):
+def test_keep_one_never_empties_and_is_exact(source, tmp_path):
     for seed in range(20):
         report = corrupt(source, tmp_path / "out", 0.4, keep_one=True, run=Run(seed=seed))
         assert (report.removed, report.emptied) == (5, 0)
         assert all(bool(b) == bool(a) for b, a in zip(label_sets(source), label_sets(tmp_path / "out"), strict=True))
-    sizes = np.array([4])
-    observed = Counter()
-    for seed in range(3000):
-        observed[tuple(np.flatnonzero(UniformDraw(counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
-    assert_uniform(observed, 6)  # 2 of 4
 
 
 def test_keep_one_says_how_far_it_can_go(source, tmp_path):
@@ -132,32 +80,6 @@ def test_keep_one_says_how_far_it_can_go(source, tmp_path):
         corrupt(source, tmp_path / "out", 0.6, keep_one=True)
     assert not (tmp_path / "out").exists()
     assert corrupt(source, tmp_path / "out", 0.5, keep_one=True).removed == 6
-
-
-@pytest.mark.parametrize("keep_one", [False, True])
-def test_per_instance_removes_the_share_within_each(keep_one):
-    sizes = np.arange(30_000) % 6
-    drawn = PerInstanceDraw(0.3, keep_one, seed=0)(sizes)
-    per_instance = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[drawn], minlength=len(sizes))
-    for size in range(6):
-        share = 0.3 * size
-        here = per_instance[sizes == size]
-        if keep_one and size == 1:
-            assert not here.any()
-            continue
-        assert set(here) <= {int(share), int(share) + 1}
-        assert here.mean() == pytest.approx(share, abs=0.03)
-
-
-def test_per_instance_draws_any_labels_of_an_instance():
-    sizes = np.full(3000, 4)
-    drawn = PerInstanceDraw(0.5, False, seed=0)(sizes).reshape(-1, 4)
-    assert_uniform(Counter(tuple(np.flatnonzero(row)) for row in drawn), 6)
-
-
-def test_per_instance_keep_one_at_full_rate_leaves_one():
-    drawn = PerInstanceDraw(1, True, seed=0)(SIZES)
-    assert np.count_nonzero(~drawn) == np.count_nonzero(SIZES)
 
 
 def test_the_file_may_be_replaced(source, tmp_path):
@@ -201,11 +123,6 @@ def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, more):
     with pytest.raises(InputError, match="changed while it was being read"):
         corrupt(source, tmp_path / "out", 0.5)
     assert not (tmp_path / "out").exists()
-
-
-def test_more_labels_than_can_be_drawn_from():
-    with pytest.raises(MpuError, match="split the file"):
-        UniformDraw(Counts(10**9, 4 * 10**9, 10**9), 0.5, False, 0)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):

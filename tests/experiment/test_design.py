@@ -1,36 +1,9 @@
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mpu_cli.experiment.design import Cell, remove_labels
-from tests.core.simulated import as_labels
+from mpu_cli.experiment.design import Cell
 from tests.experiment.small import DESIGN, dense, problem
-
-LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))
-def test_removed_labels_are_exactly_as_many_and_nested(a, b, seed):
-    low, high = (dense(remove_labels(LABELS, rate, (seed, 0))) for rate in sorted((a, b)))
-    whole = dense(LABELS)
-    assert low.sum() == LABELS.nnz - round(min(a, b) * LABELS.nnz)
-    assert (high <= low).all()
-    assert (low <= whole).all()
-
-
-def test_removed_labels_are_a_uniform_draw():
-    kept = sum(dense(remove_labels(LABELS, 0.3, (seed,))) for seed in range(400))[dense(LABELS)]
-    assert np.abs(kept / 400 - 0.7).max() < 5 * np.sqrt(0.3 * 0.7 / 400)
-
-
-def test_removal_leaves_the_labels_themselves_alone():
-    before = LABELS.nnz
-    remove_labels(LABELS, 0.5, (0,))
-    assert LABELS.nnz == before
-    assert LABELS.data.all()
 
 
 def test_cells_are_all_combinations_and_every_method_has_run_before_the_next_fold():

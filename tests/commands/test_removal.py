@@ -1,0 +1,119 @@
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from mpu_cli.commands import removal
+from mpu_cli.commands.removal import Counts, PerInstanceDraw, UniformDraw, remove_labels
+from mpu_cli.errors import MpuError
+from tests.core.simulated import as_labels
+from tests.experiment.small import dense
+
+SIZES = np.array([3, 1, 0, 0, 2, 1, 4, 0, 1])
+LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
+
+
+def counts_of(sizes: np.ndarray) -> Counts:
+    return Counts(len(sizes), int(sizes.sum()), int(np.count_nonzero(sizes)))
+
+
+def assert_uniform(observed: Counter, n_outcomes: int) -> None:
+    """Pearson's test at 1 in 1000; seeds are fixed, so that it passes always or never."""
+    total = sum(observed.values())
+    expected = total / n_outcomes
+    statistic = sum((count - expected) ** 2 / expected for count in observed.values())
+    statistic += (n_outcomes - len(observed)) * expected
+    assert statistic < chi2.ppf(0.999, n_outcomes - 1)
+
+
+@pytest.mark.parametrize("keep_one", [False, True])
+@pytest.mark.parametrize("scheme", ["uniform", "per-instance"])
+def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
+    sizes = np.random.default_rng(0).integers(0, 6, 100_000)
+
+    def draw_in_pieces(cuts):
+        if scheme == "uniform":
+            draw = UniformDraw(counts_of(sizes), 0.3, keep_one, seed=4)
+        else:
+            draw = PerInstanceDraw(0.3, keep_one, seed=4)
+        return np.concatenate([draw(sizes[start:stop]) for start, stop in pairwise(cuts)])
+
+    whole = draw_in_pieces([0, len(sizes)])
+    assert np.array_equal(draw_in_pieces([0, 0, 1, 17, 70_000, len(sizes)]), whole)
+    if scheme == "uniform":
+        assert np.count_nonzero(whole) == round(0.3 * sizes.sum())
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_every_subset_is_equally_likely(monkeypatch, at_once):
+    monkeypatch.setattr(removal, "_DRAWN_AT_ONCE", at_once)
+    sizes = np.array([2, 0, 1, 3])
+    observed = Counter()
+    for seed in range(3000):
+        drawn = UniformDraw(counts_of(sizes), 0.5, False, seed)(sizes)
+        observed[tuple(np.flatnonzero(drawn))] += 1
+    assert_uniform(observed, 20)  # 3 of 6
+
+
+def test_keep_one_is_fair():
+    sizes = np.array([4])
+    observed = Counter()
+    for seed in range(3000):
+        observed[tuple(np.flatnonzero(UniformDraw(counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
+    assert_uniform(observed, 6)  # 2 of 4
+
+
+@pytest.mark.parametrize("keep_one", [False, True])
+def test_per_instance_removes_the_share_within_each(keep_one):
+    sizes = np.arange(30_000) % 6
+    drawn = PerInstanceDraw(0.3, keep_one, seed=0)(sizes)
+    per_instance = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[drawn], minlength=len(sizes))
+    for size in range(6):
+        share = 0.3 * size
+        here = per_instance[sizes == size]
+        if keep_one and size == 1:
+            assert not here.any()
+            continue
+        assert set(here) <= {int(share), int(share) + 1}
+        assert here.mean() == pytest.approx(share, abs=0.03)
+
+
+def test_per_instance_draws_any_labels_of_an_instance():
+    sizes = np.full(3000, 4)
+    drawn = PerInstanceDraw(0.5, False, seed=0)(sizes).reshape(-1, 4)
+    assert_uniform(Counter(tuple(np.flatnonzero(row)) for row in drawn), 6)
+
+
+def test_per_instance_keep_one_at_full_rate_leaves_one():
+    drawn = PerInstanceDraw(1, True, seed=0)(SIZES)
+    assert np.count_nonzero(~drawn) == np.count_nonzero(SIZES)
+
+
+def test_more_labels_than_can_be_drawn_from():
+    with pytest.raises(MpuError, match="split the file"):
+        UniformDraw(Counts(10**9, 4 * 10**9, 10**9), 0.5, False, 0)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))
+def test_removed_labels_are_exactly_as_many_and_nested(a, b, seed):
+    low, high = (dense(remove_labels(LABELS, rate, (seed, 0))) for rate in sorted((a, b)))
+    whole = dense(LABELS)
+    assert low.sum() == LABELS.nnz - round(min(a, b) * LABELS.nnz)
+    assert (high <= low).all()
+    assert (low <= whole).all()
+
+
+def test_removed_labels_are_a_uniform_draw():
+    kept = sum(dense(remove_labels(LABELS, 0.3, (seed,))) for seed in range(400))[dense(LABELS)]
+    assert np.abs(kept / 400 - 0.7).max() < 5 * np.sqrt(0.3 * 0.7 / 400)
+
+
+def test_removal_leaves_the_labels_themselves_alone():
+    before = LABELS.nnz
+    remove_labels(LABELS, 0.5, (0,))
+    assert LABELS.nnz == before
+    assert LABELS.data.all()
