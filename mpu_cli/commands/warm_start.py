@@ -2,12 +2,14 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.core.sgd import Settings
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.warm import WarmStart
 from mpu_cli.errors import ModelError
 
@@ -39,16 +41,22 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
         feature in common with the data.
     """
     model = bundle.load(path)
-    _refuse(path, model.method != "mpu", f"is a model of --method {model.method}, not mpu")
     old = model.predictor
-    _refuse(path, len(old.levels) != levels, f"has --levels {len(old.levels)}, and this training {levels}")
+    if model.method != "mpu":
+        raise _refused(path, f"is a model of --method {model.method}, not mpu")
+    if not isinstance(old, StackedModel):  # its manifest is not the one that was written
+        raise _refused(path, "has no levels")
+    if len(old.levels) != levels:
+        raise _refused(path, f"has --levels {len(old.levels)}, and this training {levels}")
     columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
     columns = np.where(model.label_ids[columns] == ids, columns, -1)
     shared = int((columns >= 0).sum())
     occurring = np.unique(matrix.indices)
     known = int(model.known[occurring[occurring < len(model.known)]].sum())
-    _refuse(path, not shared, "has no label in common with the data")
-    _refuse(path, not known, "has no feature in common with the data")
+    if not shared:
+        raise _refused(path, "has no label in common with the data")
+    if not known:
+        raise _refused(path, "has no feature in common with the data")
     counts = {
         "labels_shared": shared,
         "labels_new": len(ids) - shared,
@@ -62,12 +70,13 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
 
 def _settings(path: Path, options: dict) -> Settings:
     """Return C and eta0 that a model was trained with, from its record."""
-    values = [options.get(name) for name in ("cost", "step")]
-    valid = all(isinstance(value, float | int) and math.isfinite(value) and value > 0 for value in values)
-    _refuse(path, not valid, "does not tell the C and the step size that it was trained with")
-    return Settings(*map(float, values))
+    cost: Any = options.get("cost")
+    step: Any = options.get("step")
+    for value in (cost, step):
+        if not isinstance(value, float | int) or not math.isfinite(value) or value <= 0:
+            raise _refused(path, "does not tell the C and the step size that it was trained with")
+    return Settings(float(cost), float(step))
 
 
-def _refuse(path: Path, condition: bool, problem: str) -> None:
-    if condition:
-        raise ModelError(f"{path}: {problem}, so there is nothing to start from; train without --warm-start")
+def _refused(path: Path, problem: str) -> ModelError:
+    return ModelError(f"{path}: {problem}, so there is nothing to start from; train without --warm-start")
