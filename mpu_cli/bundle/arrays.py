@@ -10,8 +10,9 @@ import io
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def expect(condition: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
+def write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
     """Write arrays, the same bytes every time."""
     np.savez(file, **arrays)
 
@@ -80,8 +81,8 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
 class _ShortReads(io.BufferedReader):
     """A file whose reads end after a megabyte, since `zipfile` reads the directory of an archive in one go."""
 
-    def read(self, size: int = -1) -> bytes:
-        return super().read(_LONGEST_READ if size < 0 else min(size, _LONGEST_READ))
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(_LONGEST_READ if size is None or size < 0 else min(size, _LONGEST_READ))
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:

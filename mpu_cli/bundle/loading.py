@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.bundle.arrays import expect, read_arrays
-from mpu_cli.bundle.kinds import KINDS
+from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import ModelError
@@ -67,17 +67,16 @@ def _is_in_place(file: io.FileIO, path: Path) -> bool:
 def _load(path: Path, manifest: Manifest) -> TrainedModel:
     kind = KINDS[manifest.kind]
     D, thresholds = manifest.n_features, manifest.thresholds.astype(np.float32)
-    parts = {}
-    known = None
+    parts: Parts = {}
     try:
         layouts = kind.layouts(manifest.numbers, D, len(manifest.label_ids))
         for (part, layout), (name, checksum) in zip(layouts, manifest.files, strict=True):
             expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
             first = {"known": (np.bool_, (D,))} if not parts else {}
             parts[part] = read_arrays(path / name, checksum, layout | first)
-            known = parts[part].get("known", known)
         predictor = kind.predictor(manifest.numbers, parts, D, thresholds)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
+    known = next(iter(parts.values()))["known"]
     return TrainedModel(manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options)

@@ -67,9 +67,11 @@ def verbosity_options(function: Callable) -> Callable:
 
         return remember
 
-    shared = {"is_flag": True, "expose_value": False}
-    quiet = click.option("-q", "--quiet", callback=level(_QUIET), help="Only warnings and errors.", **shared)
-    verbose = click.option("-v", "--verbose", callback=level(_VERBOSE), help="More on standard error.", **shared)
+    def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable], Callable]:
+        return click.option(short, long, is_flag=True, expose_value=False, callback=level(verbosity), help=text)
+
+    quiet = flag("-q", "--quiet", _QUIET, "Only warnings and errors.")
+    verbose = flag("-v", "--verbose", _VERBOSE, "More on standard error.")
     return quiet(verbose(log_format_option(function)))
 
 
@@ -127,11 +129,19 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
         from tqdm import tqdm
 
         with tqdm(desc=step, total=ticks) as bar:
-            yield bar.update
+
+            def advance() -> None:
+                bar.update()
+
+            yield advance
     else:
         start = time.perf_counter()
         made = itertools.count()
-        yield lambda: next(made)
+
+        def count() -> None:
+            next(made)
+
+        yield count
         seconds = time.perf_counter() - start
         _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=next(made), seconds=round(seconds, 3))
 
@@ -143,7 +153,7 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     if _manner.as_json:
         _say("error", "", message=error.format_message())
     else:
-        error.message = one_line(error.message)
+        error.message = one_line(error.message)  # type: ignore[misc]  # click has it final, and shows nothing else
         error.show()
 
 

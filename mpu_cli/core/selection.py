@@ -24,7 +24,8 @@ WORTHWHILE = 5e-4
 class Scored(Protocol):
     """What has a micro-F1."""
 
-    f1: float
+    @property
+    def f1(self) -> float: ...  # noqa: D102
 
 
 Found = TypeVar("Found", bound=Scored)
@@ -87,12 +88,9 @@ def choose_settings(
         tick()
         return Choice(settings, pooled_threshold(probabilities[rows], held_out, of_held_out)[1], probabilities)
 
-    best = evaluate(start)
-    for name, grid in (("cost", COSTS), ("step", STEPS)):
-        settings = best.settings
-        values = {value: replace(settings, **{name: value}) for value in grid}
-        best = climb(lambda value, at=values: evaluate(at[value]), grid, getattr(settings, name), best)
-    return best
+    best = climb(lambda cost: evaluate(replace(start, cost=cost)), COSTS, start.cost, evaluate(start))
+    chosen = best.settings
+    return climb(lambda step: evaluate(replace(chosen, step=step)), STEPS, chosen.step, best)
 
 
 def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, found: Found) -> Found:

@@ -56,14 +56,15 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
             while waiting and len(running) < jobs:
                 task = waiting.popleft()
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_serve, args=(sender, function, task), daemon=True)
+                process: BaseProcess = context.Process(target=_serve, args=(sender, function, task), daemon=True)
                 with signals.unbroken():  # a client that goes in the middle of this leaves the server a traceback
                     process.start()
                 sender.close()
                 running[receiver] = task, process
-            for receiver in wait(list(running)):
-                task, process = running.pop(receiver)
-                yield task, _outcome(receiver, process)
+            for ready in wait(list(running)):
+                assert isinstance(ready, Connection)  # as all that are waited for
+                task, process = running.pop(ready)
+                yield task, _outcome(ready, process)
     finally:
         for _, process in running.values():
             process.kill()
@@ -85,7 +86,9 @@ def _serve(sender: Connection, function: Callable, task: Any) -> None:
 
 def _end_with_the_first() -> None:
     """End this process as soon as the one that started it ends, however it does."""
-    wait([multiprocessing.parent_process().sentinel])
+    first = multiprocessing.parent_process()
+    assert first is not None
+    wait([first.sentinel])
     os._exit(1)
 
 
@@ -102,6 +105,7 @@ def _outcome(receiver: Connection, process: BaseProcess) -> Any:
         return receiver.recv()
     except EOFError:
         process.join()
+        assert process.exitcode is not None  # since it has ended
         return Failure(_how_it_ended(process.exitcode))
     finally:
         process.join()

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
     """Return the mean seconds of training under the method's own rule, by method and number of instances."""
     seconds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in _own(rows):
-        seconds[row.method][row.instances].append(row.fit_seconds)
+        seconds[row.method][row.instances].append(_cost(row).training)
     return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}
 
 
@@ -104,6 +105,20 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def _own(rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if not row.error and row.rule == OWN)
+
+
+class _Cost(NamedTuple):
+    """Seconds of training and of prediction, and megabytes, of a cell."""
+
+    training: float
+    prediction: float
+    memory: float
+
+
+def _cost(row: Row) -> _Cost:
+    """Return what a cell took that did not fail."""
+    assert row.fit_seconds is not None and row.predict_seconds is not None and row.peak_bytes is not None
+    return _Cost(row.fit_seconds, row.predict_seconds, row.peak_bytes / _MEGABYTE)
 
 
 def _scores(panel: Panel, metric: str) -> str:
@@ -143,7 +158,7 @@ def _signed(differences: list[float]) -> str:
 def _costs(rows: Sequence[Row]) -> str:
     costs = defaultdict(list)
     for row in _own(rows):
-        costs[row.instances, row.method].append((row.fit_seconds, row.predict_seconds, row.peak_bytes / _MEGABYTE))
+        costs[row.instances, row.method].append(_cost(row))
     table = []
     for (instances, method), cost in costs.items():
         training, prediction, memory = np.mean(cost, axis=0)

@@ -49,7 +49,7 @@ def fingerprint(run: Run, *inputs) -> str:
     return digest.hexdigest()
 
 
-def _feed(update: Callable[[bytes], None], value) -> None:
+def _feed(update: Callable[[bytes | memoryview], None], value) -> None:
     match value:
         case np.ndarray():
             update(f"{value.dtype.str}{value.shape}".encode())

@@ -98,8 +98,8 @@ def _wait_for_any(heeded: set[int]) -> None:
 
 def _end(number: int) -> None:
     _lock.acquire()
-    say = partial(_say, _WORDS[number])
-    for last_deed in (*reversed(_cleanups), say):
+    last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(_say, _WORDS[number])]
+    for last_deed in last_deeds:
         with suppress(Exception):  # the others have to come too, and the end: who reads what is said may be gone
             last_deed()
     os._exit(128 + number)

@@ -65,8 +65,7 @@ def read(
     MpuError
         An entry cannot be written to the directory.
     """
-    key = None if directory is None else _key(source, reading)
-    if key is None:
+    if directory is None or (key := _key(source, reading)) is None:
         return reader.read(source, reading, run)
     entry = _entry(directory, key)
     if (kept := _load(entry, key)) is not None:
@@ -125,12 +124,13 @@ def _save(data: Dataset, entry: Path, key: dict) -> None:
         features.data,
     )
     arrays = [np.asarray(part, dtype) for part, dtype in zip(parts, _DTYPES, strict=True)]
-    sums = [{"size": len(array), "crc32": zlib.crc32(array)} for array in arrays]
+    sums = [{"size": len(array), "crc32": zlib.crc32(array.data)} for array in arrays]
     if entry.is_dir():
         return  # not ours
     with _said_to_be_unwritable(entry), replacing(entry) as file:
         header = json.dumps({"format_version": FORMAT_VERSION, "key": key, "arrays": sums}).encode() + b"\n"
-        for content in (header, *arrays):
+        contents: list[bytes | memoryview] = [header, *(array.data for array in arrays)]
+        for content in contents:
             file.write(content)
             file.write(bytes(-memoryview(content).nbytes % _ALIGNMENT))
 
@@ -154,7 +154,7 @@ def _load(entry: Path, key: dict) -> Dataset | None:
             arrays = []
             for dtype, expected in zip(_DTYPES, header["arrays"], strict=True):
                 array = mapped(file, dtype, expected["size"], mode="c", offset=offset)
-                if zlib.crc32(array) != expected["crc32"]:
+                if zlib.crc32(array.data) != expected["crc32"]:
                     return None
                 arrays.append(array)
                 offset = _aligned(offset + array.nbytes)
