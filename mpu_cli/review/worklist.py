@@ -1,5 +1,6 @@
 """What is to be reviewed: instances, with what a person sees of each."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,7 +162,10 @@ def _instance(text: str, n: int) -> int:
 def _probability(text: str) -> float | None:
     if not text:
         return None
-    probability = float(text) if len(text) <= 40 else np.nan
+    try:
+        probability = float(text)
+    except ValueError:
+        probability = math.nan
     if not 0 <= probability <= 1:
         raise ValueError(f"probability {text[:40]!r} is not a number from 0 to 1")
     return probability

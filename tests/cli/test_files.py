@@ -21,6 +21,7 @@ def folder(run, tmp_path):
     folder.mkdir()
     (folder / "x.svm").write_text(TINY)
     assert run("train", folder / "x.svm", *QUICK, "-q").exit_code == 0
+    (folder / "missing.tsv").write_text("instance\tlabel\tverdict\n1\t3\t\n")
     (folder / "soft.svm").symlink_to("x.svm")
     (folder / "hard.svm").hardlink_to(folder / "x.svm")
     (folder / "soft.mpu").symlink_to("x.mpu")
@@ -50,12 +51,17 @@ OVERLAPS = {
     "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
     "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
     "a cache in the kept steps": ("train", "x.svm", *QUICK, "--resume", "--cache", "x.mpu.resume"),
+    "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
+    "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),
+    "decisions over the export": ("review", "--import", "missing.tsv", "-o", "./missing.tsv"),
+    "a text and data from standard input": ("review", "-", "--text", "-", "-o", "page.html"),
     "standard input twice": ("evaluate", "-", "/dev/stdin"),
 }
 NAMED = {
     "corrupt": {"IN", "OUT", "--removed"},
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
+    "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
     "train": {"FILE", "--output", "--cache", "--resume", "--warm-start"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
 }

@@ -19,6 +19,7 @@ COMMANDS = {
     "train --resume": ("train", "big.svm", "-o", "OUT", *QUICK, "--resume"),
     "predict": ("predict", "model.mpu", "big.svm", "-o", "OUT", "--format", "scores"),
     "corrupt": ("corrupt", "big.svm", "OUT", "--missing-rate", "0.5"),
+    "review": ("review", "big.svm", "-o", "OUT"),
     "estimate-c": ("estimate-c", "big.svm", "--per-label", "-o", "OUT", "--folds", "2", "-q"),
 }
 
@@ -119,7 +120,7 @@ def test_no_permission(prepared, tmp_path, name):
         tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("name", ["predict", "corrupt", "estimate-c"])
+@pytest.mark.parametrize("name", ["predict", "corrupt", "estimate-c", "review"])
 def test_a_directory_where_a_file_belongs(prepared, tmp_path, name):
     (tmp_path / "OUT").mkdir()
     fails(name, prepared, tmp_path, "Is a directory")

@@ -221,7 +221,11 @@ def test_thousands_of_instances_and_labels_stay_fluid(open_page, tmp_path):
         const search = document.getElementById("search");
         search.focus();
         const times = {};
-        const take = (name, act) => { const start = performance.now(); act(); times[name] = performance.now() - start; };
+        const take = (name, act) => {
+          const start = performance.now();
+          act();
+          times[name] = performance.now() - start;
+        };
         take("search", () => { search.value = "subject f know"; search.dispatchEvent(new Event("input")); });
         take("next", () => document.getElementById("next").click());
         take("close", () => document.getElementById("close").click());

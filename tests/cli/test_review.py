@@ -1,0 +1,208 @@
+"""``mpu review``: what is put on the page, and what is refused. The page itself: tests/review."""
+
+import bz2
+import gzip
+import json
+import re
+
+import pytest
+
+from mpu_cli.review.numbering import checksum
+from mpu_cli.svmlight import reader
+from tests.cli.training import message
+
+NEWS = "1,3 1:0.5 2:-2 5:0.125\n2 1:1\n 2:1\n3 3:1\n"
+
+
+@pytest.fixture
+def news(tmp_path):
+    path = tmp_path / "news.svm"
+    path.write_text(NEWS)
+    return path
+
+
+@pytest.fixture
+def data_of(run, news, tmp_path):
+    """The data on the page that ``mpu review`` makes with these arguments."""
+
+    def made(*arguments) -> dict:
+        result = run("review", news, *arguments, "-o", tmp_path / "review.html")
+        assert result.exit_code == 0, result.stderr
+        html = (tmp_path / "review.html").read_text()
+        return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+    return made
+
+
+@pytest.fixture
+def file(tmp_path):
+    def make(name: str, text: str | bytes):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return make
+
+
+def test_all_instances(data_of, news):
+    data = data_of()
+    assert [item["n"] for item in data["items"]] == [1, 2, 3, 4]
+    assert [item["a"] for item in data["items"]] == [[0, 2], [1], [], [2]]
+    assert data["items"][0]["f"] == [["2", -2.0], ["1", 0.5], ["5", 0.125]]
+    assert (data["numbers"], data["counts"], data["named"]) == ([1, 2, 3], [1, 1, 2], False)
+    assert (data["file"], data["source"]) == ("news.svm", "")
+    assert data["checksum"] == checksum(reader.read(news).features)
+
+
+def test_says_what_there_is(run, news, tmp_path):
+    result = run("review", news, "-o", tmp_path / "r.html", "--log-format", "json")
+    last = json.loads(result.stderr.splitlines()[-1])
+    assert (last["instances"], last["suggestions"], last["labels"]) == (4, 0, 3)
+    assert result.stdout == ""
+
+
+def test_from_standard_input_to_standard_output(run, news, data_of, tmp_path):
+    data_of()
+    result = run("review", "-", "-o", "-", "-q", stdin=NEWS.encode())
+    expected = (tmp_path / "review.html").read_text().replace('"file":"news.svm"', '"file":"standard input"')
+    assert result.stdout == expected
+
+
+def test_a_sample_is_drawn_by_the_seed_and_grows(data_of):
+    def drawn(*options) -> list[int]:
+        data = data_of(*options)
+        assert data["source"] == "sample"
+        return [item["n"] for item in data["items"]]
+
+    three = drawn("--sample", 3, "--seed", 1)
+    assert drawn("--sample", 3, "--seed", 1) == three
+    assert drawn("--sample", 2, "--seed", 1) == three[:2]
+    assert sorted(drawn("--sample", 4)) == [1, 2, 3, 4]
+    assert len({tuple(drawn("--sample", 3, "--seed", seed)) for seed in range(10)}) > 3
+
+
+def test_suggestions_by_the_most_probable(data_of, file, news):
+    rows = "4\t2\t0.9\t\n1\t9\t0.25\t\n1\t2\t0.5\t\n2\t3\t.1\tno\n3\t*\t\tno\n1\t3\t.99\t\n4\t2\t0.7\t\n2\t1\t\t\n"
+    head = f"# checksum {checksum(reader.read(news).features)}\ninstance\tlabel\tprobability\tverdict\n"
+    data = data_of("--suggestions", file("missing.tsv", head + rows))
+    assert data["source"] == "suggestion"
+    shown = [(item["n"], [[data["numbers"][i], p] for i, p in item["s"]]) for item in data["items"]]
+    assert shown == [(4, [[2, 0.9]]), (1, [[2, 0.5], [9, 0.25]]), (2, [[1, None]])]
+    assert (data["numbers"], data["counts"]) == ([1, 2, 3, 9], [1, 1, 2, 0])
+
+
+def test_a_sample_with_suggestions_stays_a_sample(data_of, file):
+    missing = file("missing.tsv", "instance\tlabel\tverdict\n1\t2\t\n")
+    data = data_of("--suggestions", missing, "--sample", 4)
+    assert data["source"] == "sample"
+    assert {item["n"]: len(item["s"]) for item in data["items"]} == {1: 1, 2: 0, 3: 0, 4: 0}
+
+
+TEXTS = {
+    "t.txt": "a\tb\n\nc\r\n d",
+    "t.txt.gz": gzip.compress(b"a\tb\n\nc\n d\n"),
+    "t.jsonl": '{"t": "a\\tb", "u": 1}\n{"t": null}\n{"t": "c"}\n{"t": " d"}\n',
+    "t.csv": '\ufeffu,t\r\n1,"a\tb"\r\n2,""\r\n3,c\r\n4, d\r\n',
+    "t.tsv.bz2": bz2.compress(b'u\tt\n1\t"a\tb"\n2\n3\tc\n4\t d\n'),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(data_of, file, name):
+    field = () if ".txt" in name else ("--text-field", "t")
+    data = data_of("--text", file(name, TEXTS[name]), *field)
+    assert [item["t"] for item in data["items"]] == ["a\tb", "", "c", " d"]
+    assert "f" not in data["items"][0]
+
+
+def test_the_only_field_needs_no_name(data_of, file):
+    data = data_of("--text", file("t.csv", 'abstract\n"two\nlines"\nb\nc\nd\n'))
+    assert [item["t"] for item in data["items"]] == ["two\nlines", "b", "c", "d"]
+
+
+def test_names(data_of, file):
+    labels, features = file("tags", "ä\nb\n\nd\ne\n"), file("words", "one\ntwo\n")
+    data = data_of("--labels", labels, "--features", features)
+    assert (data["numbers"], data["names"]) == ([1, 2, 3, 4, 5], ["ä", "b", "3", "d", "e"])
+    assert [name for name, _ in data["items"][0]["f"]] == ["two", "one", "5"]
+
+
+HEAD = "instance\tlabel\tprobability\tverdict\n"
+SUGGESTIONS = ("--suggestions",)
+REFUSED = {
+    "too few texts": (("--text",), "t.txt", "a\nb\n", "t.txt: has 2 texts, but the data have 4 instances"),
+    "too many texts": (("--text",), "t.txt", "a\n" * 5, "t.txt: has more texts than the data have instances, 4"),
+    "texts in Latin-1": (("--text",), "t.txt", "\u00e4".encode("latin-1"), "t.txt:1: this is not UTF-8"),
+    "no JSON": (("--text",), "t.jsonl", '{"t": "a"}\nb\n', "t.jsonl:2: this is not JSON"),
+    "JSON, no object": (("--text",), "t.jsonl", "[1]\n", "t.jsonl:1: this is not a JSON object"),
+    "JSON without end": (("--text",), "t.jsonl", "[" * 100_000, "t.jsonl:1: this is not JSON"),
+    "which field": (("--text",), "t.jsonl", '{"t": "a", "u": "b"}\n', "Name it by --text-field; "),
+    "no such field": (("--text-field", "v", "--text"), "t.csv", "t,u\n", "there is no field 'v' here; "),
+    "no fields at all": (("--text-field", "v", "--text"), "t.txt", "a\n", "has no field 'v'"),
+    "a table in Latin-1": (("--text",), "t.csv", "t\n\u00e4\n".encode("latin-1"), "is not UTF-8 text"),
+    "a field of a table without end": (("--text",), "t.csv", 't\n"' + "a" * 200_000, "t.csv:2: this is not a table"),
+    "too few labels": (("--labels",), "tags", "a\nb\n", "tags: has no name for label 3"),
+    "no such file": (("--features",), None, "", "none: cannot be read"),
+    "suggestions for others": (
+        ("--suggestions",),
+        "m.tsv",
+        "instance\tlabel\tverdict\n5\t1\t\n",
+        "m.tsv:2: there is no instance '5'",
+    ),
+    "suggestions without label": (
+        ("--suggestions",),
+        "m.tsv",
+        HEAD + "1\tx\t\t\n",
+        "m.tsv:2: label 'x'",
+    ),
+    "odds": (
+        ("--suggestions",),
+        "m.tsv",
+        HEAD + "1\t2\t7\t\n",
+        "m.tsv:2: probability '7'",
+    ),
+    "no number": (SUGGESTIONS, "m.tsv", HEAD + "1\t2\tx\t\n", "m.tsv:2: probability 'x'"),
+    "other data": (
+        ("--suggestions",),
+        "m.tsv",
+        f"# checksum {'0' * 64}\ninstance\tlabel\tverdict\n1\t2\t\n",
+        "m.tsv: it was made for other data",
+    ),
+    "nothing left": (
+        ("--suggestions",),
+        "m.tsv",
+        HEAD + "1\t1\t\t\n2\t1\t\tno\n",
+        "m.tsv: nothing is left",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(run, news, file, tmp_path, name):
+    options, other, text, words = REFUSED[name]
+    path = tmp_path / "none" if other is None else file(other, text)
+    result = run("review", news, *options, path, "-o", tmp_path / "review.html", "-q")
+    assert words in message(result)
+    assert not (tmp_path / "review.html").exists()
+
+
+def test_a_sample_larger_than_the_data(run, news, tmp_path):
+    result = run("review", news, "--sample", 5, "-o", tmp_path / "review.html", "-q")
+    assert "5 instances cannot be drawn from 4" in message(result)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((), "FILE"),
+        (("x.svm",), "--output"),
+        (("x.svm", "-o", "p", "--text-field", "t"), "--text-field needs --text"),
+        (("x.svm", "-o", "p", "--import", "e.json"), "--import takes no FILE"),
+        (("-o", "p", "--import", "e.json", "--sample", "3"), "--import takes no --sample"),
+        (("x.svm", "-o", "p", "--sample", "0"), "--sample"),
+    ],
+)
+def test_wrong_usage(run, arguments, words):
+    result = run("review", *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
