@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 @click.command("review")
-@click.argument("source", metavar="[FILE]", required=False)
+@click.argument("source", metavar="[FILE]", type=click.Path(allow_dash=True), required=False)
 @click.option(
     "-o",
     "--output",
     metavar="PAGE",
+    type=click.Path(allow_dash=True),
     required=True,
     help="Write the page, the tasks (--export) or the decisions (--import) here.",
 )
@@ -33,19 +34,31 @@ if TYPE_CHECKING:
 @click.option(
     "--suggestions",
     metavar="MISSING.tsv",
+    type=click.Path(allow_dash=True),
     help="Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
 )
 @click.option(
     "--text",
     metavar="TEXTS",
+    type=click.Path(allow_dash=True),
     help="Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
     "also compressed. Without texts, an instance is shown by its heaviest features.",
 )
 @click.option(
     "--text-field", metavar="NAME", help="Which field of a .jsonl, or column of a .csv or .tsv, has the text."
 )
-@click.option("--labels", metavar="NAMES", help="Show labels by name: a text file whose line k names label k.")
-@click.option("--features", metavar="NAMES", help="Show features by name: a text file whose line k names feature k.")
+@click.option(
+    "--labels",
+    metavar="NAMES",
+    type=click.Path(allow_dash=True),
+    help="Show labels by name: a text file whose line k names label k.",
+)
+@click.option(
+    "--features",
+    metavar="NAMES",
+    type=click.Path(allow_dash=True),
+    help="Show features by name: a text file whose line k names feature k.",
+)
 @click.option(
     "--export",
     type=click.Choice(["label-studio"]),
@@ -55,6 +68,7 @@ if TYPE_CHECKING:
     "--import",
     "imported",
     metavar="EXPORT.json",
+    type=click.Path(allow_dash=True),
     help="Write what was decided in Label Studio, from its export in the format JSON. Takes no FILE.",
 )
 @run_options("seed", "jobs", "kernel")

@@ -15,7 +15,6 @@ not. Any order will do. A decision may stand there several times, in one file or
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from mpu_cli.review import numbering
 from mpu_cli.review.tables import Table, read_table
 from mpu_cli.runtime.ranges import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.svmlight.streams import Writable
 
 NOTHING_ELSE = -1  # the label of a decision on all labels that are not named
 STAR = "*"
@@ -240,7 +240,7 @@ def label_text(label: int, numbers: Mapping[str, int] | None = None) -> str:
 
 
 def write(
-    out: BinaryIO,
+    out: Writable,
     instance: np.ndarray,
     label: np.ndarray,
     *,
