@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mpu_cli.analysis import (
         OutOfFold,
         Thresholds,
+        c_from_review,
         choose_thresholds,
         corrected_metrics,
         estimate_c,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     )
     from mpu_cli.core.posterior import unannotated_posterior
     from mpu_cli.core.propensity import FrequencyEstimate
+    from mpu_cli.core.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.estimator import MPUClassifier, load
 
@@ -28,8 +30,10 @@ __all__ = [
     "MpuError",
     "MpuWarning",
     "OutOfFold",
+    "ReviewedFrequency",
     "Thresholds",
     "__version__",
+    "c_from_review",
     "choose_thresholds",
     "corrected_metrics",
     "estimate_c",
@@ -42,6 +46,7 @@ _MODULES = {
     "mpu_cli.analysis": (
         "OutOfFold",
         "Thresholds",
+        "c_from_review",
         "choose_thresholds",
         "corrected_metrics",
         "estimate_c",
@@ -49,6 +54,7 @@ _MODULES = {
     ),
     "mpu_cli.core.posterior": ("unannotated_posterior",),
     "mpu_cli.core.propensity": ("FrequencyEstimate",),
+    "mpu_cli.core.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.estimator": ("MPUClassifier", "load"),
 }

@@ -12,6 +12,7 @@ from mpu_cli.arrays import Annotations, indicator
 from mpu_cli.core.options import Validation
 from mpu_cli.core.posterior import unannotated_posterior
 from mpu_cli.core.propensity import METHODS, FrequencyEstimate
+from mpu_cli.core.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.errors import DataError
 from mpu_cli.estimator import MPUClassifier
 from mpu_cli.evaluation import incomplete
@@ -98,6 +99,50 @@ def estimate_c(
     return learning.estimate_frequency(parameters.checked(given), matrix, annotations, method)
 
 
+def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
+    """Estimate the label frequency c of all labels and of each by instances that were drawn at random and reviewed.
+
+    Parameters
+    ----------
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels, as they were before the review.
+    reviewed, sampled
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    ReviewedFrequency
+        `c` and `rates`, one for each label that is annotated or was found, in the order of the columns of y, with 90 %
+        credible intervals.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, or no instance was drawn.
+
+    References
+    ----------
+    docs/method.md, "Label frequency from a review": a beta-binomial over labels.
+
+    Examples
+    --------
+    Of 40 true labels in 40 reviewed instances, 10 were annotated.
+
+    >>> import numpy as np
+    >>> from mpu_cli import c_from_review
+    >>> S = np.zeros((400, 1), int)
+    >>> S[:100] = 1
+    >>> sampled = np.arange(400) % 10 == 0
+    >>> found = c_from_review(S, reviewed=np.where(sampled, 1, 0)[:, None], sampled=sampled)
+    >>> found.instances, bool(found.interval[0] < 0.25 < found.interval[1])
+    (40, True)
+    """
+    annotations = Annotations.of(indicator(y), None, reviewed, sampled=sampled)
+    if annotations.known is None or annotations.sampled is None:
+        raise DataError("sampled: no instance was drawn")
+    return from_review(annotations.labels, annotations.known, annotations.sampled)
+
+
 @dataclass(frozen=True)
 class OutOfFold:
     """Predictions of training instances by models that have not seen them.
@@ -126,6 +171,7 @@ def out_of_fold(
     reviewed: Any = None,
     complete: ArrayLike | None = None,
     ignored: Any = None,
+    sampled: ArrayLike | None = None,
 ) -> OutOfFold:
     """Predict training instances by models that have not seen them, and which of their labels are missing.
 
@@ -137,7 +183,7 @@ def out_of_fold(
         S, the annotated labels.
     estimator : MPUClassifier, optional
         Its parameters are used, and it is left as it is. It must have the method mpu.
-    reviewed, complete, ignored
+    reviewed, complete, ignored, sampled
         As for `MPUClassifier.fit`.
 
     Returns
@@ -170,7 +216,7 @@ def out_of_fold(
     """
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
-    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored, sampled)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     found, c = learning.held_out(chosen, matrix, annotations)
     posteriors = unannotated_posterior(found, c)

@@ -26,12 +26,15 @@ class Annotations:
         How many columns that has.
     known : KnownLabels or None
         What is known of these cells beyond their annotation.
+    sampled : ndarray of int or None
+        The instances that were drawn at random and completely reviewed.
     """
 
     labels: csr_array
     columns: np.ndarray
     width: int
     known: KnownLabels | None
+    sampled: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -41,6 +44,7 @@ class Annotations:
         reviewed: Any = None,
         complete: Any = None,
         ignored: Any = None,
+        sampled: Any = None,
     ) -> "Annotations":
         """Take labels that are annotated or known to be true.
 
@@ -50,7 +54,7 @@ class Annotations:
             From `indicator`.
         numbers : ndarray of int, shape (width,), or None
             By which to put the labels in order; None: as they stand.
-        reviewed, complete, ignored
+        reviewed, complete, ignored, sampled
             As for `MPUClassifier.fit`.
 
         Raises
@@ -61,7 +65,8 @@ class Annotations:
         n, width = annotated.shape
         verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", annotated.shape, (-1, 0, 1))
         left_out = None if ignored is None else _matrix(ignored, "ignored", annotated.shape, (0, 1))
-        whole = () if complete is None else _mask(complete, n)
+        drawn = np.zeros(n, bool) if sampled is None else _mask(sampled, "sampled", n)
+        whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
         occurs = np.zeros(width, bool)
         occurs[annotated.indices] = True
         if not occurs.any():
@@ -72,7 +77,7 @@ class Annotations:
         if numbers is not None:
             columns = columns[np.argsort(numbers[columns], kind="stable")]
         labels = _columns(annotated, columns)
-        if verdicts is None and left_out is None and complete is None:
+        if verdicts is None and left_out is None and not whole.any():
             return cls(labels, columns, width, None)
         none: Cells = ((), ())
         known = KnownLabels.of(
@@ -82,7 +87,7 @@ class Annotations:
             ignored=none if left_out is None else _columns(left_out, columns).nonzero(),
             complete=whole,
         )
-        return cls(labels, columns, width, known)
+        return cls(labels, columns, width, known, np.flatnonzero(drawn) if drawn.any() else None)
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
@@ -191,8 +196,8 @@ def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
     return chosen
 
 
-def _mask(values: Any, n: int) -> np.ndarray:
+def _mask(values: Any, name: str, n: int) -> np.ndarray:
     mask = np.asarray(values)
     if mask.shape != (n,) or mask.dtype != bool:
-        raise DataError(f"complete: give True or False for each of the {n} instances")
+        raise DataError(f"{name}: give True or False for each of the {n} instances")
     return mask

@@ -87,6 +87,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         reviewed: Any = None,
         complete: ArrayLike | None = None,
         ignored: Any = None,
+        sampled: ArrayLike | None = None,
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
@@ -106,6 +107,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             Instances whose labels are complete: what is not annotated is false.
         ignored : array_like or sparse matrix, shape (n, q), optional
             1 where a cell must have no influence.
+        sampled : array_like of bool, shape (n,), optional
+            Instances that were drawn at random and completely reviewed: they are `complete`, and where c is "auto" it
+            comes from them, for each label.
 
         Returns
         -------
@@ -131,7 +135,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         annotated = arrays.indicator(y)
         names = arrays.class_names(names, annotated.shape[1])
         numbers = arrays.label_numbers(names)
-        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored)
+        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled)
         columns = annotations.columns
         ids = columns if numbers is None else numbers[columns]
         self._model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)

@@ -95,8 +95,8 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
     values = {name: chosen[name] for name in options_of(declaration)}
     if annotations.known is not None:
         if not hasattr(declaration, "known"):
-            raise DataError(f"reviewed, complete and ignored: the method {chosen['method']} does not use them")
-        values["known"] = annotations.known
+            raise DataError(f"reviewed, complete, ignored and sampled: the method {chosen['method']} does not use them")
+        values |= {"known": annotations.known, "sampled": annotations.sampled}
     c = values.get("c")
     if c is not None and np.ndim(c):
         if np.shape(c) != (annotations.width,):

@@ -384,7 +384,7 @@ def test_parameters_out_of_range_or_of_another_method_are_refused(dense, paramet
 
 def test_only_mpu_knows_what_was_reviewed(dense):
     X, _, S = dense
-    with pytest.raises(ValueError, match="br does not use them"):
+    with pytest.raises(ValueError, match="the method br does not use them"):
         MPUClassifier(method="br").fit(X, S, complete=np.ones(len(X), bool))
 
 

@@ -1,29 +1,23 @@
 """``mpu estimate-c``."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import (
-    json_option,
-    print_json,
-    print_table,
-    reading_options,
-)
+from mpu_cli.cli.common import json_option, print_json, print_table
 from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.options import options_from
-from mpu_cli.cli.run_options import cache_option, run_options
+from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.training_files import training_files
 from mpu_cli.core.options import Validation
-from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.commands.estimation import Report
+    from mpu_cli.commands.training_data import Sources
     from mpu_cli.runtime.run import Run
 
 
 @click.command("estimate-c")
-@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option(
     "--method",
     type=click.Choice(["bbe", "e1", "e2", "e3"]),
@@ -35,27 +29,28 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(), help="Write the frequencies to a file that `mpu train --c` reads.")
 @options_from(Validation)
 @run_options("seed", "jobs", "kernel", "memory")
-@cache_option
-@reading_options
+@training_files
 @json_option
 @verbosity_options
 def estimate_c(
-    source: str,
+    sources: "Sources",
     method: str,
     per_label: bool,
     output: str | None,
     folds: int | None,
     sample: int,
     run: "Run",
-    cache: Path | None,
-    reading: Reading,
     as_json: bool,
 ) -> None:
     """Estimate the label frequency c of FILE: the share of the true labels that is annotated.
 
-    c comes from the incomplete data alone, by cross-validation. The best-bin estimate needs at least one label that the
-    features tell apart well; a warning says where none is: c is then likely too low, or, where it is about 1, cannot be
-    told. The interval (90 %, bootstrap) is that of the sampling of instances.
+    Where instances that were drawn at random have been completely reviewed (--reviewed; `mpu review --sample N` draws
+    them), c comes from these, for each label. So it does where a second file has complete label sets (--complete); the
+    instances of both files should then come from the same source.
+
+    Otherwise c comes from the incomplete data alone, by cross-validation. The best-bin estimate needs at least one label
+    that the features tell apart well; a warning says where none is: c is then likely too low, or, where it is about 1,
+    cannot be told. The interval (90 %, bootstrap) is that of the sampling of instances.
 
     The estimates of single labels (--per-label) are far less certain than c. They show which labels may be missed more
     often than others. Given to `mpu train --c FILE`, they gained up to 12 points of micro-F1 on some data and cost up
@@ -66,26 +61,19 @@ def estimate_c(
     Example:
       mpu estimate-c news.svm
       mpu estimate-c news.svm --per-label --json
+      mpu estimate-c news.svm --reviewed checked.tsv
     """
     from mpu_cli.commands import estimation
     from mpu_cli.runtime.files import refuse_overlaps
 
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
-    refuse_overlaps({"FILE": source}, {"--output": output, "--cache": cache})
+    refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
     report = estimation.estimate(
-        source,
-        method=method,
-        per_label=per_label,
-        output=output,
-        folds=folds,
-        sample=sample,
-        cache=cache,
-        reading=reading,
-        run=run,
+        sources, method=method, per_label=per_label, output=output, folds=folds, sample=sample, run=run
     )
-    if report.caution:
-        warn(report.caution)
+    for caution in report.cautions:
+        warn(caution)
     if as_json:
         print_json(report.as_json())
     else:
@@ -96,7 +84,12 @@ def _print_report(report: "Report") -> None:
     low, high = report.interval
     click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f})")
     click.echo(f"missing labels     {report.missing_rate:.1%}")
-    click.echo(f"rests on           {report.labels_used} of {report.labels} labels, method {report.method}")
+    if report.complete_instances is None:
+        click.echo(f"rests on           {report.labels_used} of {report.labels} labels, method {report.method}")
+    else:
+        click.echo(f"rests on           {report.complete_instances} instances with complete label sets")
+        if report.by_annotations_alone is not None:
+            click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
     if report.per_label is None:
         return
     rows = [

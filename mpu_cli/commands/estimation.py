@@ -1,21 +1,20 @@
 """Estimate the label frequency c of a file."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mpu_cli.commands.frequencies import frequency_lines
+from mpu_cli.commands.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.core import propensity
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
+from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample
-from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.cache import read
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_output
 
 _REPLICATES = 200
@@ -54,17 +53,22 @@ class Report:
     missing_rate : float
         1 - c.
     interval : tuple of two floats
-        Bootstrap 90 % interval.
+        90 % interval: bootstrap, or credible where c comes from complete label sets.
     method : str
+        How c was estimated: that of `propensity.estimate`, "reviewed" or "complete".
     labels_used : int
         Number of labels that the estimate rests on.
     labels, instances : int
-        Numbers of labels and instances in the file.
+        Numbers of labels and instances.
     separable : bool
-        Whether a label is told apart well enough by the features to trust the estimate.
+        Whether a label is told apart well enough by the features to trust an estimate by annotations alone.
+    complete_instances : int or None
+        Instances with complete label sets that c comes from; None where it comes from annotations alone.
+    by_annotations_alone : float or None
+        What c would be without them.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
-    caution : str or None
+    cautions : list of str
         What to know before trusting the estimate.
     """
 
@@ -76,36 +80,33 @@ class Report:
     labels: int
     instances: int
     separable: bool
+    complete_instances: int | None
+    by_annotations_alone: float | None
     per_label: list[LabelReport] | None
-    caution: str | None
+    cautions: list[str]
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as one JSON object."""
         numbers = asdict(self)
-        del numbers["caution"]
-        if self.per_label is None:
-            del numbers["per_label"]
-        return numbers
+        del numbers["cautions"]
+        return {name: value for name, value in numbers.items() if value is not None}
 
 
 def estimate(
-    source: str | Path,
+    sources: Sources,
     *,
     method: str = "bbe",
     per_label: bool = False,
     output: str | Path | None = None,
-    folds: int | None = None,
+    folds: int | None = Validation.folds,
     sample: int = Validation.sample,
-    cache: Path | None = None,
-    reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
-    """Estimate the label frequency of a file by cross-validation.
+    """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
 
     Parameters
     ----------
-    source : str or Path
-        Data with incomplete labels; ``-`` is standard input.
+    sources : Sources
     method : {"bbe", "e1", "e2", "e3"}
         See `propensity.estimate`.
     per_label : bool
@@ -116,9 +117,6 @@ def estimate(
         Default: by the number of instances.
     sample : int
         Instances to estimate from, at most; drawn at random.
-    cache : Path, optional
-        Directory that keeps the parsed data.
-    reading : Reading
     run : Run
 
     Returns
@@ -128,47 +126,81 @@ def estimate(
     Raises
     ------
     InputError
-        The file cannot be read, a line breaks the grammar, or no instance has a label.
+        A file cannot be read, a line breaks the grammar, or no instance has a label.
     MpuError
         The output cannot be written; TooLargeError where the data do not fit in memory.
     """
     with run.step("read"):
-        data = read(source, reading, run, cache)
-        labels, ids = data.occurring_labels()
-    if not len(ids):
-        raise InputError(str(source), None, "no instance has a label, so there is nothing to estimate from")
-    refuse_too_large(data.features.shape[1], len(ids), levels=1)
-    refuse_large_sample(min(len(data), sample), len(ids))
-    drawn = Sample(Features.of(data.features, empty=run.empty), labels, sample, folds, run)
-    with run.step("out-of-fold predictions", drawn.m) as tick:
-        probabilities = drawn.naive_probabilities(tick)
-    with run.step("estimate c"):
-        evidence = probabilities, drawn.labels, method, _REPLICATES, run.seed
-        pooled = propensity.estimate(*evidence)
-        alone = propensity.estimate_per_label(*evidence) if per_label else [None] * len(ids)
-
-    estimates = [found or pooled for found in alone]
+        data = read_training_data(sources, run)
+    q = len(data.ids)
+    refuse_too_large(data.features.shape[1], q, levels=1)
+    refuse_large_sample(min(len(data), sample), q)
+    drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known)
+    pooled: propensity.FrequencyEstimate | None = None
+    alone: list[propensity.FrequencyEstimate | None] = [None] * q
+    if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):
+        with run.step("out-of-fold predictions", drawn.m) as tick:
+            probabilities = drawn.naive_probabilities(tick)
+        with run.step("estimate c"):
+            evidence = probabilities, drawn.labels, method, _REPLICATES, run.seed, drawn.known
+            pooled = propensity.estimate(*evidence)
+            if per_label and not data.has_complete_sets:
+                alone = propensity.estimate_per_label(*evidence)
+    known = from_people(data.labels, data.known, data.sampled, data.completed, None if pooled is None else pooled.c)
+    annotations = np.bincount(data.labels.indices, minlength=q).tolist()
+    if known is not None:
+        rates, intervals = known.rates.tolist(), [(low, high) for low, high in known.intervals.tolist()]
+        is_pooled = [False] * q
+        report = _by_people(known, pooled, "reviewed" if data.sampled is not None else "complete", data)
+    else:
+        assert pooled is not None  # there are annotations, and nothing else to go by
+        found = [own or pooled for own in alone]
+        rates, intervals = [one.c for one in found], [_interval(one) for one in found]
+        is_pooled = [one is pooled for one in found]
+        report = _by_annotations(pooled, method, data)
     if output is not None:
         with open_output(output) as out:
-            out.write(frequency_lines(ids, np.array([found.c for found in estimates])))
-    rows = None
-    if per_label:
-        annotations = np.bincount(labels.indices, minlength=len(ids)).tolist()
-        rows = [
-            LabelReport(label, count, found.c, _interval(found), found is pooled)
-            for label, count, found in zip(ids.tolist(), annotations, estimates, strict=True)
-        ]
+            out.write(frequency_lines(data.ids, np.array(rates)))
+    if not per_label:
+        return report
+    columns = data.ids.tolist(), annotations, rates, intervals, is_pooled
+    return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
+
+
+def _by_annotations(pooled: propensity.FrequencyEstimate, method: str, data: TrainingData) -> Report:
     return Report(
         pooled.c,
         1 - pooled.c,
         _interval(pooled),
         method,
         len(pooled.labels),
-        len(ids),
+        len(data.ids),
         len(data),
         pooled.separable,
-        rows,
-        pooled.caution,
+        None,
+        None,
+        None,
+        [pooled.caution] if pooled.caution else [],
+    )
+
+
+def _by_people(
+    known: ReviewedFrequency, pooled: propensity.FrequencyEstimate | None, method: str, data: TrainingData
+) -> Report:
+    contradiction = known.contradiction(pooled)
+    return Report(
+        known.c,
+        1 - known.c,
+        known.interval,
+        method,
+        int(np.count_nonzero(known.true)),
+        len(data.ids),
+        len(data),
+        pooled is not None and pooled.separable,
+        known.instances,
+        None if pooled is None else pooled.c,
+        None,
+        [contradiction] if contradiction else [],
     )
 
 

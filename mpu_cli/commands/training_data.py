@@ -107,6 +107,11 @@ class TrainingData:
     def __len__(self) -> int:
         return self.features.shape[0]
 
+    @property
+    def has_complete_sets(self) -> bool:
+        """Whether c can come from complete label sets."""
+        return self.sampled is not None or self.completed is not None
+
     def known_of(self, options: Any) -> Any:
         """Return options of a training with what is known of these labels."""
         names = {f.name for f in fields(options)}

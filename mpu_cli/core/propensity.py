@@ -109,6 +109,12 @@ class _Cells:
         return self.probabilities[counted, k], self.annotated[counted, k]
 
 
+def tells(labels: csr_array, known: KnownLabels | None) -> bool:
+    """Whether there are annotations that tell how often true labels are annotated."""
+    by_chance = labels if known is None else known.left_to_chance().part(labels)[0]
+    return by_chance.nnz > 0
+
+
 def estimate(
     probabilities: np.ndarray,
     labels: csr_array,

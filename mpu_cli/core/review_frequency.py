@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core import frequency_posterior as posterior
-from mpu_cli.core.known_labels import KnownLabels, Verdict
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.propensity import FrequencyEstimate, Verdict
 from mpu_cli.errors import DataError
 
 # Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
@@ -51,6 +52,16 @@ class ReviewedFrequency:
     instances: int
     true: np.ndarray
     limits: tuple[float, float]
+
+    def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
+        """Say where an estimate by annotations alone that could be trusted is another; None where it is not."""
+        low, high = self.limits
+        if by_annotations is None or not by_annotations.separable or low <= by_annotations.c <= high:
+            return None
+        return (
+            f"annotations alone give c = {by_annotations.c:.3f}, and complete label sets give {self.c:.3f} "
+            f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
+        )
 
     def contradicts(self, c: float, interval: tuple[float, float] | None = None) -> bool:
         """Tell whether another estimate of c, or its whole interval, lies outside of the 99 % interval."""
@@ -150,6 +161,31 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
     return _summary(overall, posterior.two_shares(s, n, y, m, posterior.FOR_LABELS), automatic, m, y)
 
 
+def from_people(
+    labels: csr_array,
+    known: KnownLabels | None,
+    sampled: np.ndarray | None,
+    completed: np.ndarray | None,
+    automatic: float | None = None,
+) -> ReviewedFrequency | None:
+    """Estimate c by what people know: `from_review`, else `from_complete`; None where they know nothing of that kind.
+
+    Parameters
+    ----------
+    labels, known, automatic
+        As for `from_review`.
+    sampled, completed : ndarray of int or None
+        As in `core.options.Options`.
+    """
+    if sampled is not None:
+        assert known is not None  # it has the complete label sets
+        return from_review(labels, known, sampled, automatic)
+    if completed is not None:
+        others = np.delete(np.arange(labels.shape[0]), completed)
+        return from_complete(labels[others], labels[completed], automatic)
+    return None
+
+
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
     """Plan a review: how many instances make the 90 % interval of c as narrow as asked for.
 
@@ -173,7 +209,9 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
     [27, 108, 433]
     """
     if not (width > 0 and 0 < c <= 1 and labels_per_instance > 0):
-        raise DataError("a plan needs a width above 0, a c above 0 up to 1, and a number of labels per instance above 0")
+        raise DataError(
+            "a plan needs a width above 0, a c above 0 up to 1, and a number of labels per instance above 0"
+        )
     too_wide, narrow_enough = 0, 1
     while _width(narrow_enough * labels_per_instance, c) > width:
         too_wide, narrow_enough = narrow_enough, narrow_enough * 2

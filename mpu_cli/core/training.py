@@ -16,8 +16,8 @@ from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
-from mpu_cli.core.propensity import FrequencyEstimate, estimate
-from mpu_cli.core.review_frequency import ReviewedFrequency, from_complete, from_review
+from mpu_cli.core.propensity import FrequencyEstimate, estimate, tells
+from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
@@ -66,15 +66,9 @@ class Report:
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
-        if self.reviewed is None:
-            return [self.estimate.caution] if self.estimate is not None and self.estimate.caution else []
-        low, high = self.reviewed.limits
-        if self.estimate is None or not self.estimate.separable or low <= self.estimate.c <= high:
-            return []
-        return [
-            f"annotations alone give c = {self.estimate.c:.3f}, and complete label sets give {self.reviewed.c:.3f} "
-            f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
-        ]
+        by_annotations = self.estimate and self.estimate.caution
+        warning = by_annotations if self.reviewed is None else self.reviewed.contradiction(self.estimate)
+        return [warning] if warning else []
 
 
 def train(
@@ -191,20 +185,13 @@ def _estimate(
         estimated = estimate(sample.naive_probabilities(tick), sample.labels, known=sample.known)
         return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
 
-    estimated = None
     by_people = options.sampled is not None or options.completed is not None
-    if not by_people or options.known.rows(sample.rows).left_to_chance().part(sample.labels)[0].nnz:
+    estimated = None
+    if not by_people or tells(sample.labels, sample.known):
         found = run.journal.take("estimate c", compute)
         estimated = FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
-    automatic = estimated and estimated.c
-    if options.sampled is not None:
-        reviewed = from_review(labels, options.known, options.sampled, automatic)
-    elif options.completed is not None:
-        others = np.delete(np.arange(labels.shape[0]), options.completed)
-        reviewed = from_complete(labels[others], labels[options.completed], automatic)
-    else:
-        return estimated.c, estimated, None
-    return reviewed.rates, estimated, reviewed
+    reviewed = from_people(labels, options.known, options.sampled, options.completed, estimated and estimated.c)
+    return (estimated.c if reviewed is None else reviewed.rates), estimated, reviewed
 
 
 def _choose(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from mpu_cli.errors import InputError, shown
 from mpu_cli.svmlight.streams import open_input
@@ -96,7 +97,7 @@ def _of_json(source: str | Path, field: str | None) -> Iterator[str]:
 
 def _of_table(source: str | Path, field: str | None, delimiter: str) -> Iterator[str]:
     with open_input(source) as stream:
-        text = TextIOWrapper(stream, "utf-8-sig", newline="")
+        text = TextIOWrapper(cast(BinaryIO, stream), "utf-8-sig", newline="")
         rows = csv.reader(text, delimiter=delimiter)
         try:
             header = next(rows, [])

@@ -3,6 +3,7 @@ import pytest
 
 from mpu_cli.commands.estimation import estimate
 from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.training_data import Sources
 from mpu_cli.errors import InputError
 
 
@@ -16,17 +17,17 @@ def source(tmp_path):
 
 
 def test_the_report(source):
-    report = estimate(source)
+    report = estimate(Sources(source))
     assert (report.instances, report.labels, report.method) == (300, 3, "bbe")
     assert report.missing_rate == 1 - report.c
     assert report.interval[0] <= report.c <= report.interval[1]
     assert report.per_label is None
     assert "per_label" not in report.as_json()
-    assert "caution" not in report.as_json()
+    assert "cautions" not in report.as_json()
 
 
 def test_each_label_and_the_file_of_frequencies(source, tmp_path):
-    report = estimate(source, per_label=True, output=tmp_path / "frequencies")
+    report = estimate(Sources(source), per_label=True, output=tmp_path / "frequencies")
     assert [(row.label, row.annotations, row.pooled) for row in report.per_label] == [
         (1, 100, False),
         (2, 100, False),
@@ -39,7 +40,7 @@ def test_each_label_and_the_file_of_frequencies(source, tmp_path):
 
 
 def test_it_prints_nothing(source, capfd):
-    estimate(source, per_label=True)
+    estimate(Sources(source), per_label=True)
     assert capfd.readouterr() == ("", "")
 
 
@@ -47,4 +48,4 @@ def test_a_file_without_labels(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text(" 1:1\n")
     with pytest.raises(InputError, match=r"data\.svm: no instance has a label"):
-        estimate(path)
+        estimate(Sources(path))

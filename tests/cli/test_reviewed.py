@@ -1,0 +1,169 @@
+"""`--reviewed`, `--reviewed-wins` and `--complete`: a training learns from what people know."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mpu_cli import MPUClassifier, bundle
+from mpu_cli.svmlight.reader import read
+from tests.cli.training import message
+from tests.core.simulated import linear_problem
+from tests.endurance.commands import contents
+
+FAST = ("--cost", 10, "--epochs", 3, "--levels", 1, "-q")
+
+
+def write(path, S, X):
+    lines = (
+        ",".join(str(k + 1) for k in np.flatnonzero(s)) + "".join(f" {j + 1}:{v:.6g}" for j, v in enumerate(x)) + "\n"
+        for s, x in zip(S, X, strict=True)
+    )
+    path.write_text("".join(lines))
+    return path
+
+
+def review(path, rows, truth, source="sample"):
+    lines = ["instance\tlabel\tverdict\tsource\n"]
+    for i in rows:
+        lines += [f"{i + 1}\t{k + 1}\tyes\t{source}\n" for k in np.flatnonzero(truth[i])]
+        lines.append(f"{i + 1}\t*\tno\t{source}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """Features, true labels and annotated ones, of which each label has lost another share; and the file."""
+    X, Y = linear_problem(400, 5, 3)
+    S = Y & (np.random.default_rng(1).random(Y.shape) < [0.9, 0.5, 0.2])
+    return X, Y, S, write(tmp_path / "data.svm", S, X)
+
+
+@pytest.fixture
+def checked(problem, tmp_path):
+    """A review of 100 instances that were drawn at random."""
+    rows = np.random.default_rng(2).choice(400, 100, replace=False)
+    return rows, review(tmp_path / "checked.tsv", rows, problem[1])
+
+
+def test_c_comes_from_the_sample_for_each_label(run, problem, checked):
+    _, Y, S, data = problem
+    rows, path = checked
+    report = json.loads(run("train", data, "--reviewed", path, *FAST, "--json").stdout)
+    np.testing.assert_allclose(report["c"], [0.9, 0.5, 0.2], atol=0.12)
+    share = (S[rows] & Y[rows]).sum() / Y[rows].sum()
+    assert report["c_by_people"]["instances"] == 100
+    assert report["c_by_people"]["c"] == pytest.approx(share, abs=0.03)
+    low, high = report["c_by_people"]["interval"]
+    assert low < share < high
+    assert report["review"] == {
+        "decisions": int(Y[rows].sum()) + 100,
+        "found": int((Y[rows] & ~S[rows]).sum()),
+        "refuted": 0,
+        "unused": 0,
+        "closed": 100,
+        "sampled": 100,
+    }
+
+
+def test_the_same_model_from_python(run, problem, checked, tmp_path):
+    _, Y, S, data = problem
+    rows, path = checked
+    run("train", data, "--reviewed", path, "--levels", 2, "--cost", 10, "--epochs", 3, "-q")
+    reviewed, sampled = np.zeros(S.shape, int), np.zeros(400, bool)
+    reviewed[rows] = Y[rows]
+    sampled[rows] = True
+    model = MPUClassifier(cost=10.0, epochs=3, classes=[1, 2, 3])
+    loaded = read(data)
+    model.fit(loaded.features, loaded.labels.toarray()[:, 1:], reviewed=reviewed, sampled=sampled)
+    model.save(tmp_path / "python.mpu")
+    assert contents(tmp_path / "data.mpu") == contents(tmp_path / "python.mpu")
+
+
+def test_suggestions_that_were_looked_up_do_not_give_c(run, problem, tmp_path):
+    _, Y, _, data = problem
+    path = review(tmp_path / "picked.tsv", range(50), Y, source="suggestion")
+    report = json.loads(run("train", data, "--reviewed", path, *FAST, "--json").stdout)
+    assert "c_by_people" not in report
+    assert (report["review"]["closed"], report["review"]["sampled"]) == (50, 0)
+
+
+def test_complete_sets_of_a_second_file(run, problem, tmp_path):
+    _, _, S, data = problem
+    X, Y = linear_problem(900, 5, 3)
+    more = write(tmp_path / "more.svm", Y[400:], X[400:])
+    report = json.loads(run("train", data, "--complete", more, *FAST, "--json").stdout)
+    assert report["instances"] == 900
+    assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)
+    estimate = json.loads(run("estimate-c", data, "--complete", more, "--per-label", "--json", "-q").stdout)
+    assert estimate["method"] == "complete"
+    assert [row["c"] for row in estimate["per_label"]] == report["c"]
+
+
+def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path):
+    (tmp_path / "more.svm").write_text("2,9 1:1 40:2\n0 3:1\n" * 5)
+    assert run("train", problem[3], "--complete", tmp_path / "more.svm", "--c", 0.5, *FAST).exit_code == 0
+    model = bundle.load(tmp_path / "data.mpu")
+    assert model.label_ids.tolist() == [0, 1, 2, 3, 9]
+    assert model.predictor.n_features == 41
+
+
+def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
+    path = tmp_path / "checked.tsv"
+    path.write_text("instance\tlabel\tverdict\tsource\n" + "".join(f"{i}\t77\tyes\tsuggestion\n" for i in range(1, 20)))
+    report = json.loads(run("train", problem[3], "--reviewed", path, *FAST, "--json").stdout)
+    assert report["labels"] == 4
+    assert "77" in report["thresholds"]
+
+
+def test_a_contradiction_names_both_places(run, problem, tmp_path):
+    _, _, S, data = problem
+    i = int(np.flatnonzero(S[:, 0])[0])
+    path = tmp_path / "checked.tsv"
+    path.write_text(f"instance\tlabel\tverdict\n{i + 1}\t1\tno\n")
+    text = message(run("train", data, "--reviewed", path, *FAST))
+    assert text.startswith(f"error: {path}:2: label 1 of instance {i + 1} is no here, but {data} has it")
+    assert not data.with_suffix(".mpu").exists()
+    report = json.loads(run("train", data, "--reviewed", path, "--reviewed-wins", *FAST, "--json").stdout)
+    assert report["review"]["refuted"] == 1
+
+
+def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
+    data, path = problem[3], checked[1]
+    estimate = json.loads(
+        run("estimate-c", data, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "--json", "-q").stdout
+    )
+    train = json.loads(run("train", data, "--reviewed", path, *FAST, "--json").stdout)
+    assert (estimate["method"], estimate["complete_instances"]) == ("reviewed", 100)
+    assert estimate["c"] == train["c_by_people"]["c"]
+    assert [row["c"] for row in estimate["per_label"]] == train["c"]
+    assert all(low < row["c"] < high for row in estimate["per_label"] for low, high in [row["interval"]])
+    given = json.loads(run("train", data, "--c", tmp_path / "c.txt", *FAST, "--json").stdout)
+    np.testing.assert_allclose(given["c"], train["c"], rtol=1e-5)
+    assert (
+        "rests on           100 instances with complete label sets"
+        in run("estimate-c", data, "--reviewed", path).stdout
+    )
+
+
+def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path):
+    _, Y, _, data = problem
+    rows, path = checked
+    others = [i for i in range(400) if i not in set(rows.tolist())][:30]
+    second = review(tmp_path / "second.tsv", others, Y)
+    text = run("train", data, "--reviewed", path, "--reviewed", second, "--cost", 10, "--epochs", 3).stdout
+    assert "by 130 complete instances, one for each label" in text
+    assert "130 instances complete, 130 of them drawn at random" in text
+
+
+@pytest.mark.parametrize("options", [("--reviewed", "x.tsv"), ("--complete", "x.svm"), ("--reviewed-wins",)])
+def test_other_methods_do_not_take_them(run, problem, options):
+    result = run("train", problem[3], "--method", "br", *options)
+    assert result.exit_code == 2
+    assert f"{options[0]} is an option of mpu, not of br" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--reviewed", "--complete"])
+def test_a_file_that_is_missing(run, problem, option):
+    assert "absent: cannot be read: No such file" in message(run("train", problem[3], option, "absent", *FAST))
