@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.arrays import Layout, expect
+from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 
@@ -79,9 +80,22 @@ def number_list(values, name: str, dtype: type) -> np.ndarray:
 # mpu, br, elkan08, m3l-linear
 
 
+# Of a calibration, and how large their values can be.
+_LOG_ODDS = ("predicted", "actual")
+_LARGEST_LOG_ODDS = 1e4
+
+
 def _stacked_numbers(model: StackedModel) -> dict:
     frequencies = None if model.frequencies is None else model.frequencies.tolist()
-    return {"levels": len(model.levels), "scale": model.scale, "frequencies": frequencies}
+    calibration = None
+    if model.calibration is not None:
+        calibration = {name: getattr(model.calibration, name).tolist() for name in _LOG_ODDS}
+    return {
+        "levels": len(model.levels),
+        "scale": model.scale,
+        "frequencies": frequencies,
+        "calibration": calibration,
+    }
 
 
 def _stacked_parts(model: StackedModel) -> Parts:
@@ -102,7 +116,19 @@ def _stacked(numbers: dict, parts: Parts, _D: int, thresholds: np.ndarray) -> St
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
     levels = tuple(LinearModel(part["weights"], part["bias"]) for part in parts.values())
-    return StackedModel(levels, scale, thresholds, frequencies)
+    return StackedModel(levels, scale, thresholds, frequencies, _calibration(numbers["calibration"]))
+
+
+def _calibration(values: dict | None) -> Calibration | None:
+    if values is None:
+        return None
+    expect(isinstance(values, dict), "calibration has no names")
+    predicted, actual = (number_list(values[name], name, np.float64) for name in _LOG_ODDS)
+    expect(0 < len(predicted) == len(actual), "lists of unequal length")
+    for log_odds in (predicted, actual):
+        expect(bool(np.all(np.abs(log_odds) <= _LARGEST_LOG_ODDS)), "calibration out of range")
+        expect(bool(np.all(np.diff(log_odds) >= 0)), "calibration out of order")
+    return Calibration(predicted, actual)
 
 
 # m3l-rbf

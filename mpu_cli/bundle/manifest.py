@@ -14,7 +14,7 @@ from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.svmlight.grammar import MAX_ID
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25  # 80 bytes a label: enough for 400,000
 # Brackets, quotation marks and colons in it, at most: only its lists of numbers are long, and all else takes far more
@@ -101,6 +101,8 @@ def parse(path: Path, text: bytes) -> Manifest:
             values = _from_version_1(values)
         else:
             expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
+            if version == 2:
+                values = _from_version_2(values)
         if values["kind"] in FORMER_KINDS:
             raise ModelError(
                 f"{path}: the answers of well for given instances, and no model of others; read them "
@@ -119,10 +121,19 @@ def _unique(pairs: list[tuple]) -> dict:
 
 
 def _from_version_1(values: dict) -> dict:
-    """Return the values in the present format: version 1 knew no methods, kinds and checksum."""
+    """Return the values in the present format: version 1 knew no methods, kinds, checksum and calibration."""
     expect(type(values["levels"]) is list, "levels are no list")
     numbers = {"levels": len(values["levels"]), "scale": values["scale"], "frequencies": None}
-    return values | {"method": "mpu", "kind": "stacked", "predictor": numbers, "files": values["levels"]}
+    values = values | {"method": "mpu", "kind": "stacked", "predictor": numbers, "files": values["levels"]}
+    return _from_version_2(values)
+
+
+def _from_version_2(values: dict) -> dict:
+    """Return the values in the present format: version 2 knew no calibration."""
+    expect(isinstance(values["predictor"], dict), "numbers are not named")
+    if values["kind"] != "stacked":
+        return values
+    return values | {"predictor": values["predictor"] | {"calibration": None}}
 
 
 def _manifest(values: dict) -> Manifest:

@@ -62,6 +62,8 @@ class Options(Descent):
     completed : ndarray of int or None
         Instances with complete label sets, whose annotations before they were completed are not known. Where c is not
         given and nothing is `sampled`, it comes from the rates of labels in these and in the others.
+    calibrated : bool
+        Whether the predictions of the last level are made probabilities.
     """
 
     levels: int = option(
@@ -89,3 +91,4 @@ class Options(Descent):
     known: "KnownLabels | None" = None
     sampled: "np.ndarray | None" = None
     completed: "np.ndarray | None" = None
+    calibrated: bool = True

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -30,12 +31,15 @@ class StackedModel:
     frequencies : ndarray of float64, shape (q,), optional
         Label frequency of each label, where the last level predicts Pr(s=1 | x) = c Pr(y=1 | x) (Elkan and Noto
         2008): its probabilities are divided by c, and cut off at 1.
+    calibration : Calibration, optional
+        What makes probabilities of the predictions of the last level; None: they are taken for such as they are.
     """
 
     levels: tuple[LinearModel, ...]
     scale: float
     thresholds: np.ndarray
     frequencies: np.ndarray | None = None
+    calibration: Calibration | None = None
 
     @property
     def n_features(self) -> int:
@@ -62,7 +66,7 @@ class StackedModel:
             probabilities = level.probabilities(features, run)
         if self.frequencies is not None:
             probabilities = np.minimum(probabilities / self.frequencies.astype(np.float32), np.float32(1))
-        return probabilities
+        return probabilities if self.calibration is None else self.calibration(probabilities)
 
 
 def stack(

@@ -13,11 +13,9 @@ count (`LabelFrequency.counted`).
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
+from mpu_cli.core.bins import BinnedCells, lower_edges
 from mpu_cli.core.label_frequency import LabelFrequency
 
-# Candidate thresholds: float32 numbers with eleven bits of mantissa, 0.05 % apart.
-_BITS_DROPPED = 12
-_BINS = (int(np.float32(1).view(np.int32)) >> _BITS_DROPPED) + 1
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
 _PASSES = 3
@@ -53,19 +51,12 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: La
     >>> (probabilities[:, 0] >= threshold).tolist(), f1
     ([True, True, True, True, False], 1.0)
     """
-    by_chance, certain = frequency.counted(labels)
-    rows, columns = by_chance.nonzero()
-    weight = 1 / frequency.rates[columns]
-    predicted = -np.bincount(_bin(probabilities[frequency.ignored()]), minlength=_BINS)
-    for start in range(0, len(probabilities), _ROWS):  # the bins of all would take three times their memory
-        predicted += np.bincount(_bin(probabilities[start : start + _ROWS]).ravel(), minlength=_BINS)
-    found = np.bincount(_bin(probabilities[rows, columns]), weights=weight, minlength=_BINS)
-    found += np.bincount(_bin(probabilities[certain.nonzero()]), minlength=_BINS)
+    binned = BinnedCells.of(probabilities, labels, frequency)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
-    predicted, found = (np.cumsum(count[::-1])[::-1] for count in (predicted, found))
-    f1 = 2 * found / np.maximum(predicted + (weight.sum() + certain.nnz), 1)
+    predicted, found = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
+    f1 = 2 * found / np.maximum(predicted + binned.true.sum(), 1)
     best = int(np.argmax(f1))
-    return float(_lower_edge(best)), float(f1[best])
+    return float(lower_edges(best)), float(f1[best])
 
 
 def label_thresholds(
@@ -143,11 +134,3 @@ def _instances(labels: csc_array, k: int) -> np.ndarray:
     found[labels.indices[labels.indptr[k] : labels.indptr[k + 1]]] = True
     return found
 
-
-def _bin(probabilities: np.ndarray) -> np.ndarray:
-    """Bin number of each probability; non-negative floats sort as their bits do."""
-    return probabilities.view(np.int32) >> _BITS_DROPPED
-
-
-def _lower_edge(bin_number: int) -> np.float32:
-    return np.int32(bin_number << _BITS_DROPPED).view(np.float32)

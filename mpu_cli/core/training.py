@@ -1,6 +1,6 @@
 """From annotated instances to a stacked model: the algorithm figure of Kong et al. 2014, Section 3.
 
-estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> thresholds
+estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> calibrate -> thresholds
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
+from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
@@ -49,8 +50,8 @@ class Report:
     expected_f1 : float
         The same for the last level at the thresholds of the model.
     held_out : HeldOut
-        Out-of-fold predictions of the last level, by which its thresholds were chosen: of all instances where each
-        label gets a threshold of its own ("per-label").
+        Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
+        where each label gets a threshold of its own ("per-label"), or where all were asked for.
     seconds : dict
         Wall time of each step.
     """
@@ -77,6 +78,7 @@ def train(
     options: Options,
     run: Run = DEFAULT_RUN,
     start: WarmStart | None = None,
+    hold_out_all: bool = False,
 ) -> tuple[StackedModel, Report]:
     """Learn a stacked model of all labels.
 
@@ -92,6 +94,8 @@ def train(
     start : WarmStart, optional
         Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
         eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
+    hold_out_all : bool
+        Predict all instances out of fold at the last level too, and not only as many as its thresholds need.
 
     Returns
     -------
@@ -150,7 +154,8 @@ def train(
             features = stack(features, held_out.probabilities, scale, run.empty)
             held_out = None
         # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
-        enough = options.sample if level == options.levels - 1 and options.threshold != "per-label" else n
+        is_last = level == options.levels - 1
+        enough = options.sample if is_last and options.threshold != "per-label" and not hold_out_all else n
         if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
             model, held_out = learner.fit_and_predict(level, features, enough)
         else:
@@ -167,12 +172,16 @@ def train(
         level_f1.append(f1)
 
     with run.step("thresholds"):
+        calibration = calibrate(*of_held_out) if options.calibrated else None
+        if calibration is not None:
+            threshold = float(calibration(np.float32([threshold]))[0])
+            calibration.apply(held_out.probabilities)
         if options.threshold == "per-label":
             chosen, f1 = thresholds.label_thresholds(*of_held_out, threshold)
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
-    stacked = StackedModel(tuple(levels), scale, chosen)
+    stacked = StackedModel(tuple(levels), scale, chosen, calibration=calibration)
     return stacked, Report(frequency.rates, estimated, reviewed, level_settings, level_f1, f1, held_out, seconds)
 
 

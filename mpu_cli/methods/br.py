@@ -9,7 +9,8 @@ from mpu_cli.methods.method import Fitted, Method, Task
 
 def fit(task: Task) -> Fitted:
     """Learn as mpu does with c = 1, one level, and the natural threshold of a logistic regression."""
-    return mpu.fit(replace(task, options=Options(**asdict(task.options), levels=1, c=1.0, threshold=0.5)))
+    options = Options(**asdict(task.options), levels=1, c=1.0, threshold=0.5, calibrated=False)
+    return mpu.fit(replace(task, options=options))
 
 
 METHODS = (

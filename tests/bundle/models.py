@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import digest
+from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 
@@ -27,6 +28,7 @@ def make_model(seed=0, levels=2) -> bundle.TrainedModel:
         tuple(LinearModel(normal(D + level * Q, Q), normal(Q)) for level in range(levels)),
         0.3,
         np.array([0.25, 0.5, 1], np.float32),
+        calibration=Calibration(np.array([-4.0, 0.5]), np.array([-5.0, 1 / 3])) if levels > 1 else None,
     )
     known = np.array([False, True, True, False])
     label_ids, c = np.array([0, 7, 2**31 - 2]), np.array([0.4, 1, 0.1])
@@ -45,6 +47,10 @@ def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
     left, right = left.predictor, right.predictor
     assert left.scale == right.scale
     np.testing.assert_array_equal(left.thresholds, right.thresholds, strict=True)
+    assert (left.calibration is None) == (right.calibration is None)
+    if left.calibration is not None:
+        np.testing.assert_array_equal(left.calibration.predicted, right.calibration.predicted, strict=True)
+        np.testing.assert_array_equal(left.calibration.actual, right.calibration.actual, strict=True)
     for one, other in zip(left.levels, right.levels, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights, strict=True)
         np.testing.assert_array_equal(one.bias, other.bias, strict=True)

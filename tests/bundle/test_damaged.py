@@ -27,9 +27,20 @@ WHOLE = {
     "labels": [0, 7, 9],
     "c": [0.4, 1, 0.1],
     "thresholds": [0.5, 0.5, 0.5],
-    "predictor": {"levels": 2, "scale": 0.3, "frequencies": [0.5, 1, 1]},
+    "predictor": {
+        "levels": 2,
+        "scale": 0.3,
+        "frequencies": [0.5, 1, 1],
+        "calibration": {"predicted": [-1, 0.5], "actual": [0, 1]},
+    },
 }
-NUMBERS = {"levels": 2, "scale": 0.3, "frequencies": None}
+NUMBERS = {"levels": 2, "scale": 0.3, "frequencies": None, "calibration": None}
+
+
+def calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
+    return {"predictor": NUMBERS | {"calibration": {"predicted": list(predicted), "actual": list(actual)}}}
+
+
 DAMAGE = {
     "features missing": {"features": ...},
     "labels missing": {"labels": ...},
@@ -91,7 +102,19 @@ DAMAGE = {
     "scale a truth": {"predictor": NUMBERS | {"scale": True}},
     "frequency a text": {"predictor": NUMBERS | {"frequencies": ["0.5", 1, 1]}},
     "method a list": {"method": ["mpu"]},
-    "scale missing": {"predictor": {"levels": 2, "frequencies": None}},
+    "scale missing": {"predictor": {"levels": 2, "frequencies": None, "calibration": None}},
+    "calibration missing": {"predictor": {"levels": 2, "scale": 0.3, "frequencies": None}},
+    "calibration a list": {"predictor": NUMBERS | {"calibration": [[0.0], [1.0]]}},
+    "calibration without names": {"predictor": NUMBERS | {"calibration": {}}},
+    "calibration of nothing": calibration((), ()),
+    "calibration ragged": calibration((0.0, 1.0), (0.0,)),
+    "calibration not ascending": calibration(actual=(1.0, 0.0)),
+    "calibration of predictions not ascending": calibration((1.0, 0.0)),
+    "calibration not a number": calibration((0.0, float("nan"))),
+    "calibration infinite": calibration((0.0, float("inf"))),
+    "calibration huge": calibration((0.0, 1e300)),
+    "calibration beyond float64": calibration((0, 10**400)),
+    "calibration a text": calibration(("0", "1")),
     "frequency zero": {"predictor": NUMBERS | {"frequencies": [0, 1, 1]}},
     "frequency zero in float32": {"predictor": NUMBERS | {"frequencies": [1e-300, 1, 1]}},
     "frequency above one": {"predictor": NUMBERS | {"frequencies": [1.5, 1, 1]}},
@@ -165,8 +188,8 @@ def test_a_missing_key_is_named(saved):
 
 
 def test_a_newer_format_is_an_error_that_says_so(saved):
-    edit(saved, format_version=3, labels=...)
-    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 3\)"):
+    edit(saved, format_version=4, labels=...)
+    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 4\)"):
         bundle.load(saved)
 
 

@@ -107,10 +107,11 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, calibrated=False))
         probabilities[rows] = without.probabilities(matrix[rows])
     assert report.expected_f1 == pytest.approx(
-        estimated_f1(probabilities, labels, LabelFrequency(np.full(4, 0.7)), model.thresholds), rel=1e-6
+        estimated_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds),
+        rel=1e-6,
     )
 
 
@@ -179,10 +180,10 @@ def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
     probabilities = np.empty(labels.shape, np.float32)
     for fold in deal(120, 3, 0)[:2]:
         rest = np.setdiff1d(np.arange(120), fold)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, calibrated=False))
         probabilities[fold] = without.probabilities(matrix[fold])
     threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7)))
-    assert model.thresholds == pytest.approx(np.full(4, threshold))
+    assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
 
 
@@ -201,7 +202,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
     _, probabilities = train_progressively(Features.of(matrix), labels, last, c, report.settings, Run())
     threshold, f1 = pooled_threshold(probabilities, labels[last], c)
-    assert model.thresholds == pytest.approx(np.full(4, threshold))
+    assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
 
 
@@ -226,7 +227,7 @@ def test_higher_levels_learn_from_out_of_fold_predictions(problem):
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, threshold=0.5))
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, calibrated=False))
         probabilities[rows] = without.probabilities(matrix[rows])
     extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * probabilities]))
     by_hand, _ = train(extended, labels, quick(levels=1, c=0.7, cost=3.0))
