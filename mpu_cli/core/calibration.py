@@ -24,7 +24,7 @@ _FEWEST_ANNOTATIONS = 50
 _MOST_BLOCKS = 50
 # A probability of 0 or 1 has no log odds; these are the smallest number that float32 has, and the largest below 1.
 _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
-# The share of a block stays so many cells away from all of them.
+# The share of a block stays so many cells away from none and from all of them.
 _MARGIN = 0.5
 _SWEEPS = 20
 # The map rises by at least so much of what the log odds of predictions do: no two of them become one.
@@ -130,7 +130,7 @@ def calibrate(probabilities: np.ndarray, labels: csr_array, frequency: LabelFreq
     z = _log_odds((lower_edges(there).astype(float) + lower_edges(np.minimum(there + 1, BINS - 1))) / 2)
     block = _blocks(cells, true, min(max(labels.nnz // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
     size = np.bincount(block, cells)
-    share = np.minimum(np.bincount(block, true), size - _MARGIN) / size
+    share = np.clip(np.bincount(block, true), _MARGIN, size - _MARGIN) / size
     centre, target = np.bincount(block, cells * z) / size, logit(share)
     least, actual = _LEAST_SLOPE * centre, target
     for _ in range(_SWEEPS):  # until the mean of every block is its share
@@ -147,11 +147,14 @@ def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
     block = _numbered(-np.minimum(np.floor(above * most), most - 1))
     size = np.bincount(block, cells)
     rising = isotonic_regression(np.bincount(block, true) / size, weights=size).x
-    return _numbered(np.minimum(rising, 1 - _MARGIN / size[-1]))[block]
+    least, largest = _MARGIN / size[0], 1 - _MARGIN / size[-1]
+    if rising[0] == 0 and least >= rising[1]:  # in few cells, to find none says little
+        rising[0] = rising[1]
+    return _numbered(np.minimum(rising, largest))[block]
 
 
 def _numbered(values: np.ndarray) -> np.ndarray:
-    """Number the different ones of ascending values from 0 on."""
+    """Give different values the numbers from 0 on, the smallest first."""
     return np.unique(values, return_inverse=True)[1]
 
 

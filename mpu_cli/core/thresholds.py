@@ -133,4 +133,3 @@ def _instances(labels: csc_array, k: int) -> np.ndarray:
     found = np.zeros(labels.shape[0], bool)
     found[labels.indices[labels.indptr[k] : labels.indptr[k + 1]]] = True
     return found
-
