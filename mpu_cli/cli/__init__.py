@@ -7,6 +7,7 @@ import click
 
 from mpu_cli import __version__
 from mpu_cli.cli.common import CleanErrors
+from mpu_cli.cli.complete import complete
 from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
@@ -30,5 +31,5 @@ def mpu() -> None:
     """
 
 
-for command in (corrupt, estimate_c, train, predict, evaluate, review, experiment):
+for command in (corrupt, estimate_c, train, complete, review, predict, evaluate, experiment):
     mpu.add_command(command)

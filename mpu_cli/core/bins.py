@@ -56,6 +56,6 @@ def bin_numbers(probabilities: np.ndarray) -> np.ndarray:
     return probabilities.view(np.int32) >> BITS_DROPPED
 
 
-def lower_edges(numbers: np.ndarray) -> np.ndarray:
+def lower_edges(numbers: np.ndarray | int) -> np.ndarray:
     """Return the smallest float32 number in each of some bins."""
     return (np.asarray(numbers, np.int32) << BITS_DROPPED).view(np.float32)

@@ -1,9 +1,11 @@
-"""Where the labels are in the bytes of a file, and the same bytes without some of them."""
+"""Where the labels are in the bytes of a file, and the same bytes without some of them, or with more."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+_ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 _ENDS_FIRST_TOKEN = np.zeros(256, bool)
 _ENDS_FIRST_TOKEN[list(b" \t\r\n#:")] = True
 
@@ -18,11 +20,14 @@ class LabelSpans:
         Label j is ``block[starts[j]:stops[j]]``.
     sizes : int array, shape (n,)
         How many labels each instance has; the labels of an instance follow one another.
+    lines : int array, shape (n,)
+        Where the line of each instance starts.
     """
 
     starts: np.ndarray
     stops: np.ndarray
     sizes: np.ndarray
+    lines: np.ndarray
 
 
 def find_labels(block: bytes) -> LabelSpans:
@@ -50,6 +55,7 @@ def find_labels(block: bytes) -> LabelSpans:
         starts=np.sort(np.concatenate((instances[labelled], commas + 1))),
         stops=np.sort(np.concatenate((stops[labelled], commas))),
         sizes=labelled + np.bincount(owner, minlength=len(instances)),
+        lines=instances,
     )
 
 
@@ -90,3 +96,45 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
     gone[needs_space] = False
     characters[needs_space] = ord(" ")
     return characters[~gone].tobytes()
+
+
+def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> bytes:
+    """Return whole lines with more labels, after those that are there; every other byte stays.
+
+    Parameters
+    ----------
+    block : bytes
+        The lines.
+    spans : LabelSpans
+        Their labels.
+    rows : int array, shape (m,), ascending
+        The instances that get a label, from 0.
+    labels : int array, shape (m,)
+        The label that each gets.
+
+    Examples
+    --------
+    >>> block = b"3 1:0.5\\n2:1\\n"
+    >>> with_labels(block, find_labels(block), np.array([0, 1, 1]), np.array([7, 4, 5]))
+    b'3,7 1:0.5\\n4,5 2:1\\n'
+    """
+    ends = np.cumsum(spans.sizes)
+    pieces = []
+    done = 0
+    for row, first, last in _runs(rows):
+        new = b",".join(b"%d" % label for label in labels[first:last].tolist())
+        if spans.sizes[row]:
+            place = int(spans.stops[ends[row] - 1])
+            new = b"," + new
+        else:
+            place = int(spans.lines[row])
+            new += b"" if block[place : place + 1] in _ENDS_LABELS else b" "
+        pieces += [block[done:place], new]
+        done = place
+    return b"".join([*pieces, block[done:]])
+
+
+def _runs(rows: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Yield each of ascending numbers once, with the places where it starts and ends."""
+    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+    yield from zip(rows[firsts].tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(rows)], strict=True)
