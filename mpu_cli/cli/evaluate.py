@@ -66,6 +66,18 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     help="For scores: labels that score at least this are the predicted set. (In label lists, the model's own "
     "thresholds are already at work.)",
 )
+@click.option(
+    "--calibration",
+    is_flag=True,
+    help="For scores: report which share of the labels with like scores is true; with --c, estimated on complete "
+    "labels.",
+)
+@click.option(
+    "--calibration-plot",
+    metavar="FILE",
+    type=click.Path(),
+    help="Draw that in FILE, as .png or .svg; needs matplotlib.",
+)
 @reading_options
 @run_options("kernel")
 @json_option
@@ -79,6 +91,8 @@ def evaluate(
     c: float | None,
     ks: tuple[int, ...],
     threshold: float,
+    calibration: bool,
+    calibration_plot: str | None,
     reading: Reading,
     run: "Run",
     as_json: bool,
@@ -100,11 +114,13 @@ def evaluate(
       mpu evaluate test.svm tags.txt
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
+      mpu evaluate test.svm scores.txt --calibration
     """
     from mpu_cli.commands import evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
-    refuse_overlaps({"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}, {})
+    inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}
+    refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
     if label_names and not per_label:
         raise click.UsageError("--label-names needs --per-label.")
     names = metrics.split(",") if metrics is not None else None
@@ -121,6 +137,8 @@ def evaluate(
         c=c,
         ks=ks,
         threshold=threshold,
+        calibration=calibration,
+        calibration_plot=calibration_plot,
         reading=reading,
         run=run,
     )
@@ -150,6 +168,14 @@ def _print_report(report: "Report") -> None:
         )
         if corrected["clipped_labels"]:
             click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {corrected['clipped_labels']} labels.")
+    if report.calibration:
+        calibration = report.calibration
+        click.echo(
+            f"\nThe scores add up to {calibration['expected']:,.1f} labels, and {calibration['true']:,.1f} are true; "
+            f"bins are off by {calibration['error']:.1%} of these."
+        )
+        bins = [row for row in calibration["bins"] if row["scores"]]
+        print_table([list(calibration["bins"][0]), *(list(row.values()) for row in bins)])
     if report.per_label:
         rows = [_flattened(**row) for row in report.per_label]
         click.echo()

@@ -10,10 +10,12 @@ from mpu_cli.evaluation.compare import Comparison, compare
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.evaluation.reliability import plot
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_input
 
+_MAKE_SCORES = "make it with `mpu predict --format scores`"
 _LONGEST_NAME = 1 << 16  # bytes of its line
 
 
@@ -38,6 +40,8 @@ class Report:
         With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see `corrected_metrics`).
     per_label : list of dict or None
         From `per_label_report`.
+    calibration : dict or None
+        From `calibration_report`.
     """
 
     instances: int
@@ -48,6 +52,7 @@ class Report:
     c: float | None = None
     corrected: dict[str, Any] | None = None
     per_label: list[dict] | None = None
+    calibration: dict[str, Any] | None = None
 
     @property
     def uses_label_sets(self) -> bool:
@@ -61,7 +66,7 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the whole report as one JSON object."""
-        parts = {"corrected": self.corrected, "per_label": self.per_label}
+        parts = {"corrected": self.corrected, "calibration": self.calibration, "per_label": self.per_label}
         return self.summary() | {name: part for name, part in parts.items() if part is not None}
 
 
@@ -75,6 +80,8 @@ def evaluate(
     c: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float = 0.5,
+    calibration: bool = False,
+    calibration_plot: str | None = None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -92,6 +99,10 @@ def evaluate(
         Text file whose line k names label k; for `per_label`.
     c : float, optional
         The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels too.
+    calibration : bool
+        Whether to report how well scores are probabilities.
+    calibration_plot : str, optional
+        Where to draw that.
 
     Returns
     -------
@@ -104,8 +115,16 @@ def evaluate(
     MpuError
         The files have different numbers of instances, or one of `metrics` needs scores and there are none.
     """
-    comparison = compare(truth, predictions, threshold=threshold, ks=ks, reading=reading, run=run)
+    calibration = calibration or calibration_plot is not None
+    comparison = compare(
+        truth, predictions, threshold=threshold, ks=ks, calibration=calibration, reading=reading, run=run
+    )
     report = build_report(comparison, metrics, c)
+    if calibration:
+        found = calibration_report(comparison, c)
+        report = replace(report, calibration=found)
+        if calibration_plot is not None:
+            plot(found["bins"], calibration_plot)
     if not per_label:
         return report
     counts = comparison.label_sets
@@ -135,9 +154,7 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
     results = comparison.results()
     names = list(results) if metrics is None else metrics
     if missing := [name for name in names if name not in results]:
-        raise MpuError(
-            f"{missing[0]} needs scores, and PREDICTIONS has label lists; make it with `mpu predict --format scores`"
-        )
+        raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     counts = comparison.label_sets
     estimates = None
     if c is not None:
@@ -184,6 +201,31 @@ def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Seq
         for i, row in enumerate(rows):
             row["corrected"] = {name: float(getattr(estimates, name)[i]) for name in quality}
     return rows
+
+
+def calibration_report(comparison: Comparison, c: float | None = None) -> dict:
+    """Report whether scores are probabilities.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    c : float, optional
+        As in `build_report`.
+
+    Returns
+    -------
+    dict
+        That of `Reliability.summary`, and ``bins``, those of `Reliability.rows`.
+
+    Raises
+    ------
+    MpuError
+        The predictions are label sets.
+    """
+    if comparison.reliability is None:
+        raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
+    c = 1.0 if c is None else c
+    return comparison.reliability.summary(c) | {"bins": comparison.reliability.rows(c)}
 
 
 def read_label_names(path: str, labels: Sequence[int]) -> list[str]:

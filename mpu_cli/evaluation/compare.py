@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -31,11 +32,14 @@ class Comparison:
         Sums of the label rankings; None where the predictions were label sets, and at least one was not empty.
     threshold : float or None
         Scores from here on made the label sets; None where there are no scores.
+    reliability : Reliability or None
+        Whether scores are probabilities; None where that was not asked for, or there are no scores.
     """
 
     label_sets: LabelSetMetrics
     ranking: RankingMetrics | None = None
     threshold: float | None = None
+    reliability: Reliability | None = None
 
     def results(self) -> dict[str, float]:
         """All metrics by name."""
@@ -48,6 +52,7 @@ def compare(
     *,
     threshold: float = 0.5,
     ks: tuple[int, ...] = (1, 3, 5),
+    calibration: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Comparison:
@@ -64,6 +69,8 @@ def compare(
         A score list stands for the set of labels with at least this score.
     ks : tuple of int
         Cut-offs of P@k and nDCG@k.
+    calibration : bool
+        Look at whether scores are probabilities.
     reading : Reading
         Implicit values are for `truth` only.
     run : Run
@@ -77,9 +84,10 @@ def compare(
     InputError
         A file cannot be parsed, or `predictions` has both labels and scores.
     MpuError
-        The files have different numbers of instances.
+        The files have different numbers of instances, or a score is no probability and calibration is asked for.
     """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
+    reliability = Reliability() if calibration else None
     saw_labels = saw_scores = False
     lists = replace(reading, implicit_values=False, scores=True)
     for true, predicted in lockstep(iter_chunks(truth, reading, run=run), iter_chunks(predictions, lists, run=run)):
@@ -97,7 +105,11 @@ def compare(
         else:
             label_sets.add(true.labels, labels_from_scores(predicted.features, threshold))
             ranking.add(true.labels, predicted.features)
-    return Comparison(label_sets) if saw_labels else Comparison(label_sets, ranking, threshold if saw_scores else None)
+            if reliability is not None:
+                reliability.add(true.labels, predicted.features)
+    if saw_labels:
+        return Comparison(label_sets)
+    return Comparison(label_sets, ranking, threshold if saw_scores else None, reliability if saw_scores else None)
 
 
 def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterator[tuple[Dataset, Dataset]]:

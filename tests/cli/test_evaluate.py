@@ -287,3 +287,26 @@ def test_no_threshold_is_spoken_of_where_nothing_has_a_score(run, tmp_path):
     assert (result.exit_code, result.stderr) == (0, "")
     assert "threshold" not in result.stdout
     assert "precision_at_1" in result.stdout
+
+
+def test_calibration(run, files):
+    truth, labels, scores = files
+    report = json.loads(run("evaluate", truth, scores, "--calibration", "--json").stdout)["calibration"]
+    assert report["expected"] == pytest.approx(4.4)
+    assert report["true"] == 4
+    assert sum(row["scores"] for row in report["bins"]) == 9
+    incomplete = json.loads(run("evaluate", truth, scores, "--calibration", "--c", "0.5", "--json").stdout)
+    assert incomplete["calibration"]["true"] == 8
+    result = run("evaluate", truth, scores, "--calibration")
+    assert "The scores add up to 4.4 labels, and 4.0 are true" in result.stdout
+    refused = run("evaluate", truth, labels, "--calibration")
+    assert refused.exit_code == 1
+    assert "calibration needs scores" in refused.stderr
+
+
+def test_calibration_plot(run, files, tmp_path):
+    pytest.importorskip("matplotlib")
+    truth, _, scores = files
+    assert run("evaluate", truth, scores, "--calibration-plot", tmp_path / "plot.png").exit_code == 0
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert run("evaluate", truth, scores, "--calibration-plot", scores).exit_code == 2

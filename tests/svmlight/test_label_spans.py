@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mpu_cli.svmlight.label_spans import find_labels, without_labels
+from mpu_cli.svmlight.label_spans import find_labels, with_labels, without_labels
 from mpu_cli.svmlight.parser import parse_block
 
 line_tails = st.sampled_from(
@@ -75,3 +75,25 @@ def test_every_other_byte_stays(block, removed, expected):
     mask = np.zeros(len(spans.starts), bool)
     mask[removed] = True
     assert without_labels(block, spans, mask) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"3 1:1\n", b"3,7,8 1:1\n"),
+        (b"3,4\t1:1", b"3,4,7,8\t1:1"),
+        (b" 1:1\n", b"7,8 1:1\n"),
+        (b"1:1\n", b"7,8 1:1\n"),
+        (b"\n", b"7,8\n"),
+        (b"\r\n", b"7,8\r\n"),
+        (b" # 1,2\n", b"7,8 # 1,2\n"),
+        (b"3#c\n", b"3,7,8#c\n"),
+        (b"3", b"3,7,8"),
+    ],
+)
+def test_more_labels(line, expected):
+    block = b"1 2:1\n# comment, with one\n" + line
+    rows, labels = np.array([1, 1]), np.array([7, 8])
+    found = with_labels(block, find_labels(block), rows, labels)
+    assert found == b"1 2:1\n# comment, with one\n" + expected
+    assert parse_block(found, 1, "").labels[[1], :].indices.tolist()[-2:] == [7, 8]

@@ -1,0 +1,149 @@
+"""Are probabilities what they say? Of the labels predicted with p, a share of p should be true.
+
+Pairs of an instance and a label with a score are counted by their score, in bins. With incomplete truth of label
+frequency c, an annotated label stands for 1 / c true ones, as in `mpu_cli.evaluation.incomplete`.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import MpuError
+from mpu_cli.evaluation.metrics import divide, entries_in
+
+_BINS = 10
+_Z = 1.645  # of 90 % intervals
+_INCHES = 5
+
+
+@dataclass
+class Reliability:
+    """Counts of scores and true labels in bins of equal width, accumulated chunk by chunk.
+
+    Attributes
+    ----------
+    cells, true : ndarray of int, shape (10,)
+        How many scores are in a bin, and of how many of them the label is in the true set.
+    total : ndarray of float, shape (10,)
+        The scores of a bin added up.
+
+    Examples
+    --------
+    >>> reliability = Reliability()
+    >>> reliability.add(csr_array(np.array([[1, 0, 1]], bool)), csr_array(np.array([[0.92, 0.2, 0.95]], np.float32)))
+    >>> [(row["scores"], row["true"]) for row in reliability.rows() if row["scores"]]
+    [(1, 0.0), (2, 1.0)]
+    """
+
+    cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+    true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+    total: np.ndarray = field(default_factory=lambda: np.zeros(_BINS))
+
+    def add(self, truth: csr_array, scores: csr_array) -> None:
+        """Count some instances.
+
+        Parameters
+        ----------
+        truth : csr_array, shape (n, Q)
+            True label sets.
+        scores : csr_array, shape (n, R)
+            Scores of the listed labels; a stored zero is listed. Labels that are not listed are not counted.
+
+        Raises
+        ------
+        MpuError
+            A score is no probability.
+        """
+        p = scores.data.astype(float)
+        if len(p) and not (p.min() >= 0 and p.max() <= 1):
+            wrong = p[(p < 0) | (p > 1)][0]
+            raise MpuError(f"the score {wrong:g} is no probability: calibration is that of scores from 0 to 1")
+        number = np.minimum((p * _BINS).astype(int), _BINS - 1)
+        self.cells += np.bincount(number, minlength=_BINS)
+        self.true += np.bincount(number[entries_in(scores, truth)], minlength=_BINS)
+        self.total += np.bincount(number, p, minlength=_BINS)
+
+    def rows(self, c: float = 1.0) -> list[dict[str, float]]:
+        """Report each bin.
+
+        Parameters
+        ----------
+        c : float
+            Label frequency of the truth: below 1 the shares are those to expect on complete labels.
+
+        Returns
+        -------
+        list of dict
+            ``from``, ``to``, ``scores`` (how many), ``mean`` of them, ``true`` (the share that is true) and its 90 %
+            interval by chance, ``low`` to ``high``. Shares may exceed 1 where c is below that of the truth.
+        """
+        share = divide(self.true, self.cells)  # annotated
+        center, spread = _wilson(share, self.cells)
+        values = (divide(self.total, self.cells), share / c, np.maximum(center - spread, 0) / c, (center + spread) / c)
+        return [
+            {
+                "from": b / _BINS,
+                "to": (b + 1) / _BINS,
+                "scores": int(self.cells[b]),
+                **{name: float(value[b]) for name, value in zip(("mean", "true", "low", "high"), values, strict=True)},
+            }
+            for b in range(_BINS)
+        ]
+
+    def summary(self, c: float = 1.0) -> dict[str, float]:
+        """Report all bins in one.
+
+        Returns
+        -------
+        dict
+            ``expected``: the scores added up; ``true``: the labels with a score that are true; and ``error``, the sum
+            over bins of how far these are apart, by the number of true labels.
+        """
+        true = self.true / c
+        error = divide(np.abs(self.total - true).sum(), true.sum())
+        return {"expected": float(self.total.sum()), "true": float(true.sum()), "error": float(error)}
+
+
+def plot(rows: list[dict[str, float]], target: str | Path) -> None:
+    """Draw shares of true labels against scores; needs matplotlib (extra ``plot``).
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of `Reliability.rows`.
+    target : str or Path
+        The suffix is the format, as ``.png`` or ``.svg``.
+
+    Raises
+    ------
+    MpuError
+        matplotlib is not installed, does not know the format, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MpuError("a plot needs matplotlib; install it with: pip install matplotlib") from None
+
+    some = [row for row in rows if row["scores"]]
+    mean, true, low, high = (np.array([row[name] for row in some]) for name in ("mean", "true", "low", "high"))
+    figure = Figure(figsize=(_INCHES, _INCHES), layout="constrained")
+    axes = figure.add_subplot(xlabel="probability predicted", ylabel="share of the labels that is true")
+    axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
+    axes.errorbar(mean, true, [np.maximum(true - low, 0), np.maximum(high - true, 0)], marker="o", capsize=2)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    try:
+        figure.savefig(target)
+    except (OSError, ValueError) as error:
+        raise MpuError(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _wilson(share: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre and half width of the score interval of shares (Wilson, JASA 1927)."""
+    n = np.maximum(cells, 1)
+    z2 = _Z * _Z
+    spread = _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return (share + z2 / (2 * n)) / (1 + z2 / n), spread / (1 + z2 / n)

@@ -1,0 +1,196 @@
+import gzip
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli.commands import completion
+from mpu_cli.commands.implied import read_implications
+from mpu_cli.core.completion import Choice
+from mpu_cli.core.implications import Implications
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.training import Options
+from mpu_cli.errors import InputError
+from mpu_cli.review import decisions
+from mpu_cli.review.numbering import checksum
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.label_spans import find_labels
+from mpu_cli.svmlight.reader import read
+from tests.core.simulated import hide, linear_problem
+
+N, Q = 400, 4
+IDS = np.array([2, 5, 7, 30])
+OPTIONS = Options(c=0.6, epochs=3, cost=10.0)
+FIFTY = Choice(top=50)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A file, its features, labels of which two fifths were removed, and the truth."""
+    X, truth = linear_problem(N, 6, Q)
+    annotated = hide(truth, 0.4).toarray()
+    path = tmp_path_factory.mktemp("data") / "news.svm"
+    lines = ["# made for a test\n"]
+    for i, (x, s) in enumerate(zip(X, annotated, strict=True)):
+        features = "".join(f" {j + 1}:{value:.4f}" for j, value in enumerate(x))
+        lines.append(
+            ",".join(map(str, IDS[s][:: -1 if i % 2 else 1])) + features + ("  # note 1,2\r\n" if i % 3 else "\n")
+        )
+    path.write_text("".join(lines), newline="")
+    read_back = read(path)
+    labels, ids = read_back.occurring_labels()
+    assert ids.tolist() == IDS.tolist()
+    assert (labels.toarray() == annotated).all()
+    return path, read_back.features, labels, truth.astype(bool)
+
+
+def find(data, choice=FIFTY, options=OPTIONS, implications=None, jobs=1):
+    _, features, labels, _ = data
+    return completion.find(features, labels, IDS, options, choice, implications, Run(jobs=jobs))
+
+
+def test_what_is_listed_is_missing_and_mostly_right(data):
+    *_, labels, truth = data
+    removed = truth & ~labels.toarray()
+    found = find(data, Choice(top=int(removed.sum())))
+    hits = removed[found.listed.rows, found.listed.columns]
+    assert not labels.toarray()[found.listed.rows, found.listed.columns].any()
+    assert hits.mean() > 2 * removed.mean()
+    assert found.listed.probabilities.mean() == pytest.approx(hits.mean(), abs=0.1)
+    assert found.of_all.low <= removed.sum() <= found.of_all.high
+    assert found.right.low <= hits.sum() <= found.right.high
+
+
+def test_a_choice_of_nothing_is_one_of_what_raises_expected_f1(data):
+    found = find(data, Choice())
+    assert 0 < found.worth <= len(found.listed)
+    assert found.f1_after > found.f1_before
+    assert (found.listed.probabilities[: found.worth] >= found.f1_after / 2 - 1e-6).all()
+
+
+def test_checked_cells_are_not_listed_again(data):
+    first = find(data)
+    checked = first.listed[:20]
+    half = [cells[::2].tolist() for cells in (checked.rows, checked.columns)]
+    rest = [cells[1::2].tolist() for cells in (checked.rows, checked.columns)]
+    whole = int(first.listed.rows[30])
+    known = KnownLabels.of((N, Q), true=half, false=rest, complete=[whole])
+    again = find(data, options=Options(c=0.6, epochs=3, cost=10.0, known=known))
+    seen = set(zip(checked.rows.tolist(), checked.columns.tolist(), strict=True))
+    listed = set(zip(again.listed.rows.tolist(), again.listed.columns.tolist(), strict=True))
+    assert not seen & listed
+    assert whole not in again.listed.rows
+    assert list(zip(*again.confirmed.nonzero(), strict=True)) == sorted(zip(*half, strict=True))
+    assert not {*zip(*half, strict=True)} & {*zip(again.suspects().rows, again.suspects().columns, strict=True)}
+
+
+def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
+    path, features, *_ = data
+    found = find(data)
+    completion.write_list(tmp_path / "missing.tsv", found, features, path)
+    lines = (tmp_path / "missing.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert rows[0] == ["instance", "label", "probability", "verdict", "source"]
+    assert [int(row[0]) for row in rows[1:]] == (found.listed.rows + 1).tolist()
+    assert [int(row[1]) for row in rows[1:]] == IDS[found.listed.columns].tolist()
+    assert {tuple(row[3:]) for row in rows[1:]} == {("", "suggestion")}
+    read_back = decisions.read([tmp_path / "missing.tsv"])
+    assert read_back.undecided == 50
+    assert read_back.checksums == (checksum(features),)
+
+
+def test_suspects_are_annotated_labels_that_are_improbable(data, tmp_path):
+    path, features, labels, _ = data
+    wrong = labels.toarray()
+    rng = np.random.default_rng(0)
+    z = features.toarray()
+    added = []
+    for i in rng.permutation(N)[:20].tolist():
+        k = int(np.argmin(wrong[i]))
+        if not data[3][i, k]:
+            wrong[i, k] = True
+            added.append((i, k))
+    found = completion.find(csr_array(z), csr_array(wrong), IDS, OPTIONS, Choice(top=1), None, Run(jobs=1))
+    first = found.suspects(len(added))
+    hits = len({*zip(first.rows.tolist(), first.columns.tolist(), strict=True)} & {*added})
+    assert hits / len(added) > 3 * len(added) / wrong.sum()
+    assert completion.write_suspects(tmp_path / "suspects.tsv", found, features, path, 5) == 5
+    assert len((tmp_path / "suspects.tsv").read_text().splitlines()) == 2 + 1 + 5
+
+
+def label_sets(block: bytes):
+    spans = find_labels(block)
+    labels = [int(block[start:stop]) for start, stop in zip(spans.starts, spans.stops, strict=True)]
+    ends = np.cumsum(spans.sizes)
+    return [set(labels[end - size : end]) for size, end in zip(spans.sizes, ends, strict=True)]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(data, tmp_path, suffix):
+    path, *_ = data
+    source = tmp_path / f"in.svm{suffix}"
+    source.write_bytes(gzip.compress(path.read_bytes()) if suffix else path.read_bytes())
+    found = find(data)
+    assert completion.write_filled(source, tmp_path / "out.svm", found) == 50
+    before, after = path.read_bytes(), (tmp_path / "out.svm").read_bytes()
+    expected = label_sets(before)
+    for i, k in zip(found.listed.rows.tolist(), found.listed.columns.tolist(), strict=True):
+        expected[i].add(int(IDS[k]))
+    assert label_sets(after) == expected
+    for old, new in zip(before.split(b"\n"), after.split(b"\n"), strict=True):
+        first, space, rest = old.partition(b" ")
+        assert new.startswith(first)
+        assert new.endswith(space + rest)
+
+
+def test_of_those_listed_only_so_many_are_filled_in(data, tmp_path):
+    found = find(data)
+    assert completion.write_filled(data[0], tmp_path / "out.svm", found, most=7) == 7
+
+
+def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
+    path, _, labels, _ = data
+    rules = Implications([(5, 30), (30, 900)])
+    found = find(data, Choice(top=10**6), implications=rules)
+    listed = csr_array((np.ones(len(found.listed), bool), (found.listed.rows, found.listed.columns)), shape=(N, Q))
+    has_narrower = labels.toarray()[:, 1]
+    assert not listed.toarray()[has_narrower, 3].any()
+    assert listed.toarray()[~has_narrower, 3].any()
+    completion.write_filled(path, tmp_path / "out.svm", found, 0, rules)
+    for before, after in zip(
+        label_sets(path.read_bytes()), label_sets((tmp_path / "out.svm").read_bytes()), strict=True
+    ):
+        assert after == before | ({30, 900} if 5 in before else set()) | ({900} if 30 in before else set())
+
+
+def test_data_that_cannot_be_read_twice_are_refused(data):
+    with pytest.raises(InputError, match="standard input: labels can be filled in only where"):
+        completion.write_filled("-", "out.svm", find(data))
+
+
+def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
+    found = find(data)
+    shorter = tmp_path / "in.svm"
+    shorter.write_bytes(b"".join(data[0].read_bytes().splitlines(keepends=True)[:100]))
+    with pytest.raises(InputError, match="changed while it was being read"):
+        completion.write_filled(shorter, tmp_path / "out.svm", found)
+    assert not (tmp_path / "out.svm").exists()
+
+
+def test_the_same_whatever_jobs(data):
+    one, two = (find(data, jobs=jobs).listed for jobs in (1, 2))
+    np.testing.assert_array_equal(one.rows, two.rows)
+    np.testing.assert_array_equal(one.probabilities, two.probabilities)
+
+
+@pytest.mark.parametrize("text", ["narrower\tbroader\n7\t3\n", "7 3 # a comment\n\n# 1 2\n3 1\n", "\ufeff7\t3\r\n"])
+def test_a_file_of_implications(tmp_path, text):
+    (tmp_path / "implied.tsv").write_text(text, newline="")
+    assert 3 in read_implications(tmp_path / "implied.tsv").broader(7)
+
+
+@pytest.mark.parametrize("line", ["7", "7 3 1", "7 -3", "seven three", "7 99999999999", "7 3.0"])
+def test_a_line_that_is_not_two_labels_is_an_error_with_its_place(tmp_path, line):
+    (tmp_path / "implied.tsv").write_text(f"3 1\n{line}\n")
+    with pytest.raises(InputError, match=r"implied\.tsv:2: expected two labels"):
+        read_implications(tmp_path / "implied.tsv")

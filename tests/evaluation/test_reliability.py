@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import MpuError
+from mpu_cli.evaluation.reliability import Reliability, plot
+
+
+def simulated(n=20_000, q=4, c=1.0):
+    rng = np.random.default_rng(0)
+    scores = rng.random((n, q)).astype(np.float32)
+    truth = (rng.random((n, q)) < scores) & (rng.random((n, q)) < c)
+    return csr_array(truth), csr_array(scores)
+
+
+@pytest.mark.parametrize("c", [0.3, 1.0])
+def test_probabilities_that_are_true_are_found_to_be_so(c):
+    truth, scores = simulated(c=c)
+    reliability = Reliability()
+    for start in range(0, truth.shape[0], 3000):  # chunk by chunk
+        reliability.add(truth[start : start + 3000], scores[start : start + 3000])
+    rows = reliability.rows(c)
+    assert [row["from"] for row in rows] == pytest.approx(np.arange(10) / 10)
+    assert sum(row["scores"] for row in rows) == scores.nnz
+    for row in rows:
+        assert row["from"] <= row["mean"] <= row["to"]
+        assert row["low"] <= row["true"] <= row["high"]
+        assert row["true"] == pytest.approx(row["mean"], abs=0.05)
+    assert np.mean([row["low"] <= row["mean"] <= row["high"] for row in rows]) >= 0.7
+    summary = reliability.summary(c)
+    assert summary["error"] < 0.03
+    assert summary["expected"] == pytest.approx(scores.sum(), rel=1e-6)
+    assert summary["true"] == pytest.approx(truth.nnz / c)
+
+
+def test_scores_that_are_too_small_are_off():
+    truth, scores = simulated()
+    reliability = Reliability()
+    reliability.add(truth, scores * np.float32(0.5))
+    assert reliability.summary()["error"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_labels_without_a_score_are_not_counted():
+    reliability = Reliability()
+    listed = csr_array((np.array([0.0, 1.0], np.float32), [0, 3], [0, 2]), shape=(1, 4))  # a zero is listed
+    reliability.add(csr_array(np.array([[0, 1, 0, 1]], bool)), listed)
+    rows = [row for row in reliability.rows() if row["scores"]]
+    assert [(row["scores"], row["true"]) for row in rows] == [(1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, 30.0])
+def test_a_score_that_is_no_probability_is_an_error(score):
+    with pytest.raises(MpuError, match=f"score {score:g} is no probability"):
+        Reliability().add(csr_array(np.ones((1, 1), bool)), csr_array(np.array([[score]], np.float32)))
+
+
+def test_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    reliability = Reliability()
+    reliability.add(*simulated(1000))
+    plot(reliability.rows(), tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
+    with pytest.raises(MpuError, match="cannot be written"):
+        plot(reliability.rows(), tmp_path / "plot.of-no-format")
+    with pytest.raises(MpuError, match="cannot be written"):
+        plot(reliability.rows(), tmp_path / "nowhere" / "plot.png")
