@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -112,5 +113,21 @@ def options_from(declaration: type) -> Callable[[Callable], Callable]:
         for option in reversed(options_of(declaration).values()):
             function = click_option(option)(function)
         return function
+
+    return decorate
+
+
+def options_as_one(declaration: type) -> Callable[[Callable], Callable]:
+    """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
+    declared = options_of(declaration)
+
+    def decorate(function: Callable) -> Callable:
+        @options_from(declaration)
+        @wraps(function)
+        def command(*args: Any, **kwargs: Any) -> Any:
+            options = declaration(**{name: kwargs.pop(name) for name in declared})
+            return function(*args, options=options, **kwargs)
+
+        return command
 
     return decorate

@@ -1,27 +1,189 @@
 """Find the labels that are missing from a file: list them for people, or fill them in."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli import bundle, methods
+from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.implied import read_implications
+from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.core import completion
 from mpu_cli.core.completion import Cells, Choice, Count
 from mpu_cli.core.implications import Implications
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.training import Options, Report, train
+from mpu_cli.core.training import Options, train
+from mpu_cli.core.training import Report as TrainingReport
 from mpu_cli.errors import InputError
+from mpu_cli.methods import mpu
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
-from mpu_cli.runtime.files import STANDARD_STREAM
+from mpu_cli.runtime.files import STANDARD_STREAM, refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import occurring
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import find_labels, with_labels
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right.
+
+    Attributes
+    ----------
+    missing, of_labels : Count
+        How many labels are missing: in all, and of each.
+    ids : ndarray of int
+        The label, as written in files, of each of these.
+    listed : int
+        How many are listed, or were to be filled in.
+    right : Count
+        How many of those are right.
+    worth_filling_in : int
+        How many of them, the first ones, to fill in for the largest expected F1.
+    filled_in : int or None
+        How many labels were written into the copy of the data; None where suggestions were listed.
+    expected_f1_before, expected_f1_after : float
+        The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
+    review : ReviewCounts or None
+        What was found in review files.
+    warnings : tuple of str
+        What the user should know before trusting this.
+    """
+
+    missing: Count
+    of_labels: Count
+    ids: np.ndarray
+    listed: int
+    right: Count
+    worth_filling_in: int
+    filled_in: int | None
+    expected_f1_before: float
+    expected_f1_after: float
+    review: ReviewCounts | None
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as one JSON object."""
+        of_labels = zip(self.ids.tolist(), *map(np.ndarray.tolist, _parts(self.of_labels)), strict=True)
+        return {
+            **_interval("missing", self.missing),
+            "listed": self.listed,
+            **_interval("right", self.right),
+            "worth_filling_in": self.worth_filling_in,
+            "filled_in": self.filled_in,
+            "expected_f1_before": self.expected_f1_before,
+            "expected_f1_after": self.expected_f1_after,
+            **({} if self.review is None else {"review": asdict(self.review)}),
+            "per_label": {
+                str(label): {"missing": missing, "low": low, "high": high} for label, missing, low, high in of_labels
+            },
+        }
+
+
+def _parts(count: Count) -> tuple:
+    return count.expected, count.low, count.high
+
+
+def _interval(name: str, count: Count) -> dict[str, float]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), map(float, _parts(count)), strict=True))
+
+
+def complete(
+    sources: Sources,
+    target: str | Path,
+    options: Options,
+    choice: Choice,
+    *,
+    fill: bool = False,
+    implied: str | Path | None = None,
+    fill_implied: bool = False,
+    suspects: str | Path | None = None,
+    model: Path | None = None,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Find the labels that are missing from a file, and list them or fill them in.
+
+    Parameters
+    ----------
+    sources : Sources
+    target : str or Path
+        Written as a whole or not at all: a review file in which nothing is decided, or a copy of the data.
+    options : Options
+        As for `commands.training.train`.
+    choice : Choice
+        Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
+    fill : bool
+        Write a copy of the data with labels filled in, in place of the list.
+    implied : str or Path, optional
+        A file of narrower and broader labels: what is implied is left out.
+    fill_implied : bool
+        Fill in what is implied too.
+    suspects : str or Path, optional
+        Where to list annotated labels that are probably false.
+    model : Path, optional
+        Where to save the model that was trained.
+    run : Run
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or not twice where labels are to be filled in.
+    MpuError
+        The data cannot be learned from, or an output cannot be written.
+    """
+    frequencies = options.c if isinstance(options.c, Path) else None
+    inputs = {**sources.by_option(), "--c": frequencies, "--implied": implied}
+    outputs = {"--output": target, "--suspects": suspects, "--model": model, "--cache": sources.cache}
+    refuse_overlaps(inputs, outputs, ("--model",))
+    if fill:
+        refuse_stream(sources.file)
+    implications = None if implied is None else read_implications(implied)
+    with ExitStack() as stack:
+        save = None if model is None else stack.enter_context(bundle.writer(model))
+        with run.step("read"):
+            data = read_training_data(sources, run)
+        if frequencies is not None:
+            options = replace(options, c=read_frequencies(frequencies, data.ids))
+        asked = data.known_of(options)
+        found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
+        n = len(data) if data.completed is None else int(data.completed[0])  # those of the file
+        own = data.features[:n]
+        filled = None
+        if fill:
+            most = found.worth if choice == Choice() else None
+            rules = implications if fill_implied else None
+            filled = write_filled(sources.file, target, found, most, rules, sources.reading, n)
+        else:
+            write_list(target, found, own, sources.file)
+        if suspects is not None:
+            write_suspects(suspects, found, own, sources.file, choice.top)
+        fitted = mpu.fitted(found.model, found.training)
+        if save is not None:
+            known = occurring(data.features.indices, found.model.n_features)
+            record = methods.record(asked, run, fitted)
+            save(bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record))
+    return Report(
+        found.of_all,
+        found.of_labels,
+        found.ids,
+        len(found.listed),
+        found.right,
+        found.worth,
+        filled,
+        found.f1_before,
+        found.f1_after,
+        data.review,
+        fitted.warnings,
+    )
 
 
 @dataclass(frozen=True)
@@ -31,7 +193,7 @@ class Completion:
     Attributes
     ----------
     model : StackedModel
-    training : Report
+    training : core.training.Report
         Of the training, with predictions of all instances out of fold.
     ids : ndarray of int, shape (q,)
         The label of each column.
@@ -55,7 +217,7 @@ class Completion:
     """
 
     model: StackedModel
-    training: Report
+    training: TrainingReport
     ids: np.ndarray
     annotated: csr_array
     confirmed: csr_array
@@ -181,6 +343,7 @@ def write_filled(
     most: int | None = None,
     implications: Implications | None = None,
     reading: Reading = DEFAULT_READING,
+    instances: int | None = None,
 ) -> int:
     """Copy the data with labels filled in: suggestions, and what was found true; every other byte stays as it was.
 
@@ -197,6 +360,8 @@ def write_filled(
         Fill in too what the labels of an instance, those filled in included, imply.
     reading : Reading
         As the data were read.
+    instances : int, optional
+        How many of the instances, the first ones, are those of the data. Default: all.
 
     Returns
     -------
@@ -209,7 +374,7 @@ def write_filled(
         The data cannot be read again, or have changed.
     """
     refuse_stream(source)
-    n = found.annotated.shape[0]
+    n = found.annotated.shape[0] if instances is None else instances
     chosen = found.listed[:most]
     rows, columns = (
         np.concatenate(both) for both in zip(found.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)

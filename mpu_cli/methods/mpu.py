@@ -1,17 +1,25 @@
 """mpu: PU-SGD for all labels at once, stacked for label correlations (Kong et al. 2014)."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpu_cli.core.options import Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
+
+if TYPE_CHECKING:
+    from mpu_cli.core.stacking import StackedModel
+    from mpu_cli.core.training import Report
 
 
 def fit(task: Task) -> Fitted:
     """Learn by `core.training.train`."""
     from mpu_cli.core.training import train
 
-    model, report = train(task.matrix, task.labels, task.options, task.run, task.start)
+    return fitted(*train(task.matrix, task.labels, task.options, task.run, task.start))
+
+
+def fitted(model: "StackedModel", report: "Report") -> Fitted:
+    """Return what `core.training.train` has found as what every method finds."""
     findings: dict[str, Any] = {
         "c": one_or_list(report.c),
         "c_estimated": report.estimate is not None or report.reviewed is not None,
