@@ -1,7 +1,7 @@
-"""What can go wrong, in the user's words.
+"""Errors.
 
-Every error that a user can mend is a `MpuError`; the command line prints it as ``error: ...`` and exits with its
-status. Anything else that escapes is a bug.
+Every error that a user can mend is an `MpuError`. The command line prints it as ``error: ...`` and exits with its
+status. Any other exception that reaches the user is a bug.
 """
 
 import os
@@ -15,27 +15,27 @@ class MpuError(Exception):
     Attributes
     ----------
     exit_status : int
-        With which the command line exits.
+        Exit status of the command line.
     """
 
     exit_status = 1
 
 
 class MpuWarning(UserWarning):
-    """What to know before a result is trusted; given to callers from Python by `warnings.warn`."""
+    """A reason not to trust a result. Callers from Python get it by `warnings.warn`."""
 
 
 def shown(path: object, stream: str = "input") -> str:
-    """Return how messages name a file: as the user does, but ``-`` is ``standard input``, or ``standard output``."""
+    """Return the name of a file for messages: ``-`` becomes ``standard input`` or ``standard output``."""
     return f"standard {stream}" if str(path) == STANDARD_STREAM else str(path)
 
 
 class DataError(MpuError, ValueError):
-    """Arrays or parameters that cannot be used. A ValueError too, as callers from Python expect of a bad argument."""
+    """Arrays or parameters that cannot be used. Also a ValueError, as Python callers expect for a bad argument."""
 
 
 class InputError(MpuError):
-    """Bad input at a known place.
+    """Bad input, with the file and perhaps the line.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ class ModelError(MpuError):
 
 
 class BusyError(MpuError):
-    """Another process is at work on the same thing; the same run can succeed later."""
+    """Another process uses the same files. The same run can succeed later."""
 
     exit_status = os.EX_TEMPFAIL  # 75
 
 
 class OverlapError(MpuError):
-    """Files of one command of which one would replace another, or be lost in it. Nothing has been read or written."""
+    """One file of a command would overwrite another. Nothing has been read or written."""
 
     exit_status = 2
 
 
 class OverflowingError(MpuError):
-    """Numbers that may leave the range of 32 bits while they are computed with."""
+    """Numbers that may exceed the range of 32-bit floats during computation."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -82,4 +82,4 @@ class OverflowingError(MpuError):
 
 
 class TooLargeError(MpuError):
-    """What was asked for would not fit in memory. The message gives the size it would need."""
+    """The request would not fit in memory. The message states the size needed."""

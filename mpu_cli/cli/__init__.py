@@ -1,4 +1,4 @@
-"""The command line: one module a subcommand, each with options in, one library call, and a report out.
+"""The command line: one module per subcommand. Each declares options, calls one function and prints its report.
 
 Modules here import nothing heavy at the top: ``mpu --help`` must not wait for NumPy.
 """
@@ -20,9 +20,9 @@ from mpu_cli.cli.train import train
 @click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mpu")
 def mpu() -> None:
-    """Learn multi-label classifiers from data in which part of the labels is missing.
+    """Learn multi-label classifiers from data in which some labels are missing.
 
-    Data are LIBSVM multi-label files (plain, .gz, .bz2 or .xz; - is standard input).
+    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz). The name - means standard input.
 
     \b
     Example:

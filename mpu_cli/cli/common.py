@@ -20,14 +20,14 @@ MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit number
 
 
 class CleanErrors(click.Group):
-    """A group in which every foreseeable failure is one line on standard error and a fixed exit status.
+    """A group of commands. A failure that a user can mend prints one line on standard error and exits with a status.
 
-    0 done; 1 bad data or a failed run; 2 wrong usage; 75 another run is at work there, try again later; 141 the reader
-    of the output has gone. Signals (130, 143) are dealt with by `mpu_cli.runtime.signals`.
+    0: done. 1: bad data, or a failed run. 2: wrong usage. 75: another process uses the same files; try again later.
+    141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals (129, 130, 143).
     """
 
     def main(self, *args, **kwargs):
-        """Run as click does; what it does before there is a command (help, completion) may fail too."""
+        """Run as click does. What comes before the command (help, completion) can fail too."""
         try:
             with _failures_said():
                 return super().main(*args, **kwargs)
@@ -35,12 +35,12 @@ class CleanErrors(click.Group):
             sys.exit(end.exit_code)
 
     def make_context(self, *args, **kwargs) -> click.Context:
-        """Read the options of the group itself; click would end with status 1 where the reader of its help has gone."""
+        """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
         with _failures_said():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context):
-        """Run the subcommand; turn errors that a user can mend into a message and a status."""
+        """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
         messages.reset()
         args = list(ctx.args)
         try:
@@ -54,7 +54,7 @@ class CleanErrors(click.Group):
 
 @contextmanager
 def _failures_said() -> Iterator[None]:
-    """Say in one line what went wrong, where a user can mend it, and exit."""
+    """Print an error that a user can mend in one line, and exit."""
     try:
         yield
     except BrokenPipeError:
@@ -68,21 +68,19 @@ def _failures_said() -> Iterator[None]:
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
-    """Say what went wrong, in one line, and exit."""
+    """Print an error in one line, and exit."""
     signals.too_late()
     messages.error(message)
     raise click.exceptions.Exit(status)
 
 
 def json_option(function: Callable) -> Callable:
-    """``--json``: the report as one JSON object on standard output."""
-    return click.option("--json", "as_json", is_flag=True, help="Report as one JSON object on standard output.")(
-        function
-    )
+    """``--json``: print the report as one JSON object."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")(function)
 
 
 def reading_options(function: Callable) -> Callable:
-    """``--implicit-values`` and ``--max-line-bytes N``, which the command gets as one `Reading`."""
+    """``--implicit-values`` and ``--max-line-bytes N``. The command gets them as one `Reading`."""
 
     @wraps(function)
     def command(*args, implicit_values: bool, max_line_bytes: int, **kwargs):
@@ -91,7 +89,7 @@ def reading_options(function: Callable) -> Callable:
     implicit_values = click.option(
         "--implicit-values",
         is_flag=True,
-        help="Read a feature index without a colon as the value 1 (otherwise an error).",
+        help="Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
     )
     max_line_bytes = click.option(
         "--max-line-bytes",
@@ -99,13 +97,13 @@ def reading_options(function: Callable) -> Callable:
         default=MAX_LINE_BYTES,
         show_default=True,
         metavar="N",
-        help="Refuse data with a line longer than this.",
+        help="Longest line that is accepted, in bytes.",
     )
     return implicit_values(max_line_bytes(command))
 
 
 def print_json(report: dict) -> None:
-    """Print a report as one JSON object, keys in the order given, NaN as null."""
+    """Print a report as one JSON object. Keys keep their order; NaN is printed as null."""
     click.echo(json.dumps(_without_nan(report), allow_nan=False))
 
 
@@ -120,7 +118,7 @@ def _without_nan(value):
 
 
 def print_table(rows: list[list]) -> None:
-    """Print rows of equal length in aligned columns: the first to the left, the others to the right."""
+    """Print rows of equal length in aligned columns. The first column is aligned left, the others right."""
     cells = [[f"{cell:.4f}" if isinstance(cell, float) else one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:

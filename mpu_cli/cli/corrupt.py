@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     type=click.Choice(["uniform", "per-instance"]),
     default="uniform",
     show_default=True,
-    help="uniform: exactly round(RATE * labels) of all labels. per-instance: the share within each label set, rounded "
-    "up or down by chance.",
+    help="uniform: remove exactly round(RATE * labels) of all labels. per-instance: remove this share of the labels of "
+    "each instance, rounded up or down at random.",
 )
-@click.option("--keep-one", is_flag=True, help="Leave every instance that has labels at least one.")
+@click.option("--keep-one", is_flag=True, help="Keep at least one label of every instance that has labels.")
 @click.option(
-    "--removed", metavar="FILE", help="Write what was removed: lines of instance number (from 1), tab, label."
+    "--removed",
+    metavar="FILE",
+    help="Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
 )
 @run_options("seed", "kernel")
 @reading_options
@@ -49,11 +51,11 @@ def corrupt(
     run: "Run",
     reading: Reading,
 ) -> None:
-    """Remove labels by chance, to see how a method copes with missing labels.
+    """Remove labels at random, to test how well a method copes with missing labels.
 
-    Copies the LIBSVM file IN to OUT (both may be -, the default: standard input and output) without a share of its
-    labels; every other byte stays as it was. The same file and seed give the same result. Counts are reported on
-    standard error.
+    Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same. The default
+    for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.
+    Counts are printed on standard error.
 
     \b
     Example:

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     type=click.Choice(["bbe", "e1", "e2", "e3"]),
     default="bbe",
     show_default=True,
-    help="bbe: best bin (after Garg et al. 2021). e1, e2, e3: Elkan and Noto 2008.",
+    help="bbe: best bin, after Garg et al. (2021). e1, e2, e3: estimators of Elkan and Noto (2008).",
 )
-@click.option("--per-label", is_flag=True, help="Estimate a label frequency for each label too; see above.")
-@click.option("-o", "--output", type=click.Path(), help="Write the frequencies to a file that `mpu train --c` reads.")
+@click.option(
+    "--per-label", is_flag=True, help="Also estimate the frequency of each label. Read the caution above first."
+)
+@click.option("-o", "--output", type=click.Path(), help="Write the label frequencies to a file for `mpu train --c`.")
 @options_from(Validation)
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
@@ -42,20 +44,20 @@ def estimate_c(
     run: "Run",
     as_json: bool,
 ) -> None:
-    """Estimate the label frequency c of FILE: the share of the true labels that is annotated.
+    """Estimate the label frequency c of FILE, the share of the true labels that is annotated.
 
-    Where instances that were drawn at random have been completely reviewed (--reviewed; `mpu review --sample N` draws
-    them), c comes from these, for each label. So it does where a second file has complete label sets (--complete); the
-    instances of both files should then come from the same source.
+    If some instances were drawn at random and completely reviewed (--reviewed; `mpu review --sample N` draws them), c
+    is estimated from these, for each label. The same holds for a second file with complete label sets (--complete);
+    the instances of both files should then come from the same source.
 
-    Otherwise c comes from the incomplete data alone, by cross-validation. The best-bin estimate needs at least one label
-    that the features tell apart well; a warning says where none is: c is then likely too low, or, where it is about 1,
-    cannot be told. The interval (90 %, bootstrap) is that of the sampling of instances.
+    Otherwise the estimate uses only the incomplete labels, by cross-validation. The best-bin method needs at least one
+    label that the features predict well. If there is none, a warning is printed: c is then probably too low, or, if it
+    is close to 1, unknown. The 90 % interval is a bootstrap over instances.
 
-    The estimates of single labels (--per-label) are far less certain than c. They show which labels may be missed more
-    often than others. Given to `mpu train --c FILE`, they gained up to 12 points of micro-F1 on some data and cost up
-    to 9 on others, and incomplete data do not tell which. Before you use them, compare both models on instances whose
-    labels are complete. Frequencies that you know need no such care.
+    The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing
+    more often than others. With `mpu train --c FILE`, they raised micro-F1 by up to 12 points on some data and lowered
+    it by up to 9 points on other data. Incomplete labels cannot show which case you have. So first compare both models
+    on instances with complete labels. This does not apply to frequencies that you know from elsewhere.
 
     \b
     Example:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
-    """``1,3,5`` as numbers."""
+    """Return the numbers in a list such as ``1,3,5``."""
     try:
         cutoffs = tuple(dict.fromkeys(int(part) for part in value.split(",")))
     except ValueError:
@@ -36,18 +36,22 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 @click.command("evaluate")
 @click.argument("truth", type=click.Path(allow_dash=True))
 @click.argument("predictions", type=click.Path(allow_dash=True))
-@click.option("--metrics", metavar="NAMES", help="Report only these, separated by commas: names as in the report.")
-@click.option("--per-label", is_flag=True, help="Report precision, recall and F1 of each label too.")
+@click.option(
+    "--metrics",
+    metavar="NAMES",
+    help="Report only these metrics, separated by commas. Their names are those in the report.",
+)
+@click.option("--per-label", is_flag=True, help="Also report precision, recall and F1 of each label.")
 @click.option(
     "--label-names",
     type=click.Path(),
-    help="Show names in the --per-label table: a text file whose line k names label k.",
+    help="Text file whose line k is the name of label k, for the --per-label table.",
 )
 @click.option(
     "--c",
     type=click_type(FREQUENCY),
-    help="TRUTH is incomplete, with this label frequency (as estimate-c reports it): estimate precision, recall and "
-    "F1 on complete labels, next to the naive ones.",
+    help="Label frequency of TRUTH, if its labels are incomplete (see `mpu estimate-c`). Precision, recall and "
+    "F1 on complete labels are then estimated, and reported next to the naive ones.",
 )
 @click.option(
     "--k",
@@ -56,15 +60,15 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     show_default=True,
     metavar="NUMBERS",
     callback=_cutoffs,
-    help="Cut-offs of precision and nDCG at k, for scores.",
+    help="Cut-offs k of precision at k and nDCG at k. They need scores.",
 )
 @click.option(
     "--threshold",
     type=click_type(PROBABILITY),
     default=0.5,
     show_default=True,
-    help="For scores: labels that score at least this are the predicted set. (In label lists, the model's own "
-    "thresholds are already at work.)",
+    help="For scores: a label counts as predicted if its score is at least this. (Label lists come from the thresholds "
+    "of the model.)",
 )
 @click.option(
     "--calibration",
@@ -99,14 +103,15 @@ def evaluate(
 ) -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 
-    TRUTH is a data file; PREDICTIONS has a line for each of its instances, as `mpu predict` writes them: label lists
-    (3,7) or scores (3:0.91 7:0.5). A file whose lines are all empty is both. Either may be compressed, or - for
+    TRUTH is a data file. PREDICTIONS has one line per instance of TRUTH, as `mpu predict` writes it: a label list (3,7)
+    or scores (3:0.91 7:0.5). A file whose lines are all empty counts as both. Either file may be compressed, or - for
     standard input.
 
-    Label sets are compared by micro, macro (over labels) and samples (over instances) averages of precision, recall
-    and F1, by Hamming loss and subset accuracy; labels are those that occur in a true or predicted set. Rankings by
-    score are compared by precision and nDCG at k, label ranking average precision, coverage error and one-error;
-    labels without a score rank last.
+    Metrics of label sets: precision, recall and F1, each as micro average, macro average (over labels) and samples
+    average (over instances); Hamming loss; subset accuracy. Only labels that occur in a true or a predicted set count.
+
+    Metrics of rankings, if PREDICTIONS has scores: precision at k, nDCG at k, label ranking average precision, coverage
+    error and one-error. Labels without a score rank last.
 
     \b
     Example:

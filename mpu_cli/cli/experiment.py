@@ -52,7 +52,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for results.csv, summary.md and figures. An experiment that is unfinished there is gone on with.",
+    help="Folder for results.csv, summary.md and figures. An unfinished experiment in it is continued.",
 )
 @click.option(
     "--preset",
@@ -60,42 +60,42 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     is_eager=True,
     expose_value=False,
     callback=_choose_preset,
-    help="Settings of the paper, for options that are not given. paper-small: 6,000 instances, 10 folds, all methods, "
-    "rates from 0 to 0.7. paper-large: all instances, nine tenths for training and one for the test, methods that "
-    "scale, rates 0, 0.3, 0.6. paper-time: 4,000 instances, twice as many, and so on, C and epochs fixed; cells one at "
-    "a time.",
+    help="Settings of the paper for options that are not given. paper-small: 6,000 instances, 10 folds, all methods, "
+    "missing rates from 0 to 0.7. paper-large: all instances, one split (90 % training, 10 % test), methods that "
+    "scale, missing rates 0, 0.3 and 0.6. paper-time: 4,000 instances, 8,000 and so on, fixed C and epochs, one cell "
+    "at a time.",
 )
 @click.option(
     "--methods",
     type=Methods(),
     default="mpu,br",
     show_default=True,
-    help="Methods of `mpu train`, each with options of it after colons, such as mpu:levels=1:c=auto.",
+    help="Methods of `mpu train`, separated by commas. Options follow after colons: mpu:levels=1:c=auto.",
 )
 @click.option(
     "--missing-rates",
     type=MissingRates(),
     default="0,0.3,0.6",
     show_default=True,
-    help="Shares of the training labels to remove; 0,0.1,...,0.7 goes by equal steps.",
+    help="Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
 )
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True, help="Cross-validation folds.")
 @click.option(
     "--run-folds",
     type=click.IntRange(min=1),
-    help="Use only so many of the folds for a test; 1 is a single split. Default: all.",
+    help="Use only this many of the folds as test folds. 1 means a single split. Default: all.",
 )
 @click.option(
     "--instances",
     type=Sizes(),
-    help="Draw so many instances from FILEs; with several numbers, one experiment each; 1000,2000,... doubles as far "
-    "as FILEs reach. Default: all.",
+    help="Draw this many instances at random. Several numbers: one experiment each. 1000,2000,... doubles the number "
+    "up to the size of the data. Default: all instances.",
 )
 @click.option(
     "--tuned",
     is_flag=True,
-    help="Measure each method also with a threshold that maximises micro-F1 as estimated for complete labels on a "
-    "held-out fifth of the training part, the same criterion for all.",
+    help="Also measure each method with a threshold chosen by the same criterion for all: the highest micro-F1, as "
+    "estimated for complete labels, on a held-out fifth of the training instances.",
 )
 @run_options("seed", "jobs", "kernel")
 @reading_options
@@ -112,12 +112,14 @@ def experiment(
     run: "Run",
     reading: Reading,
 ) -> None:
-    """Compare methods by cross-validation on FILEs, pooled, with labels removed from the training folds only.
+    """Compare methods by cross-validation. Labels are removed from the training folds only.
 
-    Every method learns from the same instances and the same incomplete labels, and is tested on complete ones. Each
-    training and its test, a cell, is a process of its own with one thread; -j says how many run at a time. One that
-    fails is recorded. Results are kept cell by cell: the same command goes on where an interrupted one stopped, and
-    makes summary and figures again where all is done.
+    The instances of all FILEs are pooled. Every method learns from the same instances with the same incomplete labels,
+    and is tested on complete labels.
+
+    One training with its test is a cell. Each cell runs in its own process with one thread; -j sets how many run at the
+    same time. A cell that fails is recorded. Results are saved after each cell. So if the command is interrupted, run
+    it again to continue. If all cells are done, it only writes the summary and figures again.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""What is said on standard error: messages, progress and failures, as text or as JSON lines."""
+"""Messages on standard error: progress, warnings and errors, as text or as JSON lines."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 
 @dataclass
 class _Manner:
-    """How this process speaks. Worker threads speak too, so it is not kept in click's context, which is a thread's."""
+    """How this process prints messages. Not in click's context, which belongs to one thread: workers print too."""
 
     verbosity: int = _NORMAL
     as_json: bool = False
@@ -33,13 +33,13 @@ _manner = _Manner()
 
 
 def reset() -> None:
-    """Speak in text and at normal length, until options say otherwise."""
+    """Go back to text and normal verbosity, until options change that."""
     global _manner
     _manner = _Manner()
 
 
 def log_format_option(function: Callable) -> Callable:
-    """``--log-format``: text or JSON lines on standard error. Not passed on to the command."""
+    """``--log-format``: text or JSON lines on standard error. The command does not get it as a parameter."""
 
     def remember(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
         _manner.as_json = value == "json"
@@ -53,12 +53,12 @@ def log_format_option(function: Callable) -> Callable:
         callback=remember,
         expose_value=False,
         is_eager=True,  # before any option that may be wrong
-        help="Messages on standard error as text, or as one JSON object a line with the time (UTC).",
+        help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC.",
     )(function)
 
 
 def verbosity_options(function: Callable) -> Callable:
-    """``-q``, ``-v`` and ``--log-format``: what `detail` and `info` show, and how. Not passed on to the command."""
+    """``-q``, ``-v`` and ``--log-format``. The command does not get them as parameters."""
 
     def level(verbosity: int) -> Callable:
         def remember(_ctx: click.Context, _param: click.Parameter, given: bool) -> None:
@@ -70,8 +70,8 @@ def verbosity_options(function: Callable) -> Callable:
     def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable], Callable]:
         return click.option(short, long, is_flag=True, expose_value=False, callback=level(verbosity), help=text)
 
-    quiet = flag("-q", "--quiet", _QUIET, "Only warnings and errors.")
-    verbose = flag("-v", "--verbose", _VERBOSE, "More on standard error.")
+    quiet = flag("-q", "--quiet", _QUIET, "Print only warnings and errors on standard error.")
+    verbose = flag("-v", "--verbose", _VERBOSE, "Print more messages on standard error.")
     return quiet(verbose(log_format_option(function)))
 
 
@@ -81,47 +81,47 @@ def is_quiet() -> bool:
 
 
 def on_terminal() -> bool:
-    """Whether people watch standard error, so that a bar can be shown there."""
+    """Whether standard error is a terminal and shows text, so that a progress bar can be drawn."""
     return not _manner.as_json and bool(sys.stderr) and sys.stderr.isatty()  # None where it is closed
 
 
 def error(message: str) -> None:
-    """Say what went wrong, in one line."""
+    """Print an error in one line."""
     _say("error", f"error: {message}", message=message)
 
 
 def warn(message: str, **counts: int) -> None:
-    """Print a warning, also with ``--quiet``; the counts that are in it are fields of their own in JSON."""
+    """Print a warning, even with ``--quiet``. In JSON, the counts become fields of their own."""
     _say("warning", f"warning: {message}", message=message, **counts)
 
 
 def info(message: str, **counts: int) -> None:
-    """Print a message, unless ``--quiet``; counts as for `warn`."""
+    """Print a message, unless ``--quiet`` was given. Counts as for `warn`."""
     if _manner.verbosity >= _NORMAL:
         _say("info", message, message=message, **counts)
 
 
 def detail(message: str, **counts: int) -> None:
-    """Print a message with ``--verbose``; counts as for `warn`."""
+    """Print a message if ``--verbose`` was given. Counts as for `warn`."""
     if _manner.verbosity >= _VERBOSE:
         _say("debug", message, message=message, **counts)
 
 
 @contextmanager
 def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a step: as a bar on a terminal, as a line when it is done otherwise.
+    """Show the progress of a step: a bar on a terminal, otherwise a line at the end.
 
     Parameters
     ----------
     step : str
-        What is being done.
+        Name of the step.
     ticks : int, optional
-        How many ticks it will make.
+        Number of ticks, if known.
 
     Yields
     ------
     callable
-        To be called once per tick.
+        Call it once per tick.
     """
     if is_quiet():
         yield lambda: None
@@ -147,7 +147,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
 
 
 def wrong_usage(error: click.UsageError, args: list[str]) -> None:
-    """Say what is wrong about the arguments of a command, which may have kept ``--log-format`` from being seen."""
+    """Print what is wrong with the arguments of a command. They may have stopped ``--log-format`` from being read."""
     words = [word for argument in args for word in argument.split("=", 1)]
     _manner.as_json |= ("--log-format", "json") in itertools.pairwise(words)
     if _manner.as_json:
@@ -158,7 +158,7 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
 
 
 def one_line(text: str) -> str:
-    """Escape what would end a line, or steer the terminal: names of files and labels may hold anything."""
+    """Escape control characters. File names and label names may contain any character."""
     return "".join(repr(character)[1:-1] if category(character) in _CONTROLS else character for character in text)
 
 
@@ -171,13 +171,13 @@ def _json_line(level: str, fields: dict) -> str:
 
 
 def last_words(text: str) -> None:
-    """Say what ended the process, without waiting for what another thread may be writing."""
+    """Print what ended the process. Does not wait for another thread that may be writing."""
     line = _json_line("error", {"message": text}) if _manner.as_json else text
     os.write(2, line.encode() + b"\n")
 
 
 class _Spoken(logging.Handler):
-    """Says what the library logs, with its counts if there are any, and the warnings of Python."""
+    """Prints log records of the library, with their counts if there are any, and warnings of Python."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say = {logging.DEBUG: detail, logging.INFO: info}.get(record.levelno, warn)

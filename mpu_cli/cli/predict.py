@@ -19,22 +19,26 @@ if TYPE_CHECKING:
 @click.command("predict")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
-@click.option("-o", "--output", default="-", type=click.Path(allow_dash=True), help="Default: standard output.")
+@click.option(
+    "-o", "--output", default="-", type=click.Path(allow_dash=True), help="Output file. Default: standard output."
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["labels", "scores"]),
     default="labels",
     show_default=True,
-    help="labels: 3,7. scores: 3:0.91 7:0.5, the most probable first.",
+    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first.",
 )
 @click.option(
-    "--top-k", type=click.IntRange(1, MAX_ID + 1), help="At most so many labels an instance: the most probable."
+    "--top-k",
+    type=click.IntRange(1, MAX_ID + 1),
+    help="Write at most this many labels per instance, the most probable ones.",
 )
 @click.option(
     "--threshold",
     type=click_type(PROBABILITY),
-    help="Labels of at least this probability. Default: the model's own thresholds; for scores, all labels.",
+    help="Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.",
 )
 @reading_options
 @run_options("jobs", "kernel")
@@ -49,10 +53,10 @@ def predict(
     reading: Reading,
     run: "Run",
 ) -> None:
-    """Predict the labels of FILE by MODEL, one line per instance.
+    """Predict the labels of FILE with MODEL, one line per instance.
 
-    FILE is a LIBSVM file, plain or compressed, or - for standard input; its labels are not looked at. Memory does not
-    grow with its size. Features that never occurred in training are ignored and counted in a warning. A FILE without
+    FILE is a LIBSVM file, plain or compressed, or - for standard input. Its labels are ignored. The memory needed does
+    not grow with its size. Features that did not occur in training are ignored; a warning counts them. A FILE without
     instances gives an empty output and a warning.
 
     \b

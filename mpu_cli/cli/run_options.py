@@ -1,4 +1,4 @@
-"""The options from which a command gets one `Run`, and ``--cache``."""
+"""The options that make up a `Run`, and ``--cache``."""
 
 import re
 from collections.abc import Callable
@@ -39,8 +39,8 @@ _OPTIONS: dict[str, Callable[[Callable], Callable]] = {
         "--memory",
         type=Size(),
         metavar="SIZE",
-        help="Keep this much of the data and of what is computed from them in memory (500M, 2G), and the rest in "
-        "temporary files in $TMPDIR. The result does not depend on it. Default: half of the memory that is free.",
+        help="Memory for large arrays, such as 500M or 2G. Arrays beyond it go to temporary files in $TMPDIR. The "
+        "result does not depend on it. Default: half of the free memory.",
     ),
 }
 
@@ -73,10 +73,10 @@ def _workspace(memory: int | None) -> Callable:
 
 
 def cache_option(function: Callable) -> Callable:
-    """``--cache DIR``: where parsed data are kept."""
+    """``--cache DIR``: a directory for parsed data."""
     return click.option(
         "--cache",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Keep the parsed data in DIR, and use them next time in place of parsing FILE, unless it has changed.",
+        help="Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
     )(function)

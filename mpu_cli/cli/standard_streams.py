@@ -1,7 +1,7 @@
-"""Standard output and standard error of the process: a lost report is an error, a lost log line is not.
+"""Standard output and standard error. A report that cannot be written is an error; a lost log line is not.
 
-A job must not lose its model because the disk with its log is full; a report that nobody gets must not look like
-success. What a stream's encoding lacks is escaped.
+So a training does not fail because the disk with its log is full, and a lost report does not look like success.
+Characters that the encoding of a stream lacks are escaped.
 """
 
 import io
@@ -41,7 +41,7 @@ class _StandardOutput(io.RawIOBase):
 
 
 class _StandardError(_StandardOutput):
-    """Descriptor 2; what finds no room is lost."""
+    """Descriptor 2. Text that cannot be written is dropped."""
 
     _descriptor = _STDERR
 
@@ -50,14 +50,14 @@ class _StandardError(_StandardOutput):
 
 
 def prepare() -> None:
-    """Replace `sys.stdout` and `sys.stderr`. To be called before any file is opened."""
+    """Replace `sys.stdout` and `sys.stderr`. Call this before any file is opened."""
     _occupy()
     sys.stdout = _text(_StandardOutput(), sys.stdout)
     sys.stderr = _text(_StandardError(), sys.stderr)
 
 
 def finish() -> None:
-    """Write what is left to standard output; where that fails, it has been said, and Python must not try again."""
+    """Flush standard output. If that fails, keep Python from trying again: the error has been printed."""
     try:
         sys.stdout.flush()
     except (OSError, MpuError):
@@ -65,7 +65,7 @@ def finish() -> None:
 
 
 def _occupy() -> None:
-    """Open the null device where a stream is closed, or the next file would get its descriptor."""
+    """Open the null device for each closed stream. Otherwise the next file that is opened would get its descriptor."""
     for descriptor, mode in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
         try:
             os.fstat(descriptor)

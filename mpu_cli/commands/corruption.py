@@ -1,4 +1,4 @@
-"""Remove annotated labels from a file by chance: training data with a known share of missing labels."""
+"""Remove random labels from a file, for training data with a known share of missing labels."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,16 +21,16 @@ _Open = Callable[[], AbstractContextManager[Readable]]
 
 @dataclass(frozen=True)
 class Report:
-    """What `corrupt` did.
+    """The result of `corrupt`.
 
     Attributes
     ----------
     instances, labels : int
-        How many the file has, before.
+        Numbers of instances and labels of the file, before the removal.
     removed : int
-        How many labels were removed.
+        Number of removed labels.
     emptied : int
-        How many instances had labels before and have none now.
+        Number of instances that have lost all their labels.
     """
 
     instances: int
@@ -50,11 +50,11 @@ def corrupt(
     removed_to: str | Path | None = None,
     reading: Reading = DEFAULT_READING,
 ) -> Report:
-    """Copy a file without a share of its labels; every other byte stays as it was.
+    """Copy a file without a share of its labels. Every other byte stays the same.
 
-    The file is read twice, in constant memory: once to check every line and to count, once to copy. What cannot be
-    read twice (standard input, a pipe) is kept in a temporary file in between. The outcome depends on the content
-    and the seed alone.
+    The file is read twice, in constant memory: once to check every line and to count, once to copy. Input that cannot
+    be read twice (standard input, a pipe) is stored in a temporary file in between. The result depends only on the
+    content and the seed.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def corrupt(
         Whether an instance with labels keeps at least one.
     run : Run
     removed_to : str or Path, optional
-        Where to write what was removed: lines of instance number (from 1), tab, label.
+        File for the removed labels: lines of instance number (from 1), tab, label.
     reading : Reading
 
     Raises
@@ -77,7 +77,7 @@ def corrupt(
     InputError
         The file cannot be read, or a line breaks the grammar.
     MpuError
-        So many labels cannot be removed with `keep_one`, or a file cannot be written.
+        This many labels cannot be removed with `keep_one`, or a file cannot be written.
     """
     with _read_twice(source) as (open_first, open_again):
         with open_first() as stream:
@@ -99,7 +99,7 @@ def corrupt(
 
 @contextmanager
 def _read_twice(source: str | Path) -> Iterator[tuple[_Open, _Open]]:
-    """Give what opens a file for the first time, and what does so for the second."""
+    """Give two functions that open a file: for the first and for the second time."""
     if str(source) != STANDARD_STREAM and Path(source).is_file():
         yield lambda: open_input(source), lambda: open_input(source)
         return
@@ -118,7 +118,7 @@ def _read_twice(source: str | Path) -> Iterator[tuple[_Open, _Open]]:
 
 
 class _CopyingStream:
-    """A stream that writes what is read from it to a file, too."""
+    """A stream that also writes everything read from it to a file."""
 
     def __init__(self, stream: Readable, copy: Writable) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Files of label frequencies: a line a label, ``label c``, with ``#`` comments."""
+"""Files of label frequencies: one line ``label c`` per label, with ``#`` comments."""
 
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     ----------
     source : str or Path
     label_ids : ndarray of int, shape (q,)
-        The labels that are wanted; others in the file are passed over.
+        The labels to look up. Other labels in the file are ignored.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     Raises
     ------
     InputError
-        A line is not a label and a number in that range, a label is there twice, or one is missing.
+        A line is not a label and a number in that range, a label occurs twice, or one of the labels is missing.
     """
     frequencies: dict[int, float] = {}
     with open_input(source) as stream:

@@ -22,16 +22,16 @@ _PROBABILITIES = 1 << 20
 
 
 @dataclass
-class Counts:
-    """What was predicted.
+class Report:
+    """The result of `predict`.
 
     Attributes
     ----------
     instances : int
     labels : int
-        Labels, or scores, that were written.
+        Labels or scores written.
     entries, unknown : int
-        Feature entries that were read, and those of features that never occurred in training.
+        Feature entries read, and those of features that never occurred in training.
     """
 
     instances: int = 0
@@ -39,9 +39,9 @@ class Counts:
     entries: int = 0
     unknown: int = 0
 
-    def __add__(self, other: "Counts") -> "Counts":
-        """Count both."""
-        return Counts(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "Report") -> "Report":
+        """Add the numbers of two parts of a file."""
+        return Report(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
 
 def predict(
@@ -54,28 +54,28 @@ def predict(
     threshold: float | None = None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> Counts:
-    """Write a line of labels, or of scores, for each instance of a file; of a file without instances, no line.
+) -> Report:
+    """Write a line of labels or of scores for each instance of a file. A file without instances gives an empty output.
 
     Parameters
     ----------
     model : TrainedModel
     source : str or Path
-        Data; their labels are not looked at.
+        Data file. Its labels are ignored.
     target : str or Path
-        Written as a whole or not at all.
+        Written completely or not at all.
     scores : bool
         Write ``label:probability``, the most probable first, instead of the labels in ascending order.
     top_k : int, optional
-        Write at most so many labels an instance: the most probable of them.
+        Write at most this many labels per instance, the most probable ones.
     threshold : float, optional
-        Write labels of at least this probability. Default: the model's thresholds; for scores none.
+        Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.
     reading : Reading
     run : Run
 
     Returns
     -------
-    Counts
+    Report
 
     Raises
     ------
@@ -89,20 +89,20 @@ def predict(
     else:
         thresholds = np.array([threshold], np.float32)
 
-    def predict_rows(features: csr_array) -> tuple[bytes, Counts]:
+    def predict_rows(features: csr_array) -> tuple[bytes, Report]:
         return _predict_rows(model, features, thresholds, top_k, scores, run)
 
     chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
     rows = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
-    counts = Counts()
+    report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         try:
             for text, counted in map_ahead(predict_rows, rows, run.jobs):
                 out.write(text)
-                counts += counted
+                report += counted
         except OverflowingError:
             raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
-    return counts
+    return report
 
 
 def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
@@ -117,11 +117,11 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
 
 def _predict_rows(
     model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool, run: Run
-) -> tuple[bytes, Counts]:
+) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
     probabilities = model.predictor.probabilities(features, run)
     indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
-    counts = Counts(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
+    counts = Report(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
     ids = model.label_ids[columns]
     if not scores:
         return label_lines(indptr, ids), counts

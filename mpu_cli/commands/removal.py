@@ -1,4 +1,4 @@
-"""Which labels are removed: drawn from a file, instance by instance in constant memory, or from a matrix, at once."""
+"""Draw the labels to remove: from a file, instance by instance in constant memory, or from a matrix at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _HYPERGEOMETRIC_LIMIT = 10**9
 
 @dataclass(frozen=True)
 class Counts:
-    """Sizes of a file: instances, labels of all of them together, and instances that have labels."""
+    """Numbers of instances, of labels in total, and of instances with labels in a file."""
 
     instances: int
     labels: int
@@ -30,11 +30,10 @@ def rows_of(sizes: np.ndarray) -> np.ndarray:
 
 
 class UniformDraw:
-    """Draw an exact number of labels uniformly from all labels of a file, told instance by instance.
+    """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
 
-    With `keep_one`, one label of each instance, drawn uniformly from its labels, is set aside first, and the draw is
-    from the others. The labels of an instance are then equally likely to go, though not every admissible outcome is
-    equally likely.
+    With `keep_one`, one random label of each instance is kept, and the labels are drawn from the others. The labels of
+    an instance are then equally likely to be removed, although not all admissible outcomes are equally likely.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ class UniformDraw:
         Parameters
         ----------
         sizes : int array, shape (n,)
-            How many labels each has.
+            Number of labels of each.
 
         Returns
         -------
@@ -89,9 +88,9 @@ class UniformDraw:
 
 
 class _Subset:
-    """A subset of `size` out of `total` things in a row, every such subset equally likely, told piece by piece.
+    """A random subset of `size` out of `total` things, every such subset equally likely, drawn piece by piece.
 
-    How many of the next `_DRAWN_AT_ONCE` things belong to it is hypergeometric; which ones, uniform.
+    The number of the next `_DRAWN_AT_ONCE` things in it is hypergeometric; which ones they are is uniform.
     """
 
     def __init__(self, total: int, size: int, rng: np.random.Generator) -> None:
@@ -161,8 +160,8 @@ class PerInstanceDraw:
 def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
     """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
 
-    With the same seed, what is removed at one rate is also removed at a higher one, so that a curve over rates does not
-    owe its steps to the draw. (`UniformDraw`, which never has all labels in memory, cannot do that.)
+    With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
+    by the draw. (`UniformDraw`, which never has all labels in memory, cannot do this.)
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``mpu train --warm-start``: an earlier model is matched with new data, by label and by feature index."""
+"""Match an earlier model with new data, by label and by feature index, for ``mpu train --warm-start``."""
 
 import math
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Compare a file of predictions with a file of true labels, both read in step, a chunk of each in memory.
+"""Compare a file of predictions with a file of true labels. Both are read in step, with one chunk of each in memory.
 
-Predictions need no parser of their own. A label list such as ``3,7`` is an instance with labels and no features, and
-a score list such as ``3:0.91 7:0.5`` is an instance without labels whose "features" are label:score.
+The parser of data files also reads predictions. A label list such as ``3,7`` is an instance with labels and no
+features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,16 +22,16 @@ from mpu_cli.svmlight.reader import iter_chunks
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes
     ----------
     label_sets : LabelSetMetrics
-        Counts of the predicted label sets.
+        Counts for the metrics of label sets.
     ranking : RankingMetrics or None
-        Sums of the label rankings; None where the predictions were label sets, and at least one was not empty.
+        Sums for the metrics of rankings; None if the predictions are label lists and at least one is not empty.
     threshold : float or None
-        Scores from here on made the label sets; None where there are no scores.
+        Labels with at least this score count as predicted; None if there are no scores.
     reliability : Reliability or None
         Whether scores are probabilities; None where that was not asked for, or there are no scores.
     """
@@ -42,7 +42,7 @@ class Comparison:
     reliability: Reliability | None = None
 
     def results(self) -> dict[str, float]:
-        """All metrics by name."""
+        """Return all metrics by name."""
         return self.label_sets.results() | (self.ranking.results() if self.ranking else {})
 
 
@@ -64,15 +64,15 @@ def compare(
         Data file with the true labels; ``-`` is standard input.
     predictions : str
         File with a label list or a score list for each instance of `truth`; ``-`` is standard input. A file of empty
-        lists is both: nothing is predicted, and nothing is ranked.
+        lists counts as both: no label is predicted, and none is ranked.
     threshold : float
-        A score list stands for the set of labels with at least this score.
+        Labels with at least this score count as predicted.
     ks : tuple of int
-        Cut-offs of P@k and nDCG@k.
+        Cut-offs of precision at k and nDCG at k.
     calibration : bool
         Look at whether scores are probabilities.
     reading : Reading
-        Implicit values are for `truth` only.
+        Its implicit values apply to `truth` only.
     run : Run
 
     Returns
@@ -118,17 +118,17 @@ def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterat
     Parameters
     ----------
     truth, predictions : iterables of Dataset
-        Chunks of any lengths.
+        Chunks of any length.
 
     Yields
     ------
     truth, predictions : Dataset
-        The same instances of both.
+        Both of the same instances.
 
     Raises
     ------
     MpuError
-        One stream has more instances; the message has both numbers.
+        One stream has more instances than the other. The message has both numbers.
     """
     truth, predictions = iter(truth), iter(predictions)
     left, right = next(truth, None), next(predictions, None)
@@ -150,17 +150,17 @@ def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterat
 
 
 def remaining(chunk: Dataset | None, start: int, later: Iterator[Dataset]) -> int:
-    """Count the instances from `start` of a chunk to the end of its stream; None is the end."""
+    """Count the instances from `start` of a chunk to the end of its stream. A chunk of None means the end."""
     return 0 if chunk is None else len(chunk) - start + sum(map(len, later))
 
 
 def labels_from_scores(scores: csr_array, threshold: float) -> csr_array:
-    """Label sets of the labels that score `threshold` or more.
+    """Return the labels with a score of at least `threshold`.
 
     Parameters
     ----------
     scores : csr_array, shape (n, Q), float32
-        Scores of the listed labels. The threshold is rounded to float32 too, so that a score written like it meets it.
+        Scores of the listed labels. The threshold is rounded to float32 too, so that an equal score reaches it.
     threshold : float
 
     Returns

@@ -1,11 +1,11 @@
-"""What precision, recall and F1 would be with complete labels, estimated from incomplete ones.
+"""Estimates of precision, recall and F1 on complete labels, from incomplete ones.
 
 The setting is that of Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments" (SDM 2014):
-every annotated label is true, but only a share c of the true labels, the label frequency, is annotated, and which
-ones does not depend on the features ("selected completely at random"; Elkan and Noto, KDD 2008).
+every annotated label is true, but only a share c of the true labels, the label frequency, is annotated. Which ones are
+annotated does not depend on the features ("selected completely at random"; Elkan and Noto, KDD 2008).
 
-Predictions made from the features alone are then independent of which true labels were annotated, so a label that is
-both predicted and true is annotated with probability c::
+Predictions use only the features. So they are independent of which true labels are annotated, and a label that is both
+predicted and true is annotated with probability c::
 
     E[annotated & predicted] = c * (true & predicted)        E[annotated] = c * true
 
@@ -15,8 +15,8 @@ Dividing by c estimates the counts on complete labels, and from them::
     recall    = (annotated & predicted) / annotated          c cancels: the recall of incomplete labels is right
     F1        = 2 (annotated & predicted) / (c * predicted + annotated)
 
-The estimated precision can exceed 1, by chance or because c is set too low. It is cut to 1, and F1 is the harmonic
-mean of the precision after the cut and the recall.
+The estimated precision can exceed 1, by chance or because c is too small. It is then cut to 1. F1 is the harmonic mean
+of recall and the precision after the cut.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from mpu_cli.evaluation.metrics import LabelSetMetrics, divide
 
 
 class Corrected(NamedTuple):
-    """Estimates on complete labels, float64, one for each element of the counts they come from."""
+    """Estimates on complete labels, float64, one per element of the counts."""
 
     precision: np.ndarray
     recall: np.ndarray
@@ -41,14 +41,14 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     Parameters
     ----------
     hits, predicted, annotated : array_like, broadcastable
-        How many were predicted and annotated, predicted, and annotated.
+        Number of labels that are both predicted and annotated; predicted; annotated.
     c : float or array_like
         Label frequency, in (0, 1]; 1 gives the uncorrected values.
 
     Returns
     -------
     Corrected
-        Values are zero where their denominator is zero.
+        Values are 0 where the denominator is 0.
 
     Examples
     --------
@@ -69,8 +69,8 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
 def corrected_metrics(counts: LabelSetMetrics, c: float) -> dict[str, float | bool | int]:
     """Estimate micro and macro precision, recall and F1 on complete labels.
 
-    Macro averages are over the labels that are annotated or predicted at least once. They rest on few annotations a
-    label where labels are rare, and then lean low, as the cut to 1 removes only the overestimates.
+    Macro averages are over the labels that are annotated or predicted at least once. With rare labels they rest on few
+    annotations per label. They are then too low on average, since the cut to 1 removes only overestimates.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def corrected_metrics(counts: LabelSetMetrics, c: float) -> dict[str, float | bo
     Returns
     -------
     dict
-        ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the pooled precision exceeded 1 and was cut, a
-        sign that c is too small; and ``clipped_labels``, for how many labels that happened in the macro average.
+        ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and was
+        cut, a sign that c is too small; ``clipped_labels``: for how many labels this happened in the macro average.
     """
     micro = corrected(counts.true_positives.sum(), counts.predicted.sum(), counts.support.sum(), c)
     macro = corrected(counts.true_positives, counts.predicted, counts.support, c)

@@ -1,8 +1,8 @@
-"""Metrics of predicted label sets against true ones, accumulated chunk by chunk.
+"""Metrics of predicted label sets, counted chunk by chunk.
 
-Definitions are scikit-learn's with ``zero_division=0``. Averages over labels (macro) and the Hamming loss are taken
-over the labels that occur in the true or in the predicted sets: scikit-learn's values on the indicator matrices of
-those labels. Memory grows with the number of distinct labels, not with the number of instances or the largest label.
+The definitions are those of scikit-learn with ``zero_division=0``. Macro averages and the Hamming loss are over the
+labels that occur in a true or a predicted set. Memory grows with the number of distinct labels, not with the number of
+instances or with the largest label.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ LABEL_BITS = 31  # labels are below 2**31
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
-    """Divide element by element, in float64, with 0 where the denominator is 0."""
+    """Divide elementwise in float64. The result is 0 where the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator != 0)
 
@@ -23,12 +23,12 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
 def precision_recall_f1(
     true_positives: np.ndarray, predicted: np.ndarray, support: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Precision, recall and F1 from counts.
+    """Return precision, recall and F1 from counts.
 
     Parameters
     ----------
     true_positives, predicted, support : array_like, broadcastable
-        How many were predicted and true, predicted, and true.
+        Number of labels that are both predicted and true; predicted; true.
 
     Returns
     -------
@@ -70,16 +70,16 @@ def merge_labels(known: np.ndarray, *found: np.ndarray) -> np.ndarray:
 
 @dataclass
 class LabelSetMetrics:
-    """Counts of true and predicted labels, from which the metrics of label sets are computed.
+    """Counts of true and predicted labels, for the metrics of label sets.
 
     Attributes
     ----------
     instances : int
         Number of instances so far.
     labels : ndarray, shape (q,), int64
-        The labels that occurred in a true or a predicted set, ascending.
+        The labels that have occurred in a true or a predicted set, ascending.
     true_positives, predicted, support : ndarray, shape (q,), int64
-        For each of `labels`: in how many instances it is predicted and true, predicted, and true.
+        Per label: the number of instances where it is both predicted and true; predicted; true.
     """
 
     instances: int = 0
@@ -96,7 +96,7 @@ class LabelSetMetrics:
         Parameters
         ----------
         truth, predicted : csr_array, shapes (n, Q) and (n, R), bool
-            Label sets: an entry is stored in column k where label k belongs to the set.
+            Label sets: row i has an entry in column k if label k is in the set of instance i.
         """
         hit = entries_in(predicted, truth)
         self._count_labels(predicted.indices[hit], predicted.indices, truth.indices)
@@ -118,13 +118,13 @@ class LabelSetMetrics:
         self.labels = labels
 
     def results(self) -> dict[str, float]:
-        """Metrics of everything counted so far.
+        """Return the metrics of all instances so far.
 
         Returns
         -------
         dict
             ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``. ``samples`` is
-            the example-based average: over instances.
+            the average over instances.
         """
         counts = self.true_positives, self.predicted, self.support
         averages = {

@@ -1,14 +1,14 @@
-"""Metrics of label rankings (scores) against true label sets, accumulated chunk by chunk.
+"""Metrics of label rankings, summed chunk by chunk.
 
-A score list may be truncated to the largest scores. Labels that it does not list rank below all that it does: they
-tie for the last place and never count as retrieved. The number of labels q is that of the labels which occur in the
-true sets or the score lists; it is known only at the end, so sums are kept apart by whether q enters them.
+A score list may contain only the largest scores. Labels that are not in it rank below all that are: they tie for the
+last place and never count as retrieved. The number of labels q counts the labels that occur in a true set or a score
+list. It is known only at the end, so sums that depend on q are kept separately.
 
-Ties among listed scores are treated as scikit-learn treats them. Label ranking average precision and coverage error
-give all of a tied group its worst rank; P@k, nDCG@k and one-error are averaged over the orders of the group.
+Ties are treated as in scikit-learn. In label ranking average precision and coverage error, all labels of a tied group
+have the worst rank of the group. P@k, nDCG@k and one-error are averaged over the orders of the group.
 
-Instances without true labels count as in scikit-learn: 1 in label ranking average precision, 0 in coverage error, 0
-in nDCG@k. In the same spirit they count 0 in P@k and 1 in one-error: the top label is never a true one.
+Instances without true labels count as in scikit-learn: 1 in label ranking average precision, 0 in coverage error, 0 in
+nDCG@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
 """
 
 from dataclasses import dataclass, field
@@ -22,26 +22,26 @@ from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, merge_lab
 
 
 class RankedHits(NamedTuple):
-    """The true labels in score lists, one element each, and the ranks of the tied group each belongs to.
+    """The true labels in score lists, one element per label, and the ranks of their tied groups.
 
-    Ranks count from 1 within the instance; a label whose score nobody shares has ``first == last``.
+    Ranks start at 1 within an instance. Without a tie, ``first == last``.
     """
 
     rows: np.ndarray
     first: np.ndarray  # best rank in the tied group
     last: np.ndarray  # worst rank in the tied group
-    true_above: np.ndarray  # true labels that score as much or more, the label itself included
+    true_above: np.ndarray  # true labels with the same or a higher score, including the label itself
 
 
 def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
-    """Rank the listed labels of each instance by descending score and keep the true ones.
+    """Rank the listed labels of each instance by descending score, and return the true ones.
 
     Parameters
     ----------
     truth : csr_array, shape (n, Q)
         True label sets.
     scores : csr_array, shape (n, R)
-        Scores of the listed labels; a stored zero is listed.
+        Scores of the listed labels. A stored zero counts as listed.
     """
     rows = entry_rows(scores)
     order = np.lexsort((-scores.data, rows))
@@ -66,14 +66,14 @@ def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
 
 
 def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
-    """Gain of each hit at cut-off k, averaged over the orders of its tied group.
+    """Return the gain of each hit at cut-off k, averaged over the orders of its tied group.
 
     Parameters
     ----------
     hits : RankedHits
         m true labels.
     gain_up_to : ndarray
-        Gain of true labels at all of ranks 1 to r, for r = 0, 1, ... as far as the longest list.
+        Element r is the sum of the gains at ranks 1 to r, for r from 0 to the length of the longest list.
     k : int
         Ranks beyond k gain nothing.
 
@@ -87,7 +87,7 @@ def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
 
 @dataclass
 class RankingMetrics:
-    """Sums over instances from which the metrics of label rankings are computed.
+    """Sums over instances, for the metrics of label rankings.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class RankingMetrics:
     instances : int
         Number of instances so far.
     labels : ndarray, shape (q,), int64
-        The labels that occurred in a true set or a score list, ascending.
+        The labels that have occurred in a true set or a score list, ascending.
     """
 
     ks: tuple[int, ...] = (1, 3, 5)
@@ -113,14 +113,14 @@ class RankingMetrics:
         self._ndcg = np.zeros(len(self.ks))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Rank a chunk.
+        """Add a chunk.
 
         Parameters
         ----------
         truth : csr_array, shape (n, Q), bool
-            Label sets: an entry is stored in column k where label k belongs to the set.
+            Label sets: row i has an entry in column k if label k is in the set of instance i.
         scores : csr_array, shape (n, R)
-            Scores of the listed labels, the larger the likelier; a stored zero is listed.
+            Scores of the listed labels; larger means more probable. A stored zero counts as listed.
         """
         n = truth.shape[0]
         hits = ranked_hits(truth, scores)
@@ -151,7 +151,7 @@ class RankingMetrics:
         self.instances += n
 
     def results(self) -> dict[str, float]:
-        """Metrics of everything ranked so far.
+        """Return the metrics of all instances so far.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The data of an experiment: several files as one set of instances, its name, and how many instances are drawn."""
+"""The data of an experiment: several files as one set of instances, its name, and the numbers of instances to draw."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -16,7 +16,7 @@ from mpu_cli.svmlight.streams import stem
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
-    """Read files as one set of instances; the labels that occur are columns from 0 on.
+    """Read files as one set of instances. The labels that occur are renumbered from 0.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
 
 
 def dataset_name(sources: Sequence[str]) -> str:
-    """Name the data by the words that the names of its files begin with: news-train.svm and news-test.svm give news."""
+    """Return the common first words of the file names: news-train.svm and news-test.svm give news."""
     names = [stem(source) for source in sources]
     words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
     return "-".join(word for word, *_ in words) or names[0]

@@ -1,4 +1,4 @@
-"""How time grows with size: the exponent of a power law."""
+"""A power law of training time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class PowerLaw:
     ----------
     exponent, factor : float
     standard_error : float
-        Of the exponent; 0 with two sizes.
+        Standard error of the exponent; 0 with two sizes.
     """
 
     exponent: float
@@ -23,17 +23,17 @@ class PowerLaw:
     standard_error: float
 
     def __call__(self, n: np.ndarray) -> np.ndarray:
-        """Seconds at sizes n."""
+        """Return the seconds at sizes n."""
         return self.factor * np.asarray(n, float) ** self.exponent
 
 
 def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> PowerLaw:
-    """Fit a line to the logarithms by least squares.
+    """Fit a power law by least squares on the logarithms.
 
     Parameters
     ----------
     sizes, seconds : sequence of float, length at least 2
-        Positive; at least two different sizes.
+        Positive numbers, with at least two different sizes.
     """
     line = linregress(np.log(sizes), np.log(seconds))
     return PowerLaw(float(line.slope), float(np.exp(line.intercept)), float(line.stderr))

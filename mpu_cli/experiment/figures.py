@@ -1,4 +1,4 @@
-"""Figures of an experiment, as PNG and SVG; needs matplotlib (extra ``plot``)."""
+"""The figures of an experiment, as PNG and SVG. They need matplotlib (extra ``plot``)."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -17,14 +17,14 @@ _MARKERS = "osD^v<>Pp*Xh"
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    """Draw metrics where there are several missing rates, and training time where there are several sizes.
+    """Draw metrics if there are several missing rates, and training time if there are several numbers of instances.
 
     Parameters
     ----------
     rows : sequence of Row
     folder : Path
-        Gets ``micro_f1``, ``macro_f1`` and ``time``, each ``.png`` and ``.svg``. The names say where the rule is the
-        tuned threshold, and of which size a figure is where there are several.
+        Gets ``micro_f1``, ``macro_f1`` and ``time``, each as ``.png`` and ``.svg``. If the rule is the tuned threshold,
+        ``-tuned`` is added to the name; if there are several numbers of instances, the number is.
     """
     every = panels(rows)
     several_sizes = len({panel.instances for panel in every}) > 1
@@ -56,7 +56,7 @@ def _metric_figure(panel: Panel, metric: str, dataset: str) -> Figure:
 
 
 def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
-    """Plot training time against the number of instances on log axes, with the fitted power of each method."""
+    """Plot training time against the number of instances on log axes, with a fitted power law per method."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot(title=dataset, xlabel="instances", ylabel="training time, s", xscale="log", yscale="log")
     for (method, by_size), marker in zip(seconds.items(), cycle(_MARKERS)):

@@ -1,7 +1,7 @@
-"""Tasks in processes of their own, so that one that crashes or runs out of memory takes nothing with it.
+"""Run each task in its own process, so that one that crashes or runs out of memory does not affect the others.
 
-The processes are forked from a server that has one thread and has loaded and used what they need (`preloaded`): to
-start one takes some hundredths of a second, and it cannot inherit a lock that another thread holds.
+The processes are forked from a server with one thread, which has already imported and used the modules they need
+(`preloaded`). So a process starts in some hundredths of a second, and cannot inherit a lock held by another thread.
 """
 
 import multiprocessing
@@ -25,22 +25,22 @@ _PRELOADED = "mpu_cli.experiment.preloaded"
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a task came to nothing, in one line."""
+    """The reason why a task failed, in one line."""
 
     message: str
 
 
 def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[tuple[Any, Any]]:
-    """Call a function with each task, each in a process of its own, and yield what comes of it as it comes.
+    """Call a function with each task, each in its own process, and yield the outcomes as they come.
 
     Parameters
     ----------
     function : callable
-        Of a module: the processes import it. It is called with one task.
+        Defined in a module, since the processes import it. Called with one task.
     tasks : iterable
-        Things that can be pickled.
+        They can be pickled.
     jobs : int
-        Processes at a time.
+        Number of processes at a time.
 
     Yields
     ------
@@ -57,7 +57,7 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
                 task = waiting.popleft()
                 receiver, sender = context.Pipe(duplex=False)
                 process: BaseProcess = context.Process(target=_serve, args=(sender, function, task), daemon=True)
-                with signals.unbroken():  # a client that goes in the middle of this leaves the server a traceback
+                with signals.unbroken():  # if this process ends in between, the server prints a traceback
                     process.start()
                 sender.close()
                 running[receiver] = task, process
@@ -72,23 +72,25 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
 
 
 def _serve(sender: Connection, function: Callable, task: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the first one decides
-    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides
+    threading.Thread(target=_end_with_the_main_process, daemon=True).start()
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")  # where memory runs out, this one goes, not the first
+        Path("/proc/self/oom_score_adj").write_text(
+            "1000"
+        )  # if memory runs out, this process is killed, not the main one
     try:
         outcome = function(task)
     except Exception as error:
         outcome = Failure(_why(error))
-    with suppress(BrokenPipeError):  # the first one has just ended
+    with suppress(BrokenPipeError):  # the main process has just ended
         sender.send(outcome)
 
 
-def _end_with_the_first() -> None:
-    """End this process as soon as the one that started it ends, however it does."""
-    first = multiprocessing.parent_process()
-    assert first is not None
-    wait([first.sentinel])
+def _end_with_the_main_process() -> None:
+    """End this process as soon as the main process ends, for whatever reason."""
+    main_process = multiprocessing.parent_process()
+    assert main_process is not None
+    wait([main_process.sentinel])
     os._exit(1)
 
 

@@ -1,6 +1,6 @@
-"""The results of an experiment: a CSV file that grows cell by cell, and the settings it belongs to.
+"""The results of an experiment: a CSV file that grows cell by cell, and a file with the settings.
 
-A row is on disk before the next cell's is written, so an interrupted experiment goes on where it stopped.
+The rows of a cell are on disk before those of the next one are written. So an interrupted experiment can be continued.
 """
 
 import csv
@@ -20,7 +20,7 @@ from mpu_cli.svmlight.streams import open_output
 
 @dataclass(frozen=True)
 class Row:
-    """What a cell gave under one decision rule; where it failed, `error` says why and the figures are None.
+    """The result of a cell under one decision rule. If the cell failed, `error` says why and the numbers are None.
 
     Attributes
     ----------
@@ -28,15 +28,15 @@ class Row:
     rule : {"own", "tuned"}
     missing_rate, fold, instances : as in `Cell`
     micro_f1, macro_f1 : float or None
-        On the complete labels of the test fold; macro-F1 over the labels that are true or predicted there.
+        On the complete labels of the test fold. Macro-F1 is over the labels that are true or predicted there.
     fit_seconds, predict_seconds : float or None
-        Wall time on one thread, reading and starting left out.
+        Wall time on one thread, without reading the data and starting the process.
     peak_bytes : int or None
-        Largest resident memory of the cell's process, libraries and the data included.
+        Largest resident memory of the process of the cell, including libraries and data.
     c : float or None
-        Mean label frequency that was used; 1 where the method knows none.
+        Mean label frequency that was used; 1 if the method uses none.
     error : str
-        Empty where all went well.
+        Empty if the cell did not fail.
     """
 
     dataset: str
@@ -55,12 +55,12 @@ class Row:
 
     @classmethod
     def of(cls, cell: Cell, dataset: str, rule: str, **values) -> "Row":
-        """Make a row of a cell; `values` are what it gave."""
+        """Make a row of a cell with these values."""
         return cls(dataset, cell.method, rule, cell.missing_rate, cell.fold, cell.instances, **values)
 
     @property
     def cell(self) -> Cell:
-        """The cell that it belongs to."""
+        """The cell of this row."""
         return Cell(self.method, self.missing_rate, self.fold, self.instances)
 
 
@@ -70,16 +70,16 @@ _WORDS = {"dataset", "method", "rule", "error"}
 
 
 def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:
-    """Read the rows of the cells that are complete; take what an interruption left half-done out of the file.
+    """Read the rows of complete cells. Remove the rows of other cells, left by an interruption, from the file.
 
     Parameters
     ----------
     path : Path
-        Is made, with a header, where it does not exist.
+        Created, with a header, if it does not exist.
     cells : collection of Cell
-        Of the experiment.
+        All cells of the experiment.
     rules : collection of str
-        A cell with a row for each of these is complete.
+        A cell is complete if it has a row for each of these.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
 
 
 def append(path: Path, rows: Iterable[Row]) -> None:
-    """Add rows; they are on disk on return."""
+    """Append rows. They are on disk when this returns."""
     with path.open("ab") as stream:
         stream.write(_lines(map(astuple, rows)))
         stream.flush()
@@ -141,7 +141,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def keep_settings(path: Path, settings: dict) -> None:
-    """Write the settings of an experiment, or make sure that they are those of the one that is there.
+    """Write the settings of an experiment, or compare them with those in the file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An experiment: the cells that are not done yet are run, each in a process of its own; all of them are reported."""
+"""Run an experiment: run the cells that are not done yet, each in its own process, and report all cells."""
 
 import os
 import tempfile
@@ -31,18 +31,18 @@ RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md",
 
 @dataclass(frozen=True)
 class Report:
-    """What an experiment gave.
+    """The result of an experiment.
 
     Attributes
     ----------
     rows : list of Row
         The results of all cells, in the order of the design.
     cells, failed : int
-        Number of cells, and of those that failed.
+        Number of cells, and of failed cells.
     summary : str
-        The same as the file ``summary.md``.
+        Content of the file ``summary.md``.
     drawn : bool
-        Whether there are figures; they need matplotlib.
+        Whether figures were drawn, which needs matplotlib.
     """
 
     rows: list[Row]
@@ -125,12 +125,12 @@ def experiment(
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Make the folder of an experiment, and keep other processes from writing there in the ``with`` block.
+    """Create the folder of an experiment, and lock it for the ``with`` block.
 
     Raises
     ------
     BusyError
-        Another process does.
+        Another process has locked it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
@@ -145,27 +145,27 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) -> tuple[list[Row], list[Cell]]:
-    """Tell what is done and what is left of an experiment.
+    """Return the rows of finished cells, and the cells that are left.
 
     Parameters
     ----------
     design : Design
     data : Dataset
     dataset : str
-        What results call the data.
+        Name of the data in the results.
     folder : Path
-        Has the results, or will have them.
+        Folder of the results.
 
     Returns
     -------
     rows : list of Row
-        What the finished cells gave, in the order of the design.
+        The results of finished cells, in the order of the design.
     left : list of Cell
 
     Raises
     ------
     MpuError
-        The folder has results of another experiment.
+        The folder has the results of another experiment.
     """
     settings = {
         "dataset": dataset,
@@ -188,7 +188,7 @@ def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) 
 
 
 def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
-    """Sort rows as the cells of the design."""
+    """Sort rows in the order of the design."""
     place = {cell: i for i, cell in enumerate(design.cells())}
     return sorted(rows, key=lambda row: place[row.cell])
 
@@ -196,7 +196,7 @@ def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
 def run_cells(
     cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, how: Run
 ) -> Iterator[list[Row]]:
-    """Run cells, as many at a time as the run has threads; give the rows of each when they are on disk."""
+    """Run cells, as many at a time as the run has threads. Yield the rows of each cell when they are on disk."""
     methods = {method.label: method for method in design.methods}
     scratch = tempfile.TemporaryDirectory(prefix="mpu-experiment-")
     with signals.finally_call(scratch.cleanup):
@@ -212,13 +212,13 @@ def run_cells(
 
 
 def write_report(rows: Sequence[Row], folder: Path) -> tuple[str, bool]:
-    """Write the summary and, where matplotlib is installed, the figures.
+    """Write the summary, and the figures if matplotlib is installed.
 
     Returns
     -------
     summary : str
     drawn : bool
-        Whether there are figures.
+        Whether figures were drawn.
     """
     summary = markdown(rows)
     with open_output(folder / SUMMARY) as stream:

@@ -1,4 +1,4 @@
-"""What the rows of an experiment say, as Markdown."""
+"""The summary of an experiment, in Markdown."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ _MEGABYTE = 10**6
 
 @dataclass(frozen=True)
 class Panel:
-    """What one table or figure compares: all methods and missing rates, under one rule, at one size.
+    """The content of one table or figure: all methods and missing rates, under one rule, at one number of instances.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Panel:
         return {row.fold: getattr(row, metric) for row in self._rows.get((method, rate), ())}
 
     def mean(self, metric: str, method: str, rate: float) -> float:
-        """Return the mean of a metric over folds; NaN where there is none."""
+        """Return the mean of a metric over folds; NaN if there are none."""
         return mean(self.scores(metric, method, rate).values())
 
     def deviation(self, metric: str, method: str, rate: float) -> float:
@@ -50,19 +50,19 @@ class Panel:
 
 
 def mean(values: Iterable[float]) -> float:
-    """Return the mean; NaN of nothing."""
+    """Return the mean; NaN if there are no values."""
     values = list(values)
     return float(np.mean(values)) if values else float("nan")
 
 
 def deviation(values: Iterable[float]) -> float:
-    """Return the sample standard deviation; NaN of fewer than two values."""
+    """Return the sample standard deviation; NaN for fewer than two values."""
     values = list(values)
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def panels(rows: Iterable[Row]) -> list[Panel]:
-    """Part the rows of cells that did not fail; methods stay in the order of the rows."""
+    """Group the rows of cells that did not fail into panels. Methods keep the order of the rows."""
     parts: dict[tuple[str, int], dict[tuple[str, float], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if not row.error:
@@ -74,7 +74,7 @@ def panels(rows: Iterable[Row]) -> list[Panel]:
 
 
 def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
-    """Return the mean seconds of training under the method's own rule, by method and number of instances."""
+    """Return the mean training time under the method's own rule, by method and number of instances."""
     seconds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in _own(rows):
         seconds[row.method][row.instances].append(_cost(row).training)
@@ -116,7 +116,7 @@ class _Cost(NamedTuple):
 
 
 def _cost(row: Row) -> _Cost:
-    """Return what a cell took that did not fail."""
+    """Return the cost of a cell that did not fail."""
     assert row.fit_seconds is not None and row.predict_seconds is not None and row.peak_bytes is not None
     return _Cost(row.fit_seconds, row.predict_seconds, row.peak_bytes / _MEGABYTE)
 
@@ -136,7 +136,7 @@ def _scores(panel: Panel, metric: str) -> str:
 
 
 def _lead(panel: Panel, metric: str) -> str:
-    """Compare the best method of each missing rate with the second, on the folds that both have."""
+    """Compare the best method at each missing rate with the second best, on the folds that both have."""
     table = []
     for rate in panel.rates:
         here = [method for method in panel.methods if panel.scores(metric, method, rate)]

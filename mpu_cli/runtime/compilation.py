@@ -1,11 +1,11 @@
-"""How functions are compiled: their options, and a cache of machine code that may fail.
+"""Compilation with numba: its options, and a cache of machine code that may fail.
 
-Import this module only to use it: it needs numba. A cache that cannot be used costs time and nothing else. Numba alone
-fails where there is no directory for it, where a file is damaged and where the disk is full.
+This module needs numba. A cache that cannot be used costs only time. (Numba's own cache raises an error if there is no
+directory for it, if a file is damaged, and if the disk is full.)
 
 Beyond what numba documents this relies on the dispatcher's ``_cache`` (with ``load_overload``, ``save_overload``,
 ``flush``, ``cache_path``), and below that on ``_impl.locator`` and ``_cache_file`` (with ``load``, ``save``, ``flush``,
-``_dump``); tried with numba 0.60 and 0.68. Where a version has one of them no more, nothing is kept.
+``_dump``); tried with numba 0.60 and 0.68. If a version lacks one of them, no machine code is kept.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
 def compiled(*, fused: bool = False) -> Callable[[Callable], Callable]:
-    """Compile a function that Python calls, and keep its machine code.
+    """Compile a function that Python code calls, and keep its machine code.
 
     Parameters
     ----------
     fused : bool
-        Whether a product and a sum may become one operation, which is faster and rounds once in place of twice.
+        Whether a product and a sum may become one operation, which is faster and rounds once instead of twice.
 
     Returns
     -------
     callable
-        The decorator. It gives a numba dispatcher, or the function as it is where ``NUMBA_DISABLE_JIT`` is set.
+        The decorator. It returns a numba dispatcher, or the function itself if ``NUMBA_DISABLE_JIT`` is set.
     """
 
     def decorate(function: Callable) -> Callable:
@@ -52,7 +52,7 @@ inlined = numba.njit(forceinline=True, **_OPTIONS)  # a function that becomes pa
 
 
 class _Cache:
-    """What a dispatcher asks for machine code before it compiles: numba's cache, or none where that fails."""
+    """The cache that a dispatcher asks before compiling: numba's, or none if that fails."""
 
     def __init__(self, dispatcher) -> None:
         try:
@@ -65,11 +65,11 @@ class _Cache:
 
     @property
     def cache_path(self) -> str | None:
-        """The directory, where there is one."""
+        """The directory, if there is one."""
         return self._kept and self._kept.cache_path
 
     def load_overload(self, signature, target):
-        """Return what was compiled for the types of the arguments, or None: then it is compiled."""
+        """Return the code compiled for the types of the arguments, or None, and numba compiles it."""
         found = None
         if self._kept:
             try:
@@ -82,7 +82,7 @@ class _Cache:
         return found
 
     def save_overload(self, signature, result) -> None:
-        """Keep what was compiled for the types of the arguments."""
+        """Keep the code compiled for the types of the arguments."""
         if self._kept:
             try:
                 self._kept.save_overload(signature, result)
@@ -90,7 +90,7 @@ class _Cache:
                 self._give_up(error)
 
     def flush(self) -> None:
-        """Forget what is kept."""
+        """Remove everything that is kept."""
         if self._kept:
             self._kept.flush()
 
@@ -100,10 +100,10 @@ class _Cache:
 
 
 class _Sealed:
-    """The files of numba's cache for one function; what they have for a key is what was saved for it, or an error.
+    """The files of numba's cache for one function, with a checksum. Loading gives what was saved, or fails.
 
-    Numba runs what it finds: zeros in place of code after a power cut, and code for other arguments or of an earlier
-    version, which files have where two processes or a full disk left an index and data that do not belong together.
+    Numba itself runs whatever it finds: zeros after a power failure, or code for other arguments or of another version
+    if two processes or a full disk left an index and data that do not belong together.
     """
 
     def __init__(self, files, source_stamp) -> None:
@@ -129,10 +129,10 @@ class _Sealed:
 
 
 def _checked(cache, source: Path):
-    """Return numba's cache with its files sealed; refuse a directory from which others could have code run.
+    """Return numba's cache with checksums. Refuse a directory into which other users can write.
 
-    What is kept is unpickled, so whoever may write there decides what this process does. Owners of the package's own
-    code do that anyway.
+    The files are unpickled, so whoever can write them controls this process. Whoever owns the code of the package
+    does so anyway.
     """
     folder = Path(cache.cache_path)
     if not folder.is_absolute() and not numba.config.CACHE_DIR:  # "~", from numba, where there is no home

@@ -1,6 +1,6 @@
-"""The files of a command: none replaces another of them, each appears whole or not at all, and nothing stays behind.
+"""The files of a command. None overwrites another, each is written completely or not at all, and nothing is left over.
 
-Files are compared, not their names: links and other spellings of a path are the same file.
+Files are compared, not their names: a link, or another spelling of a path, is the same file.
 """
 
 import fcntl
@@ -19,26 +19,26 @@ from typing import BinaryIO
 from mpu_cli.errors import STANDARD_STREAM, OverlapError, shown
 from mpu_cli.runtime import signals
 
-Named = Mapping[str, str | Path | None]  # files by what the user calls them: an argument or an option; None: not given
+Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
 
 _STDIN, _STDOUT = 0, 1
 _TEMPORARY = ".mpu-"
 
 
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
-    """Refuse files of which one would replace another, or be lost in it. To be called before any of them is opened.
+    """Refuse files of which one would overwrite another. Call this before any of them is opened.
 
     Parameters
     ----------
     inputs, outputs : mapping of str to path
         Files and directories by the name of their argument or option; ``-`` is a standard stream.
     directories : tuple of str
-        Names of those that are directories of `mpu`, in which nothing else belongs.
+        Names of those that are directories written by `mpu`. No other file may be in them.
 
     Raises
     ------
     OverlapError
-        An output is an input or another output, or lies in one of the directories; or two inputs share one stream.
+        An output is an input or another output, or is in one of the directories; or two inputs are the same stream.
     """
     inputs, outputs = _given(inputs), _given(outputs)
     for (name, path), (other, other_path) in combinations(inputs.items(), 2):
@@ -65,7 +65,7 @@ def _given(files: Named) -> dict[str, str]:
 
 
 def _same_stream(path: str, other: str) -> bool:
-    """Whether two inputs are one pipe, terminal or standard input, so that each would get a part of it."""
+    """Whether two inputs are the same pipe or both standard input, so that each would get only part of it."""
     streams = {STANDARD_STREAM, "/dev/stdin", "/dev/fd/0"}
     if path in streams and other in streams:
         return True
@@ -81,9 +81,9 @@ def _same(identity: tuple | None, other: tuple | None) -> bool:
 
 
 def _identity(path: str, stream: int) -> tuple | None:
-    """Return what tells a file from others, also one that is still to be made.
+    """Return an identity of a file, even if it does not exist yet.
 
-    None for what can be there twice: terminals and other devices, and sockets.
+    None for terminals and other devices, and for sockets: they can be used twice.
     """
     try:
         status = os.fstat(stream) if path == STANDARD_STREAM else Path(path).stat()
@@ -94,7 +94,7 @@ def _identity(path: str, stream: int) -> tuple | None:
 
 
 def _place(path: str) -> tuple | None:
-    """Return directory and name of a file to be made; names that some file systems take for the same are the same."""
+    """Return directory and name of a new file. Names that are the same to some file systems are the same here."""
     real = Path(os.path.realpath(path))
     try:
         parent = real.parent.stat()
@@ -114,12 +114,12 @@ def _lies_in(path: str, directory: str) -> bool:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a file for reading, without a buffer, that is no link, no pipe, no device: without waiting for anything.
+    """Open a regular file for reading, without a buffer. Never waits, as opening a pipe would.
 
     Raises
     ------
     ValueError
-        It is one.
+        It is a link, a pipe, a device or a directory.
     """
     if not stat.S_ISREG(path.lstat().st_mode):
         raise ValueError("it is not a regular file")
@@ -134,15 +134,15 @@ def checksum(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file that takes its name, from what has it, at the end of the ``with`` block, if that succeeds.
+    """Write a file, which replaces the one of that name at the end of the ``with`` block, if that succeeds.
 
-    The bytes go to a temporary file in the same directory. It is locked, so that the next to write a file of this name
-    can tell those that a killed process has left, and removes them. A file that is replaced keeps its permissions.
+    The bytes go to a locked temporary file in the same directory. The next writer of the same file removes temporary
+    files without a lock: killed processes have left them. A file that is replaced keeps its permissions.
 
     Parameters
     ----------
     path : Path
-        In a directory that is there.
+        In an existing directory.
 
     Yields
     ------

@@ -1,24 +1,24 @@
-"""A record of the finished steps of a training, so that an interrupted one need not take them again."""
+"""The interface of a record of finished training steps. `resume` keeps such a record in files."""
 
 from collections.abc import Callable
 from typing import Any
 
-# What a step found: arrays and numbers by name.
+# The result of a step: arrays and numbers by name.
 Found = dict[str, Any]
 
 
 class Journal:
-    """A record that keeps nothing: every step is taken. One that keeps them overrides `kept` and `keep`."""
+    """A record that keeps nothing. A subclass that keeps finished steps overrides `kept` and `keep`."""
 
     def kept(self, step: str) -> Found | None:
-        """Return what a step found; None where it has not been finished."""
+        """Return the result of a step, or None if it is not in the record."""
         return None
 
     def keep(self, step: str, found: Callable[[], Found]) -> None:
-        """Keep what a step found; `found` is called only where that is kept, since it may copy much."""
+        """Keep the result of a step. `found` is called only if the result is kept, since it may copy much."""
 
     def take(self, step: str, compute: Callable[[], Found]) -> Found:
-        """Return what a step found: from the record, or computed now and kept."""
+        """Return the result of a step from the record, or else compute and keep it."""
         found = self.kept(step)
         if found is None:
             found = compute()

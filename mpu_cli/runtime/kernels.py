@@ -1,4 +1,4 @@
-"""Which inner loops run: NumPy's, which are the reference, or compiled ones (extra ``fast``, numba)."""
+"""The choice of inner loops: NumPy, the reference, or compiled by numba (extra ``fast``)."""
 
 import importlib.util
 import logging
@@ -15,24 +15,24 @@ _announcing = Lock()  # the kernels run in threads
 
 
 def refuse_missing(name: str | None) -> None:
-    """Raise MpuError where numba is asked for and not installed."""
+    """Raise MpuError if numba is requested and not installed."""
     if name == "numba" and not _numba_installed():
         raise MpuError("numba is not installed; install it with: pip install numba")
 
 
 def compiled(name: str | None) -> bool:
-    """Whether compiled kernels run; None: where numba is installed."""
+    """Whether compiled kernels run. None means: if numba is installed."""
     return _numba_installed() if name is None else name == "numba"
 
 
 def announce_compilation(*, kept: bool) -> None:
-    """Log, once, that functions are about to be compiled; kept is whether the next process finds their machine code."""
+    """Log, once, that functions will be compiled. `kept`: whether the next process will find their machine code."""
     if _first(announce_compilation):
         _log.info(f"compiling the fast kernels{', once' if kept else ''} (numba)...")
 
 
 def announce_no_cache(reason: Exception | str) -> None:
-    """Log, once, that machine code cannot be kept, why, and how it could."""
+    """Log, once, why machine code cannot be kept, and what to do."""
     if _first(announce_no_cache):
         _log.debug(
             f"compiled kernels are not kept, so each run compiles them: {reason}; "

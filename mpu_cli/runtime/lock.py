@@ -1,4 +1,4 @@
-"""A file that one process at a time holds. The system lets go of it when that process ends, however it ends."""
+"""A lock file, held by one process at a time. The system releases it when that process ends, however it ends."""
 
 import fcntl
 import os
@@ -8,23 +8,23 @@ from pathlib import Path
 
 
 def try_lock(path: Path) -> int | None:
-    """Lock a file, made if need be, and write into it who holds it.
+    """Lock a file, created if missing, and write into it who holds it.
 
     Parameters
     ----------
     path : Path
-        In a directory that is there.
+        In an existing directory.
 
     Returns
     -------
     int or None
-        A file descriptor: closing it, or the end of the process, lets go of the lock. The file is to be removed before.
-        None where another process has the lock.
+        A file descriptor. Closing it, or the end of the process, releases the lock. Remove the file before that.
+        None if another process has the lock.
 
     Raises
     ------
     FileNotFoundError
-        The directory, or the file, has been removed in between.
+        The directory or the file was removed in the meantime.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
@@ -43,7 +43,7 @@ def try_lock(path: Path) -> int | None:
 
 
 def is_lock(path: Path, descriptor: int) -> bool:
-    """Whether a path still leads to the file that was locked, which may have been moved or removed since."""
+    """Whether a path still leads to the locked file. It may have been moved or removed since."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except (FileNotFoundError, NotADirectoryError):
@@ -51,7 +51,7 @@ def is_lock(path: Path, descriptor: int) -> bool:
 
 
 def holder(path: Path) -> str:
-    """Say who holds a lock, as far as the file tells."""
+    """Return who holds a lock, according to the file."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")[:200].strip()
     except OSError:

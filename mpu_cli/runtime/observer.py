@@ -1,21 +1,21 @@
-"""Who is told of the steps of a training while they are taken."""
+"""Progress callbacks for training steps."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-# Told of every step: its name and how many ticks it will make (None: not known). The context it returns lasts as long
-# as the step; what that gives is called once per tick.
+# Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
+# which is open during the step. That gives a function to call once per tick.
 Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
 
 
 def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[[], None]]:
-    """Observe nothing."""
+    """Show no progress."""
     return nullcontext(lambda: None)
 
 
 def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
-    """Observe, and put the wall time of each step under its name into `seconds`."""
+    """Wrap an observer so that it also stores the wall time of each step in `seconds`."""
 
     @contextmanager
     def step(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:

@@ -1,4 +1,4 @@
-"""Work in threads: independent pieces of work, and pieces of a stream, a few ahead of the one that is asked for."""
+"""Work in threads: independent pieces of work, and a pipeline that works a few pieces ahead."""
 
 import os
 from collections import deque
@@ -11,19 +11,19 @@ from threading import Lock
 from threadpoolctl import threadpool_limits
 
 _limiting = Lock()
-_limited: list[threadpool_limits] = []  # one for each that is within `blas_on_one_thread`; the first one set the limit
+_limited: list[threadpool_limits] = []  # one per caller within `blas_on_one_thread`; the first one set the limit
 
 
 def threads(jobs: int) -> int:
-    """Return the number of threads that a number of jobs means: -1 is one per core."""
+    """Return the number of threads for a number of jobs; -1 is one per core."""
     return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
     """Yield ``function(*arguments)`` for each tuple, in order.
 
-    The work shares its arrays, so it runs in threads: the kernels, NumPy and SciPy release the GIL in their loops. BLAS
-    gets one thread for each of ours, whatever `jobs`, so that a sum is taken in the same order however many run.
+    Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS gets one thread per
+    thread of ours, whatever `jobs` is, so that the order of sums does not depend on the number of threads.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Gene
 
 @contextmanager
 def blas_on_one_thread() -> Iterator[None]:
-    """Keep BLAS to one thread. The limit is the process's, so it stays until the last of several threads is done."""
+    """Limit BLAS to one thread. The limit applies to the whole process, until the last caller is done."""
     with _limiting:
         _limited.append(threadpool_limits(limits=1))
     try:
@@ -56,15 +56,15 @@ def blas_on_one_thread() -> Iterator[None]:
 def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
     """Yield ``function(piece)`` for each piece, in order.
 
-    The calling thread takes the pieces from where they come, and no more of them than a few for each thread ahead, so
-    that memory stays bounded however slowly the results are used.
+    The calling thread takes the pieces from their source, at most two per thread ahead. So memory stays bounded however
+    slowly the results are used.
 
     Parameters
     ----------
     function : callable
         Runs in threads.
     pieces : iterable
-        An error that it raises comes in line behind the results, and the errors, of the pieces before.
+        If it raises an error, that comes after the results of the pieces before.
     jobs : int
         Number of threads; -1 for one per core.
     """

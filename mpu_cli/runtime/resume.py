@@ -1,8 +1,8 @@
 """Finished steps of a training, kept in a directory until the model is saved (``mpu train --resume``).
 
-Each step is a file, named after the data and options of the training, the step, and the checksum of its content, and
-gets that name when it is complete. So what a kill leaves at any moment is a valid step or none, and a step that is
-damaged, or of other data or options, is not taken for one.
+Each step is one file. Its name consists of a checksum of the data and options, the name of the step, and a checksum of
+its content. A file gets its name when it is complete. So after a kill, a step is there completely or not at all, and a
+damaged step, or one of other data or options, is not used.
 """
 
 import hashlib
@@ -29,20 +29,20 @@ _TEMPORARY = ".writing-"
 
 
 def folder_of(model: Path) -> Path:
-    """Return where the steps of a model's training are kept: news.mpu.resume beside news.mpu."""
+    """Return the directory for the steps of a model's training: news.mpu.resume beside news.mpu."""
     return model.with_name(f"{model.name}.resume")
 
 
 def fingerprint(run: Run, *inputs) -> str:
-    """Return a checksum of all that the result of a training depends on.
+    """Return a checksum of everything that the result of a training depends on.
 
     Parameters
     ----------
     run : Run
-        Its seed and kernels count.
+        Only its seed and kernels enter.
     *inputs
-        Arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. The versions
-        of mpu, NumPy and SciPy are added.
+        Arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. The versions of
+        mpu, NumPy and SciPy enter too.
     """
     digest = hashlib.sha256()
     _feed(digest.update, (__version__, np.__version__, scipy.__version__, run.compiled, run.seed, inputs))
@@ -69,12 +69,12 @@ def _feed(update: Callable[[bytes | memoryview], None], value) -> None:
 
 
 class KeptSteps(Journal):
-    """The finished steps of one training, in files. Made by `keep_steps`.
+    """A journal in files: the finished steps of one training. Made by `keep_steps`.
 
     Attributes
     ----------
     found : int
-        How many an interrupted training has left.
+        Number of steps that an interrupted training has left.
     """
 
     def __init__(self, folder: Path, key: str) -> None:
@@ -83,14 +83,14 @@ class KeptSteps(Journal):
         self.found = sum(name["key"] == self._key for _, name in _steps(folder))
 
     def kept(self, step: str) -> Found | None:
-        """Return what a step found; None where it is not there or damaged."""
+        """Return the result of a step, or None if its file is missing or damaged."""
         for path, name in _steps(self._folder):
             if (name["key"], name["step"]) == (self._key, _slug(step)):
                 return _read(path, name["checksum"])
         return None
 
     def keep(self, step: str, found: Callable[[], Found]) -> None:
-        """Keep what a step found.
+        """Write the result of a step.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class KeptSteps(Journal):
                 rename(self._folder / f"{self._key}-{_slug(step)}-{checksum(unnamed)}.npz")
 
     def remove(self, others: bool = False) -> None:
-        """Remove the steps of this training, or those of others, and the directory if nothing else is in it."""
+        """Remove the steps of this training, or those of others."""
         with _said_to_be_unwritable(self._folder):
             steps = [path for path, name in _steps(self._folder) if (name["key"] != self._key) == others]
             for path in (*steps, *self._folder.glob(f"{_TEMPORARY}*")):
@@ -115,14 +115,14 @@ class KeptSteps(Journal):
 
 @contextmanager
 def keep_steps(folder: Path, key: str) -> Iterator[KeptSteps]:
-    """Keep the steps of a training that no other process takes at the same time.
+    """Keep the steps of a training. The caller makes sure that no other process trains the same model.
 
-    Steps of other data or options are removed: their training has been given up, or its data have changed.
+    Steps of other data or options are removed: they belong to a training that will not be continued.
 
     Parameters
     ----------
     folder : Path
-        Made if need be, and removed at the end if it is empty.
+        Created if missing, and removed at the end if empty.
     key : str
         From `fingerprint`.
 

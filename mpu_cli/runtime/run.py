@@ -1,6 +1,6 @@
-"""How work is carried out: on how many threads, with which kernels, where arrays are kept, who is told, what is kept.
+"""The context of a run: seed, threads, kernels, storage of arrays, progress callbacks, finished steps.
 
-One object in place of six parameters. Two runs in one process do not know of each other.
+One object instead of six parameters. Two runs in one process do not affect each other.
 """
 
 import importlib
@@ -19,21 +19,21 @@ from mpu_cli.runtime.run_options import RunOptions
 
 @dataclass(frozen=True)
 class Run(RunOptions):
-    """A run of a command or of a call from Python.
+    """The context of a command or of a call from Python. Only the seed and the kernels affect the result.
 
     Attributes
     ----------
     empty : callable
-        Makes the large arrays: `numpy.empty`, or another with its first two parameters that keeps them elsewhere.
+        Allocates the large arrays: `numpy.empty`, or a function with the same first two parameters.
     observe : Observer
-        Is told of every step.
+        Progress callback, called for every step.
     journal : Journal
-        Keeps the steps that are finished, for a run of the same data and options.
+        Keeps finished steps, for a later run with the same data and options.
 
     Raises
     ------
     MpuError
-        numba is asked for and not installed.
+        numba was requested and is not installed.
     """
 
     empty: Callable[..., np.ndarray] = np.empty
@@ -49,15 +49,15 @@ class Run(RunOptions):
         return kernels.compiled(self.kernel)
 
     def choose(self, reference: ModuleType, compiled: str) -> ModuleType:
-        """Return the module of inner loops: the reference, or the one of that name, which is imported here."""
+        """Return a module of inner loops: the reference, or the compiled one of that name, which is imported here."""
         return importlib.import_module(compiled) if self.compiled else reference
 
     def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
-        """Tell of a step, which lasts as long as the context; what that gives is called once per tick."""
+        """Report a step. It lasts as long as the context, which gives a function to call once per tick."""
         return self.observe(name, ticks)
 
     def timed(self, seconds: dict[str, float]) -> "Run":
-        """Return a run that also puts the wall time of each step into a dictionary."""
+        """Return a run that also stores the wall time of each step in a dictionary."""
         return replace(self, observe=timed(self.observe, seconds))
 
 

@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP: what is unfinished is removed, one line is said, and the process ends at once.
+"""Ctrl-C, SIGTERM and SIGHUP: remove unfinished files, print one line, and end the process at once.
 
-The signals are blocked in every thread but one, which waits for them. So no exception strikes in the middle of
-anything, a long computation in compiled code delays nothing, and worker threads need not be asked to stop.
+The signals are blocked in all threads except one, which waits for them. So no exception interrupts other code, a long
+computation in compiled code delays nothing, and worker threads need not be stopped.
 """
 
 import os
@@ -28,7 +28,7 @@ _say: Callable[[str], None] = _plain
 
 
 def watch() -> None:
-    """Wait for the signals, but for those that are ignored, in a thread. To be called before any other is started."""
+    """Wait in a thread for the signals that are not ignored. Call this before any other thread is started."""
     global _watching
     _watching = True
     heeded = {number for number in _WORDS if signal.getsignal(number) is not signal.SIG_IGN}  # `&` has SIGINT ignored
@@ -45,25 +45,25 @@ def watch() -> None:
 
 
 def say_by(say: Callable[[str], None]) -> None:
-    """Say the last line by another function, which must not wait for anything that another thread may hold."""
+    """Set the function that prints the last line. It must not wait for a lock that another thread may hold."""
     global _say
     _say = say
 
 
 def too_late() -> None:
-    """Let no signal end the process from now on, since it is about to end; one that has come has ended it."""
+    """Ignore signals from now on: the process is about to end."""
     if _watching:
         _lock.acquire()
 
 
 def unbroken() -> AbstractContextManager:
-    """Put off a signal to the end of a ``with`` block, in which files get the names that others know them by."""
+    """Delay signals until the end of a ``with`` block, such as one in which several files get their final names."""
     return _lock
 
 
 @contextmanager
 def finally_call(cleanup: Callable[[], None]) -> Iterator[None]:
-    """Call a function at the end of the ``with`` block, also when a signal ends the process within it."""
+    """Call a function at the end of the ``with`` block, even if a signal ends the process within it."""
     with _lock:
         _cleanups.append(cleanup)
     try:
@@ -76,12 +76,12 @@ def finally_call(cleanup: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def temporary(path: Path) -> Iterator[Callable[[Path], None]]:
-    """Remove a file at the end of the ``with`` block that makes it, unless it has got its final name.
+    """Remove a temporary file at the end of the ``with`` block, unless it has been renamed.
 
     Yields
     ------
     callable
-        Gives the finished file its final name, replacing what has it.
+        Renames the finished file to its final name, replacing any file of that name.
     """
 
     def rename(target: Path) -> None:

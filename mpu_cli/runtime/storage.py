@@ -1,7 +1,7 @@
-"""Arrays in memory within a limit, and beyond it in memory-mapped temporary files.
+"""Arrays in memory up to a limit, and beyond it in memory-mapped temporary files.
 
-The system writes pages of a mapped file to disk, and reads them again, as it needs the memory for something else. What
-is computed from an array does not depend on where it is.
+When memory is short, the system writes pages of a mapped file to disk and reads them again later. Results do not depend
+on where an array is.
 """
 
 import math
@@ -20,15 +20,15 @@ _PAGE = 4096  # a smaller array is not worth a file
 
 
 class Workspace:
-    """Gives out arrays: in memory while all of them together stay within a limit, else in files.
+    """Allocates arrays: in memory as long as all of them together stay within a limit, then in files.
 
-    The files are in the system's temporary directory (``TMPDIR``) and have no name, so that nothing is left of them
-    however the process ends.
+    The files are in the temporary directory (``TMPDIR``) and have no name. So nothing is left of them, however the
+    process ends.
 
     Parameters
     ----------
     limit : int
-        Bytes of the arrays that are in memory at a time; those that are no longer used do not count.
+        Bytes of the arrays in memory at a time. Arrays that are no longer used do not count.
     """
 
     def __init__(self, limit: int) -> None:
@@ -68,7 +68,7 @@ def _temporary(shape: int | tuple[int, ...], dtype: type, n_bytes: int) -> np.nd
 
 
 def _reserve(descriptor: int, n_bytes: int) -> None:
-    """Make a file that large, on the disk too: a process that touches a mapped page without room on it is killed."""
+    """Give a file this size, with its space on disk: a process that touches a mapped page without space is killed."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, n_bytes)
     else:
@@ -96,7 +96,7 @@ def mapped(
 
 
 def available_memory() -> int:
-    """Bytes that can be used without swapping; all of the machine's memory where the system does not tell."""
+    """Bytes that can be used without swapping, or the memory of the machine if the system does not say."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -1,9 +1,9 @@
-"""Parsed files kept on disk, so that they need not be parsed again.
+"""A cache of parsed files on disk, so that they need not be parsed again.
 
-An entry is one file: a line of JSON that says what was parsed and where the arrays are, then the arrays. It is mapped
-into memory, not read. An entry of another version of the source, or of another format, is not used; neither is a
-damaged one, which its checksums and a check of its structure find. A file takes its name when it is complete, so
-processes that read and write the same entry at once do not disturb each other.
+An entry is one file: a line of JSON that describes the source and the arrays, then the arrays, which are memory-mapped.
+An entry is not used if the source has changed, if its format is another one, or if it is damaged, which checksums and a
+check of the structure detect. An entry gets its name when it is complete, so several processes can read and write the
+same entry at once.
 """
 
 import errno
@@ -42,21 +42,21 @@ def read(
     run: Run = DEFAULT_RUN,
     directory: Path | None = None,
 ) -> Dataset:
-    """Read a whole file, or what an earlier call has kept of it.
+    """Read a whole file, or load the parsed data that an earlier call has kept.
 
     Parameters
     ----------
     source : str or Path
-        As for `reader.read`; what is not a regular file is not kept.
+        As for `reader.read`. Only regular files are kept.
     reading, run
         As for `reader.read`.
     directory : Path, optional
-        Where entries are kept; made if need be. Default: nowhere.
+        Directory of the cache, created if missing. Default: no cache.
 
     Returns
     -------
     Dataset
-        The same data as `reader.read` returns. Arrays from an entry are mapped: changes to them stay with this process.
+        The same data as from `reader.read`. Arrays of an entry are memory-mapped; changes to them are not written back.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def read(
 
 
 def _key(source: str | Path, reading: Reading) -> dict | None:
-    """Return what tells a version of a file, read in a way, from others; None for what is not a regular file."""
+    """Return what identifies this version of a file and the way to read it; None if it is not a regular file."""
     try:
         if not Path(source).is_file():
             return None
@@ -101,7 +101,7 @@ def _key(source: str | Path, reading: Reading) -> dict | None:
 
 
 def _entry(directory: Path, key: dict) -> Path:
-    """Name the entry of a path and a way to read it: a new version of a file takes the place of the old."""
+    """Return the path of an entry. It depends on the path of the source, so a new version replaces the old one."""
     place = hashlib.sha256(json.dumps([key["path"], key["reading"]]).encode()).hexdigest()
     return directory / f"{place[:32]}.mpu-cache"
 
@@ -144,7 +144,7 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
 
 
 def _load(entry: Path, key: dict) -> Dataset | None:
-    """Return the data of an entry; None where there is none, or it is of another version of the source, or damaged."""
+    """Return the data of an entry; None if it is missing, damaged, or of another version of the source."""
     try:
         with io.BufferedReader(open_regular(entry)) as file:
             header = json.loads(file.readline(_LONGEST_HEADER))

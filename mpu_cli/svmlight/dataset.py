@@ -1,4 +1,4 @@
-"""Instances in memory: label sets and features as two CSR arrays."""
+"""Instances in memory: labels and features as two CSR arrays."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ _ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Dataset:
-    """Instances with their label sets, as written in a file.
+    """Instances with their labels.
 
     Attributes
     ----------
     labels : csr_array, shape (n, Q), bool
-        Row i holds True in column k where label k is annotated on instance i. A column is the label as written,
-        so Q is one more than the largest label seen. Columns within a row are sorted.
+        True in row i and column k if instance i is annotated with label k. Columns are labels as written in the file,
+        so Q is the largest label plus 1. The columns of a row are sorted.
     features : csr_array, shape (n, D), float32
-        A column is the index as written, so D is one more than the largest index seen. Columns within a row are
-        sorted and unique; zeros that were written are kept.
+        Columns are feature indices as written in the file, so D is the largest index plus 1. The columns of a row are
+        sorted and unique. Zeros in the file are stored entries.
     """
 
     labels: csr_array
@@ -29,16 +29,16 @@ class Dataset:
         return self.features.shape[0]
 
     def __getitem__(self, rows) -> "Dataset":
-        """Return the instances that a slice or an index array selects."""
+        """Return the instances selected by a slice or an index array."""
         return Dataset(self.labels[rows], self.features[rows])
 
     def occurring_labels(self) -> tuple[csr_array, np.ndarray]:
-        """Give the labels that occur columns from 0 on.
+        """Renumber the labels that occur, from 0.
 
         Returns
         -------
         labels : csr_array, shape (n, q), bool
-            Column k stands for label ``ids[k]``.
+            Column k is label ``ids[k]``.
         ids : ndarray of int, shape (q,)
             The labels that occur, ascending.
         """
@@ -49,8 +49,8 @@ class Dataset:
 
 
 def occurring(indices: np.ndarray, width: int) -> np.ndarray:
-    """Return which of the numbers below `width` occur in an array of such numbers: bool, shape (width,)."""
+    """Return which of the numbers below `width` occur in an array: bool, shape (width,)."""
     occurs = np.zeros(width, bool)
-    for start in range(0, len(indices), _ENTRIES):  # NumPy makes 64-bit numbers of all indices it is given
+    for start in range(0, len(indices), _ENTRIES):  # NumPy copies the indices as 64-bit numbers
         occurs[indices[start : start + _ENTRIES]] = True
     return occurs

@@ -1,16 +1,16 @@
-"""Decimal digits to numbers, a whole array of them at a time.
+"""Convert decimal digits to numbers, a whole array at a time.
 
-Eight digits are read as one 64-bit integer and added up in pairs, then fours, then eights, within it.
+Eight digits are read as one 64-bit integer. Within it, they are combined to pairs, then fours, then eight digits.
 """
 
 import numpy as np
 
-PADDING = b"0" * 8  # must precede the text: reading a run may begin so many bytes before it
-EXACT_DIGITS = 19  # so many fit into 64 bits
+PADDING = b"0" * 8  # must precede the text: up to 8 bytes before a run of digits are read
+EXACT_DIGITS = 19  # this many digits fit into 64 bits
 
 _POWERS = 10 ** np.arange(EXACT_DIGITS + 1, dtype=np.uint64)
-_FLOAT64_DIGITS = 15  # so many decimal digits are exact in a float64
-_DROPPED_BITS = np.uint64(2**29 - 1)  # of a float64's 52, when it becomes a float32
+_FLOAT64_DIGITS = 15  # this many decimal digits are exact in a float64
+_DROPPED_BITS = np.uint64(2**29 - 1)  # bits of a float64's 52 that a float32 lacks
 _TIE = 2**28
 
 

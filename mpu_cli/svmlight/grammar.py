@@ -1,20 +1,20 @@
 """The grammar of a LIBSVM multi-label file, one line at a time. This is the definition of the format.
 
-A file is lines that end in LF or CRLF; the last one may lack its end.
+A file consists of lines that end in LF or CRLF. The last line need not end in either.
 
-- ``#`` starts a comment, to the end of the line. A line whose first byte is ``#`` is a comment and nothing else. Every
-  other line is an instance, also an empty one (no labels, no features): line i of an output belongs to instance i of
-  an input.
-- An instance is ``label[,label...] index:value ...``, separated by spaces or tabs. It has no labels where the line
-  starts with a space or tab, or directly with ``index:value``, or is empty.
-- A label is digits only, from 0 to 2^31 - 2, and occurs once in its line.
-- An index is digits only, from 0 to 2^31 - 2, and occurs once in its line; any order will do.
+- ``#`` starts a comment, up to the end of the line. A line whose first byte is ``#`` is a comment line. Every other
+  line is an instance, even an empty one (no labels, no features). So line i of an output belongs to instance i of the
+  input.
+- An instance is ``label[,label...] index:value ...``, separated by spaces or tabs. It has no labels if the line starts
+  with a space, a tab or ``index:value``, or is empty.
+- A label consists of digits, is between 0 and 2^31 - 2, and occurs once in its line.
+- An index consists of digits, is between 0 and 2^31 - 2, and occurs once in its line. Any order is allowed.
 - A value is a decimal number (``1``, ``-0.5``, ``.5``, ``2.5e-3``), finite as float32.
-- With implicit values, an index without a colon means the value 1.
+- With implicit values, an index without a colon has the value 1.
 - Without implicit values, a first line of three integers ``n d q`` is the header of an Extreme Classification
   Repository file: instances, features, labels. The file then has n instances.
-- A byte order mark, or a byte outside of printable ASCII, is an error except in a comment.
-- A line, a comment too, is at most 8 MiB long without its LF, or as long as a reader is told to take it (`Reading`).
+- A byte order mark, or a byte that is not printable ASCII, is an error except in a comment.
+- A line without its LF has at most 8 MiB, comments included; `Reading` can change this limit.
 """
 
 import re
@@ -34,16 +34,16 @@ _QUOTED_BYTES = 40
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reader of files can be told.
+    """Options for reading files.
 
     Attributes
     ----------
     implicit_values : bool
-        Whether an index without a colon means the value 1.
+        Whether an index without a colon has the value 1.
     max_line_bytes : int
-        A line that is longer, its LF aside, is an error: what has no line ends must not fill the memory.
+        A longer line (without its LF) is an error, so that a file without newlines does not fill the memory.
     scores : bool
-        Whether ``index:value`` is the score of a label; errors then call it so.
+        Whether ``index:value`` is the score of a label. This changes only the words of errors.
     """
 
     implicit_values: bool = False
@@ -56,13 +56,13 @@ DEFAULT_READING = Reading()
 
 @dataclass(frozen=True)
 class _Words:
-    """What errors call ``index:value``."""
+    """The words for ``index:value`` in errors."""
 
     index: str
     thing: str
     value: str
     scaled: str
-    colon_missing: str  # where it is not a list of labels that was meant
+    colon_missing: str  # advice if it was not meant as a list of labels
 
 
 _FEATURE = _Words(
@@ -72,16 +72,16 @@ _SCORE = _Words("label", "label", "score", "scores", "give each label a score, s
 
 
 class LineError(Exception):
-    """A line that breaks the grammar. The message says how, and what to do; the caller knows file and line."""
+    """A line breaks the grammar. The message says how, and what to do. The caller adds file and line."""
 
 
 def is_comment(line: bytes) -> bool:
-    """Whether a line is a comment and nothing else, so that it is not an instance."""
+    """Whether a line is a comment line, and so not an instance."""
     return line.startswith(b"#")
 
 
 def header_instances(line: bytes) -> int | None:
-    """Return the number of instances that a header line ``n d q`` announces; None where the line is no header."""
+    """Return the number of instances in a header line ``n d q``, or None if the line is no header."""
     match = _HEADER.fullmatch(line)
     return int(match[1]) if match else None
 
@@ -94,14 +94,14 @@ def parse_line(
     Parameters
     ----------
     line : bytes
-        One line, with or without its end; not a comment line and not a header.
+        One line, with or without its newline. Not a comment line and not a header.
     implicit_values, scores : bool
         As in `Reading`.
 
     Returns
     -------
     labels, indices : list of int
-        In the order written.
+        In the order of the line.
     values : list of float
         The value of each index.
 

@@ -7,17 +7,17 @@ from scipy.sparse import csr_array
 
 
 class GrowingCsr:
-    """Rows put under one another as they come in.
+    """A CSR matrix that is built by appending rows.
 
     Parameters
     ----------
     dtype : dtype
         Type of the entries.
     expected : int
-        About how many entries there will be. With more of them, data are in memory twice while they move to where
-        there is room; with less than half of them, while SciPy copies them (it does not keep so much room unused).
+        Estimated number of entries. If there are more, data are in memory twice while they are copied to a larger
+        array; if there are less than half as many, while SciPy copies them to a smaller one.
     empty : callable
-        Makes the arrays: `numpy.empty`, or another with its first two parameters.
+        Allocates the arrays: `numpy.empty`, or a function with the same first two parameters.
     """
 
     def __init__(self, dtype: type, expected: int = 0, empty: Callable[..., np.ndarray] = np.empty) -> None:
@@ -28,7 +28,7 @@ class GrowingCsr:
         self._n_entries = self._n_columns = 0
 
     def append(self, rows: csr_array) -> None:
-        """Add rows below; the width becomes that of the widest ones."""
+        """Append rows. The width of the matrix becomes that of the widest rows."""
         self._data.append(rows.data)
         self._indices.append(rows.indices)
         self._indptr.append(rows.indptr[1:] + np.int64(self._n_entries))
@@ -36,19 +36,19 @@ class GrowingCsr:
         self._n_columns = max(self._n_columns, rows.shape[1])
 
     def finish(self) -> csr_array:
-        """Return the matrix, without a copy in memory; nothing can be added after this."""
+        """Return the matrix without a copy. Nothing can be appended after this."""
         return csr(self._data.finish(), self._indices.finish(), self._indptr.finish(), self._n_columns)
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
-    """Return the matrix of given arrays, without a copy of those that are large, whatever the type of `indptr`."""
+    """Make a CSR array without a copy of `data` and `indices`, whatever the type of `indptr`."""
     if len(data) < 2**31:
-        indptr = indptr.astype(np.int32)  # SciPy would make the indices 64-bit numbers too
+        indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
     return csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
 class _GrowingArray:
-    """An array that is appended to. Room that is not used yet takes up no memory: the system gives it when touched."""
+    """An array that grows. Its unused part takes no memory until it is written."""
 
     def __init__(self, dtype: type, expected: int, empty: Callable[..., np.ndarray]) -> None:
         self._array = empty(expected, dtype)

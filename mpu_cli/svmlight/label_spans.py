@@ -1,4 +1,4 @@
-"""Where the labels are in the bytes of a file, and the same bytes without some of them, or with more."""
+"""Find the labels in the bytes of a file, and remove some of them or insert more."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _ENDS_FIRST_TOKEN[list(b" \t\r\n#:")] = True
 
 @dataclass(frozen=True)
 class LabelSpans:
-    """The labels of a block of lines, in the order written.
+    """The positions of the labels in a block of lines, in the order of the file.
 
     Attributes
     ----------
     starts, stops : int array, shape (m,)
         Label j is ``block[starts[j]:stops[j]]``.
     sizes : int array, shape (n,)
-        How many labels each instance has; the labels of an instance follow one another.
+        Number of labels of each instance. The labels of an instance are consecutive.
     lines : int array, shape (n,)
         Where the line of each instance starts.
     """
@@ -36,7 +36,7 @@ def find_labels(block: bytes) -> LabelSpans:
     Parameters
     ----------
     block : bytes
-        Lines that follow the grammar (see `mpu_cli.svmlight.grammar`), without a file's header.
+        Lines that follow the grammar (see `mpu_cli.svmlight.grammar`), without the header of the file.
     """
     characters = np.frombuffer(block + b"\n", np.uint8)
     lines = np.concatenate(([0], np.flatnonzero(characters[:-1] == ord("\n")) + 1))
@@ -60,10 +60,10 @@ def find_labels(block: bytes) -> LabelSpans:
 
 
 def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> bytes:
-    """Return whole lines without some of their labels; every other byte stays.
+    """Return whole lines without some of their labels. Every other byte stays the same.
 
-    With a label goes one comma next to it. Where the last label of a line goes and a comment, or nothing and no
-    newline, would be left, a space takes its place: without it the line would not be an instance any more.
+    One comma next to a removed label is removed too. If all labels of a line are removed and only a comment, or nothing
+    at the end of the file, would be left, a space is inserted. Without it the line would no longer be an instance.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
     spans : LabelSpans
         Their labels.
     removed : bool array, shape (m,)
-        Which labels to remove.
+        The labels to remove.
     """
     gone = np.zeros(len(block) + 1, np.int8)
     gone[spans.starts[removed]] = 1

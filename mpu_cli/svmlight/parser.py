@@ -1,8 +1,8 @@
 """Parse blocks of whole lines.
 
-A kernel, NumPy's or the compiled one, parses a whole block at a time. A block that it does not understand goes to
-`mpu_cli.svmlight.grammar` line by line, which finds the words for an error, or the result where the form is only rare.
-So both kernels accept the same files, and refuse others with the same message.
+A kernel (NumPy or compiled) parses a whole block at a time. If it meets an error or a rare form, `grammar` parses the
+block line by line, which gives the result or the error message. So both kernels accept the same files and give the same
+error messages.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
 from mpu_cli.svmlight.rows import Rows, UnusualError
 
-_parsing_by_line = Lock()  # as Python objects, a block takes some 50 times the memory of its text
+_parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
 
 
 def parse_block(
@@ -33,11 +33,11 @@ def parse_block(
     Parameters
     ----------
     block : bytes
-        Lines of a file without its header; the last one may lack its end.
+        Lines without the header of the file. The last one need not end in a newline.
     first_line : int
         Number of the block's first line, from 1.
     source : str
-        The file as the user named it, for errors.
+        Name of the file, for errors.
     implicit_values, scores : bool
         As in `Reading`.
     run : Run
@@ -45,7 +45,7 @@ def parse_block(
     Returns
     -------
     Dataset
-        One row an instance, possibly none.
+        One row per instance, possibly none.
 
     Raises
     ------

@@ -16,11 +16,11 @@ from mpu_cli.svmlight.parser import parse_block
 from mpu_cli.svmlight.streams import BLOCK_BYTES, Readable, blocks, open_input
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
-_ROOM = 1.1  # for features, by what the first block of the file makes expect
+_ROOM = 1.1  # for features, relative to what the first block suggests
 
-# The GNU allocator keeps freed memory, instead of returning it and getting it back page by page for the next block, up
-# to twice the size of the largest array freed so far. Freeing one of this size, never touched, made parsing 1.2 times
-# (numba) and 2.4 times (NumPy) as fast. Elsewhere it does nothing.
+# The GNU allocator keeps freed memory for reuse, up to twice the size of the largest array freed so far. It returns the
+# rest to the system. So an unused array of this size is allocated and freed first. Parsing was then 1.2 times (numba)
+# and 2.4 times (NumPy) as fast. With other allocators this has no effect.
 _KEPT_BYTES = 1 << 24
 
 
@@ -31,9 +31,9 @@ def iter_chunks(
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
 ) -> Iterator[Dataset]:
-    """Read a file in chunks, in bounded memory whatever its size.
+    """Read a file in chunks. The memory needed does not depend on its size.
 
-    This thread reads, and decompresses; others parse, some blocks ahead of the chunk that is asked for.
+    The calling thread reads and decompresses. Other threads parse, a few blocks ahead.
 
     Parameters
     ----------
@@ -41,24 +41,23 @@ def iter_chunks(
         A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input.
     reading : Reading
     block_bytes : int
-        How many bytes are read at a time.
+        Number of bytes read at a time.
     run : Run
-        Its threads and kernels parse; the chunks do not depend on them.
+        Its threads and kernels are used. The chunks do not depend on them.
     may_be_empty : bool
-        Whether a file without instances is no chunks, and not an error: one of no bytes, of comments alone, or with a
-        header that announces none.
+        Whether a file without instances gives no chunks instead of an error. Such a file is empty, has only comments,
+        or has a header that announces no instances.
 
     Yields
     ------
     Dataset
-        At least one instance. Widths are those of the chunk: they differ from chunk to chunk.
+        At least one instance. The widths differ from chunk to chunk.
 
     Raises
     ------
     InputError
-        The file cannot be read, a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too long, there is
-        no instance (unless there may be none), or not as many as the header announces. Of several errors, the first one
-        in the file.
+        The file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too long; there is no
+        instance (unless `may_be_empty`), or not as many as the header announces. The first error in the file is raised.
     """
     with open_input(source) as stream:
         yield from iter_stream(stream, str(source), reading, block_bytes, run, may_be_empty)
@@ -72,7 +71,7 @@ def iter_stream(
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
 ) -> Iterator[Dataset]:
-    """Read an open stream in chunks, as `iter_chunks` does; `source` is its name in errors."""
+    """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors."""
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
         first_line, block = numbered_block
@@ -101,7 +100,7 @@ def iter_stream(
 
 
 def split_header(block: bytes) -> tuple[int | None, bytes]:
-    """Split a file's first block into the number of instances in its header, None without one, and the other lines."""
+    """Split the first block of a file into the number of instances in its header, or None, and the other lines."""
     line, _, others = block.partition(b"\n")
     announced = header_instances(line)
     return (None, block) if announced is None else (announced, others)
@@ -120,7 +119,7 @@ def read(
         A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input.
     reading : Reading
     run : Run
-        Its threads and kernels parse, and it makes the arrays; the data do not depend on them.
+        Its threads and kernels are used, and it allocates the arrays. The data do not depend on them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a parser of blocks hands over: flat arrays, and the instances they make."""
+"""The result of parsing a block: flat arrays, and the instances made from them."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,11 @@ from mpu_cli.svmlight.dataset import Dataset
 
 
 class UnusualError(Exception):
-    """The block holds an error, or something rare, that is left to the line by line grammar."""
+    """The block has an error or a rare form. `grammar` has to parse it line by line."""
 
 
 class Rows(NamedTuple):
-    """The instances of a block, in the order written.
+    """The instances of a block, in the order of the file.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     values: np.ndarray
 
     def dataset(self) -> Dataset:
-        """Return the instances; raise `UnusualError` where a label or an index occurs twice in one."""
+        """Return the instances. Raise `UnusualError` if a label or an index occurs twice in one of them."""
         return Dataset(
             _csr(np.ones(len(self.labels), bool), self.labels, self.label_ends),
             _csr(self.values, self.indices, self.index_ends),

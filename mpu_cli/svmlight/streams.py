@@ -1,4 +1,4 @@
-"""Bytes in and out: compressed files, standard input and output, and files that appear whole or not at all."""
+"""Open files for reading and writing: compressed files, standard input and output; cut input into blocks of lines."""
 
 import bz2
 import errno
@@ -27,19 +27,19 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Readable(Protocol):
-    """What bytes can be read from."""
+    """A source of bytes."""
 
     def read(self, n: int = -1, /) -> bytes: ...  # noqa: D102
 
 
 class ReadableLines(Readable, Protocol):
-    """What lines can be read from, too."""
+    """A source of bytes and of lines."""
 
     def readline(self, n: int = -1, /) -> bytes: ...  # noqa: D102
 
 
 class Writable(Protocol):
-    """What bytes can be written to."""
+    """A destination of bytes."""
 
     def write(self, data: bytes, /) -> int: ...  # noqa: D102
 
@@ -52,7 +52,7 @@ def stem(source: str | Path) -> str:
 
 @contextmanager
 def open_input(source: str | Path) -> Iterator[ReadableLines]:
-    """Open a file for reading, decompressed where its suffix is ``.gz``, ``.bz2`` or ``.xz``.
+    """Open a file for reading, decompressed if its suffix is ``.gz``, ``.bz2`` or ``.xz``.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
     Raises
     ------
     InputError
-        On opening: no such file, a directory, no permission. While reading in the ``with`` block: compressed data
-        that are damaged, cut short, or not compressed at all.
+        When it is opened: no such file, a directory, no permission. While it is read in the ``with`` block: the
+        compressed data are damaged, cut short, or not compressed.
     """
     if str(source) == STANDARD_STREAM:
         if sys.stdin is None:
@@ -111,7 +111,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 class _DamagedError(Exception):
-    """Compressed data are damaged; what could be read before ends in front of `line`, or within it."""
+    """Compressed data are damaged at or after `line`."""
 
     def __init__(self, line: int, fault: Exception) -> None:
         self.line = line
@@ -126,17 +126,17 @@ def _fault(source: str | Path, error: Exception) -> str:
 
 @contextmanager
 def open_output(target: str | Path) -> Iterator[Writable]:
-    """Open a file for writing; it appears under its name when the ``with`` block has succeeded, or not at all.
+    """Open a file for writing. It appears under its name when the ``with`` block has succeeded, or not at all.
 
-    The bytes go to a temporary file in the same directory, which takes the target's place at the end and is removed
-    on any failure. A symbolic link stays, and what it points to is replaced. A file that is replaced keeps its
-    permissions. What is not a regular file (a pipe, ``/dev/null``) is written directly.
+    The bytes go to a temporary file in the same directory, which replaces the target at the end, and is removed if
+    anything fails. If the target is a symbolic link, the file that it points to is replaced. A file that is replaced
+    keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) is written directly.
 
     Parameters
     ----------
     target : str or Path
-        A file, compressed where its suffix is ``.gz``, ``.bz2`` or ``.xz`` (the same bytes every time); or ``-`` for
-        standard output.
+        A file, compressed if its suffix is ``.gz``, ``.bz2`` or ``.xz`` (always the same bytes for the same content);
+        or ``-`` for standard output.
 
     Raises
     ------
@@ -207,11 +207,11 @@ def blocks(
     ----------
     stream : binary file
     source : str
-        Its name in errors.
+        Its name for errors.
     max_line_bytes : int
-        How long a line may be, its newline aside.
+        Maximal length of a line without its newline.
     block_bytes : int
-        How many bytes are read at a time, at most.
+        Maximal number of bytes read at a time.
 
     Yields
     ------

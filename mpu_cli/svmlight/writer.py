@@ -1,4 +1,4 @@
-"""Lines of text from arrays: instances, label sets, and labels with scores."""
+"""Write instances, label lists and score lists as lines of text."""
 
 from itertools import pairwise
 
@@ -11,7 +11,10 @@ _ROWS = 4096
 
 
 def write_instances(stream: Writable, dataset: Dataset) -> None:
-    """Write instances as LIBSVM lines that read back equal, bit for bit; one without labels starts with a space.
+    """Write instances as LIBSVM lines. Reading them gives the same numbers, bit for bit.
+
+    The line of an instance without labels starts with a space.
+
 
     Parameters
     ----------
@@ -29,29 +32,29 @@ def _instance_lines(dataset: Dataset) -> bytes:
 
 
 def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
-    """Return a line ``label,label,...`` for each instance, labels in the order given.
+    """Return one line ``label,label,...`` per instance, with labels in the given order.
 
     Parameters
     ----------
     indptr : int array, shape (n + 1,)
-        Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which is an empty line.
+        Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which gives an empty line.
     ids : int array, shape (m,)
-        Labels as they are to be written.
+        The labels to write.
     """
     return _lines(_joined_rows(_decimals(ids), indptr, ","))
 
 
 def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) -> bytes:
-    """Return a line ``label:probability label:probability ...`` for each instance, in the order given.
+    """Return one line ``label:probability label:probability ...`` per instance, in the given order.
 
     Parameters
     ----------
     indptr : int array, shape (n + 1,)
-        Instance i has the entries from ``indptr[i]`` up to ``indptr[i + 1]``; possibly none, which is an empty line.
+        Instance i has the entries from ``indptr[i]`` up to ``indptr[i + 1]``; possibly none, which gives an empty line.
     ids : int array, shape (m,)
-        Labels as they are to be written.
+        The labels to write.
     probabilities : float32 array, shape (m,)
-        Written with as few digits as bring back the same float32.
+        Written with the fewest digits that give the same float32 when read.
     """
     return _lines(_joined_rows(_pairs(ids, probabilities), indptr, " "))
 
