@@ -16,31 +16,20 @@ import mpu_cli
 
 pytest.importorskip("numba")
 
-# One kernel, for 32-bit and for 64-bit indices; prints how often its machine code came from the cache.
-PRODUCTS = """if True:
-    import numpy as np
-    from scipy.sparse import csr_array
-    from mpu_cli.core.features import Features
-    from mpu_cli.core.kernels import numba_kernel
-
-    for index_type in (np.int32, np.int64):
-        sparse = csr_array(np.ones((2, 2), np.float32))
-        sparse.indptr, sparse.indices = sparse.indptr.astype(index_type), sparse.indices.astype(index_type)
-        features = Features(sparse, np.empty((2, 0), np.float32))
-        assert (numba_kernel.scores(features, np.ones((2, 3), np.float32)) == 2).all()
-    print(sum(numba_kernel._add_sparse_product.stats.cache_hits.values()))
+# A function that compiles soon: the parser takes some seconds.
+FUNCTION = """
+@compiled()
+def {name}(number):
+    return 2 * number
 """
-# A function that compiles soon; prints its result and how often its machine code came from the cache.
-SMALL = """if True:
-    from mpu_cli.runtime.compilation import compiled
-
-    @compiled()
-    def double(number):
-        return 2 * number
-
-    if __name__ == "__main__":
-        import small
-        print(small.double(21), sum(small.double.stats.cache_hits.values()))
+# Prints results of such functions, and how often the machine code of each came from the cache; logs what is said of it.
+CALL = """if True:
+    import logging
+    logging.getLogger("mpu_cli").setLevel(logging.DEBUG)
+    logging.getLogger("mpu_cli").addHandler(logging.StreamHandler())
+    from mpu_cli import small
+    for function in map(vars(small).get, {names}):
+        print(*map(function, [{arguments}]), sum(function.stats.cache_hits.values()))
 """
 DATA = "1 1:1\n2 1:1\n"
 COPY = ("-m", "mpu_cli", "corrupt", "data", "-", "--missing-rate", "0", "--verbose")
@@ -55,12 +44,19 @@ def obey_permissions() -> None:
     libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
+def write_module(folder: Path, names: list[str]) -> None:
+    functions = [FUNCTION.format(name=name) for name in names]
+    text = "from mpu_cli.runtime.compilation import compiled\n" + "".join(functions)
+    (folder / "mpu_cli" / "small.py").write_text(text)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A directory with data, a home and an installation of its own."""
     shutil.copytree(
         Path(mpu_cli.__file__).parent, tmp_path / "mpu_cli", ignore=shutil.ignore_patterns("__pycache__", "*.nb?")
     )
+    write_module(tmp_path, ["double"])
     (tmp_path / "home").mkdir()
     (tmp_path / "data").write_text(DATA)
     return tmp_path
@@ -97,9 +93,15 @@ def finish(process: subprocess.Popen) -> tuple[str, list[str]]:
     return output, errors.splitlines()
 
 
-def products(folder: Path, **variables: str) -> int:
-    """How much of the machine code for two products came from the cache."""
-    return int(finish(start(("-c", PRODUCTS), folder, **variables))[0])
+def call(folder: Path, arguments: str = "21", names: tuple[str, ...] = ("double",), **how) -> tuple[str, list[str]]:
+    """Call small functions with each argument; return results and numbers of hits, and what was said."""
+    output, lines = finish(start(("-c", CALL.format(arguments=arguments, names=names)), folder, **how))
+    return output.removesuffix("\n"), lines
+
+
+def said(folder: Path, **how) -> list[str]:
+    """Call the small function; return what was said of its machine code."""
+    return call(folder, **how)[1]
 
 
 def read(folder: Path, **how) -> list[str]:
@@ -125,9 +127,9 @@ def needs_binding_permissions(folder: Path) -> None:
 def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(folder):
     needs_binding_permissions(folder)
     before = sorted((folder / "mpu_cli").rglob("*"))
-    assert [products(folder) for _ in range(2)] == [0, 2]
+    assert [call(folder) for _ in range(2)] == [("42 0", [ONCE]), ("42 1", [])]
     assert sorted((folder / "mpu_cli").rglob("*")) == before
-    assert list((folder / "home").rglob("numba_kernel._add_sparse_product-*.nbi"))
+    assert list((folder / "home").rglob("small.double-*.nbi"))
 
 
 @linux
@@ -138,7 +140,7 @@ def test_there_is_no_place_for_it(folder):
     assert says_how_to_keep(read(folder, **nowhere), "no directory")
     assert finish(start(COPY[:-1], folder, **nowhere))[1][:-1] == [EACH_TIME]
     (folder / "file").touch()
-    assert says_how_to_keep(read(folder, NUMBA_CACHE_DIR=str(folder / "file"), **nowhere), "no directory")
+    assert says_how_to_keep(said(folder, NUMBA_CACHE_DIR=str(folder / "file"), **nowhere), "no directory")
     place = {"NUMBA_CACHE_DIR": str(folder / "kept"), **nowhere}
     assert [read(folder, **place) for _ in range(2)] == [[ONCE], []]
 
@@ -148,75 +150,71 @@ def test_there_is_no_place_for_it(folder):
 def test_without_a_home_nothing_is_made_where_the_command_runs(folder):
     needs_binding_permissions(folder)
     before = sorted(folder.iterdir())
-    assert says_how_to_keep(read(folder, HOME="~"), "no home directory")  # what an unknown account's is taken for
+    assert says_how_to_keep(said(folder, HOME="~"), "no home directory")  # what an unknown account's is taken for
     assert sorted(folder.iterdir()) == before
 
 
 DAMAGE = {
     "empty": lambda data: b"",
-    "cut short": lambda data: data[: len(data) // 2],
+    "cut_short": lambda data: data[: len(data) // 2],
     "garbage": lambda data: b"\x80\x05garbage" * 100,
-    "zeros at the end": lambda data: data[: len(data) // 3].ljust(len(data), b"\0"),
-    "zeros inside": lambda data: data[: len(data) // 2] + bytes(len(data) // 4) + data[len(data) * 3 // 4 :],
+    "zeros_at_the_end": lambda data: data[: len(data) // 3].ljust(len(data), b"\0"),
+    "zeros_inside": lambda data: data[: len(data) // 2] + bytes(len(data) // 4) + data[len(data) * 3 // 4 :],
 }
 
 
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 def test_damaged_files_are_replaced(folder, suffix):
-    assert read(folder) == [ONCE]
-    (path,) = folder.rglob(f"*{suffix}")
-    os.truncate(path, path.stat().st_size // 2)
-    assert [read(folder) for _ in range(2)] == [[ONCE], []]
+    """A function for each damage, so that three processes do for all."""
+    write_module(folder, list(DAMAGE))
 
+    def outcome() -> tuple[dict[str, str], list[str]]:
+        output, lines = call(folder, names=tuple(DAMAGE))
+        return dict(zip(DAMAGE, output.splitlines(), strict=True)), lines
 
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_whatever_the_damage_is(folder, suffix, damage):
-    (folder / "small.py").write_text(SMALL)
-
-    def double() -> str:
-        return finish(start(("-m", "small"), folder))[0]
-
-    assert double() == "42 0\n"
-    (path,) = (folder / "__pycache__").glob(f"*{suffix}")
-    path.write_bytes(damage(path.read_bytes()))
-    assert [double(), double()] == ["42 0\n", "42 1\n"]
+    compiled, kept = dict.fromkeys(DAMAGE, "42 0"), dict.fromkeys(DAMAGE, "42 1")
+    assert outcome() == (compiled, [ONCE])
+    for name, damage in DAMAGE.items():
+        (path,) = folder.rglob(f"small.{name}-*{suffix}")
+        path.write_bytes(damage(path.read_bytes()))
+    assert [outcome() for _ in range(2)] == [(compiled, [ONCE]), (kept, [])]
 
 
 def test_a_file_that_cannot_be_replaced_is_left(folder):
-    read(folder)
+    call(folder)
     (path,) = folder.rglob("*.nbi")
     path.unlink()
     path.mkdir()
-    assert any("not kept" in line for line in read(folder))
+    assert any("not kept" in line for line in said(folder))
 
 
 def test_machine_code_for_other_arguments_is_not_run(folder):
     """As the files may be after two processes compiled at once, or one could write only the index."""
-    assert [products(folder) for _ in range(2)] == [0, 2]
-    one, other = folder.rglob("numba_kernel._add_sparse_product-*.nbc")
+    both = "21, 0.25"
+    assert [call(folder, both)[0] for _ in range(2)] == ["42 0.5 0", "42 0.5 2"]
+    one, other = folder.rglob("small.double-*.nbc")
     code = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(code)
-    assert [products(folder) for _ in range(2)] == [0, 2]
+    assert [call(folder, both)[0] for _ in range(2)] == ["42 0.5 0", "42 0.5 2"]
 
 
 def test_no_room(folder):
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1024, 1024))
     # Python itself leaves bytecode that is cut short where files may not be that large.
-    lines = read(folder, limit=limit, PYTHONDONTWRITEBYTECODE="1")
+    lines = said(folder, limit=limit, PYTHONDONTWRITEBYTECODE="1")
     assert says_how_to_keep(lines, "File too large")
-    assert [read(folder) for _ in range(2)] == [[ONCE], []]
+    assert [said(folder) for _ in range(2)] == [[ONCE], []]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
 def test_the_disk_is_full(folder):
     (folder / "full").mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", folder / "full"]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder / "full"]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no permission to mount a file system")
     try:
-        lines = read(folder, NUMBA_CACHE_DIR=str(folder / "full"))
+        lines = said(folder, NUMBA_CACHE_DIR=str(folder / "full"))
     finally:
         subprocess.run(["umount", folder / "full"], check=True)
     assert says_how_to_keep(lines, "No space left on device")
@@ -234,7 +232,7 @@ def test_nothing_is_unpickled_where_others_may_write(folder, who):
     if who == "another user" and os.geteuid() != 0:
         pytest.skip("only root may give a directory away")
     place = {"NUMBA_CACHE_DIR": str(folder / "kept")}
-    read(folder, **place)
+    call(folder, **place)
     (index,) = (folder / "kept").rglob("*.nbi")
     index.write_bytes(pickle.dumps(Harm()))
     if who == "everyone":
@@ -243,7 +241,7 @@ def test_nothing_is_unpickled_where_others_may_write(folder, who):
         os.chown(index.parent, 54321, 54321)
         index.parent.chmod(0o775)
         os.chown(index.parent, 54321, 0)
-    assert any("can be written by others" in line for line in read(folder, **place))
+    assert any("can be written by others" in line for line in said(folder, **place))
     assert not (folder / "harmed").exists()
 
 
@@ -251,8 +249,7 @@ def test_nothing_is_unpickled_where_others_may_write(folder, who):
     "changed", ["dispatcher.Dispatcher.enable_caching", "caching.IndexDataCacheFile._dump", "caching.CacheImpl.locator"]
 )
 def test_another_numba_may_have_no_such_cache(folder, changed):
-    (folder / "small.py").write_text(SMALL)
-    code = f"import numba; del numba.core.{changed}; import small; print(small.double(21))"
+    code = f"import numba; del numba.core.{changed}; from mpu_cli import small; print(small.double(21))"
     assert finish(start(("-c", code), folder))[0] == "42\n"
 
 
