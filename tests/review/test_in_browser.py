@@ -131,6 +131,21 @@ def test_goes_to_a_number(page):
     assert field.get_attribute("value") == "3"
 
 
+def test_what_is_annotated_is_not_decided_by_a_slip(open_page, news, tmp_path):
+    """Where nothing is suggested no row is marked, until an arrow or the Tab key marks one."""
+    page = open_page(news)
+    page.press("n", "y")
+    assert page.rows("annotated") == {"Label 1": "annotated", "Label 3": "annotated"}
+    page.press(ARROWS["down"], "n", ARROWS["down"], "y")
+    assert page.rows("annotated") == {"Label 1": "no", "Label 3": "yes"}
+    page.press(ARROWS["right"], TAB, "n")
+    assert page.rows("annotated") == {"Label 2": "no"}
+    page.press(ARROWS["left"])
+    page.click("#annotated li:nth-child(2) .name")
+    page.press("u")
+    assert page.rows("annotated") == {"Label 1": "no", "Label 3": "annotated"}
+
+
 def test_a_sample_is_marked_and_has_to_be_closed(open_page, news, tmp_path):
     page = open_page(news, "--sample", 2, "--suggestions", tmp_path / "missing.tsv", "--seed", 3)
     first = int(page.text("#title").split()[1])

@@ -8,6 +8,7 @@ const reviews = new Reviews(data, browserStorage());
 let at = Math.min(Math.max(Number(reviews.get("at")) || 0, 0), data.items.length - 1);
 let marked = null; // label of the marked row, as text
 const item = () => data.items[at];
+const panel = document.querySelector(".decisions");
 
 function browserStorage() {
   try {
@@ -49,10 +50,13 @@ function state(label, kind) {
 function render() {
   const rows = rowsOf(item());
   const order = Object.values(rows).flat().map(({ label }) => label);
-  if (!order.includes(marked)) marked = order.find((label) => !reviews.of(item().n).has(label)) ?? order[0] ?? null;
+  if (!order.includes(marked)) {
+    marked = rows.suggested.map(({ label }) => label).find((label) => !reviews.of(item().n).has(label)) ?? null;
+  }
+  const entry = marked ?? order[0]; // where the Tab key comes to the rows
   const hadFocus = Boolean(document.activeElement?.closest(".row"));
   for (const [kind, list] of Object.entries(rows)) {
-    $(kind).replaceChildren(...list.map((row) => rowElement(row, kind)));
+    $(kind).replaceChildren(...list.map((row) => rowElement(row, kind, row.label === entry)));
     if (!list.length && kind !== "added") $(kind).append(element("li", { className: "empty", textContent: EMPTY[kind] }));
   }
   if (rows.annotated.some(({ label }) => reviews.of(item().n).get(label) === false)) {
@@ -60,21 +64,22 @@ function render() {
   }
   if (hadFocus) focusRow();
   $("close").ariaPressed = String(reviews.isClosed(item().n));
+  panel.classList.toggle("tall", panel.offsetHeight > window.innerHeight - $("next").parentElement.offsetHeight);
   renderProgress();
 }
 
 const EMPTY = { suggested: "None for this instance", annotated: "None" };
 const REFUTED = "What is annotated and not true is used in training only with --reviewed-wins.";
 
-function rowElement({ label, probability }, kind) {
+function rowElement({ label, probability }, kind, isEntry) {
   const verdict = reviews.of(item().n).get(label);
   const name = labels.nameOf(label);
   const percent = probability == null ? "" : inPercent(probability);
-  const row = element("div", { className: "row", tabIndex: label === marked ? 0 : -1, role: "group" }, [
+  const row = element("div", { className: "row", tabIndex: isEntry ? 0 : -1, role: "group" }, [
     element("span", { className: "name", dir: "auto", textContent: name }),
     element("span", { className: "detail", textContent: percent }),
-    verdictButton(label, "Yes", true, verdict),
-    verdictButton(label, "No", false, verdict),
+    verdictButton(label, "Yes", verdict === true, isEntry),
+    verdictButton(label, "No", verdict === false, isEntry),
   ]);
   row.dataset.label = label;
   row.classList.toggle("marked", label === marked);
@@ -91,11 +96,11 @@ function inPercent(probability) {
   return probability < 0.01 ? "under 1 %" : `${Math.round(probability * 100)} %`;
 }
 
-function verdictButton(label, word, meant, verdict) {
+function verdictButton(label, word, isPressed, isEntry) {
   const button = element("button", { type: "button", textContent: word, className: word.toLowerCase() });
-  button.ariaPressed = String(verdict === meant);
+  button.ariaPressed = String(isPressed);
   button.ariaLabel = `${word}: ${labels.nameOf(label)}`;
-  button.tabIndex = label === marked ? 0 : -1;
+  button.tabIndex = isEntry ? 0 : -1;
   return button;
 }
 
@@ -256,15 +261,21 @@ document.addEventListener("keydown", (event) => {
   KEYS[key]();
 });
 
-document.querySelector(".decisions").addEventListener("click", (event) => {
-  const row = event.target.closest(".row");
+panel.addEventListener("click", (event) => {
   const button = event.target.closest(".row button");
-  if (button) {
-    const verdict = button.ariaPressed === "true" ? undefined : button.classList.contains("yes");
-    decide(row.dataset.label, verdict, false);
-  } else if (row) {
-    marked = row.dataset.label;
-    render();
+  if (!button) return;
+  const verdict = button.ariaPressed === "true" ? undefined : button.classList.contains("yes");
+  decide(button.closest(".row").dataset.label, verdict, false);
+});
+
+// The row that has the focus is the marked one, however it got there.
+panel.addEventListener("focusin", (event) => {
+  const row = event.target.closest(".row");
+  if (!row || row.dataset.label === marked) return;
+  marked = row.dataset.label;
+  for (const other of panel.querySelectorAll(".row")) {
+    other.classList.toggle("marked", other === row);
+    for (const control of [other, ...other.querySelectorAll("button")]) control.tabIndex = other === row ? 0 : -1;
   }
 });
 
