@@ -10,6 +10,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.review import decisions, label_studio, texts, worklist
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.page import page
+from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
@@ -150,7 +151,7 @@ def import_label_studio(source: str | Path, target: str | Path, *, labels: str |
             of=export.file,
             checksum=export.checksum,
         )
-    closed = int(np.count_nonzero(cells[:, 1] == decisions.NOTHING_ELSE))
+    closed = int(np.count_nonzero(cells[:, 1] == NOTHING_ELSE))
     return ImportReport(export.tasks, export.open_tasks, len(cells), closed)
 
 

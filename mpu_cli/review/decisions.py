@@ -21,20 +21,23 @@ import numpy as np
 from mpu_cli.errors import InputError, shown
 from mpu_cli.review import numbering
 from mpu_cli.review.tables import Table, read_table
-from mpu_cli.runtime.ranges import MOST_INSTANCES
-from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.review.values import (
+    NO,
+    NOTHING_ELSE,
+    STAR,
+    SUGGESTION,
+    UNDECIDED,
+    YES,
+    instance_number,
+    is_sample_word,
+    label_number,
+    label_text,
+    verdict_number,
+)
 from mpu_cli.svmlight.streams import Writable
 
-NOTHING_ELSE = -1  # the label of a decision on all labels that are not named
-STAR = "*"
-SAMPLE, SUGGESTION = "sample", "suggestion"
-YES, NO = "yes", "no"
 COLUMNS = ("instance", "label", "verdict")
 SOURCE = "source"
-
-_VERDICTS = {YES: 1, NO: 0, "": -1}
-_UNDECIDED = _VERDICTS[""]
-_SOURCES = {SAMPLE: True, SUGGESTION: False, "": False}
 _ROWS = 1 << 16
 
 
@@ -117,7 +120,7 @@ def read(sources: Iterable[str | Path], numbers: Mapping[str, int] | None = None
     parts = [_numbers(table, numbers) for table in tables]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 5
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    decided = columns[2] != _UNDECIDED
+    decided = columns[2] != UNDECIDED
     instance, label, verdict, is_sample, line, file = (column[decided] for column in (*columns, file))
     files = tuple(table.source for table in tables)
     undecided = int(np.count_nonzero(~decided))
@@ -128,14 +131,14 @@ def read(sources: Iterable[str | Path], numbers: Mapping[str, int] | None = None
 def _numbers(table: Table, numbers: Mapping[str, int] | None) -> list[np.ndarray]:
     """Return instance from 0, label, verdict, whether it is a sample, and line, of every line of a table."""
     ones = np.ones(len(table.lines), np.int64)
-    is_sample = _translate(table, SOURCE, _source) if SOURCE in table.columns else ones
+    is_sample = _translate(table, SOURCE, is_sample_word) if SOURCE in table.columns else ones
     label = _translate(table, "label", lambda text: label_number(text, numbers))
-    verdict = _translate(table, "verdict", _verdict)
+    verdict = _translate(table, "verdict", verdict_number)
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
             table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
         )
-    return [_translate(table, "instance", _instance), label, verdict, is_sample, np.array(table.lines, np.int64)]
+    return [_translate(table, "instance", instance_number), label, verdict, is_sample, np.array(table.lines, np.int64)]
 
 
 def _translate(table: Table, name: str, number) -> np.ndarray:
@@ -148,54 +151,6 @@ def _translate(table: Table, name: str, number) -> np.ndarray:
         except ValueError as error:
             raise InputError(table.source, table.lines[values.index(value)], str(error)) from None
     return np.fromiter((translated[value] for value in values), np.int64, len(values))
-
-
-def _instance(text: str) -> int:
-    number = _whole(text, MOST_INSTANCES)
-    if not number:
-        raise ValueError(f"instance {_quoted(text)} is no number of an instance; they count from 1")
-    return number - 1
-
-
-def label_number(text: str, numbers: Mapping[str, int] | None = None) -> int:
-    """Return the label that a file means, and `NOTHING_ELSE` for ``*``: by its name, if `numbers` has names.
-
-    Raises
-    ------
-    ValueError
-        There is no such label; the message says so.
-    """
-    if text == STAR:
-        return NOTHING_ELSE
-    if numbers is not None:
-        if text not in numbers:
-            raise ValueError(f"there is no label called {_quoted(text)}")
-        return numbers[text]
-    number = _whole(text, MAX_ID)
-    if number is None:
-        raise ValueError(f"label {_quoted(text)} is no label; they are numbers as in the data, or * for all others")
-    return number
-
-
-def _verdict(text: str) -> int:
-    if text.lower() not in _VERDICTS:
-        raise ValueError(f"verdict {_quoted(text)} is not one of yes, no and empty (not decided)")
-    return _VERDICTS[text.lower()]
-
-
-def _source(text: str) -> int:
-    if text.lower() not in _SOURCES:
-        raise ValueError(f"source {_quoted(text)} is not one of sample, suggestion and empty (not known)")
-    return _SOURCES[text.lower()]
-
-
-def _whole(text: str, most: int) -> int | None:
-    digits = text if text.isascii() and text.isdigit() else ""
-    return int(digits) if digits and len(digits) <= 18 and int(digits) <= most else None
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
 def _each_once(every: Decisions, numbers: Mapping[str, int] | None) -> Decisions:
@@ -228,15 +183,6 @@ def _each_once(every: Decisions, numbers: Mapping[str, int] | None) -> Decisions
         every.checksums,
         every.undecided,
     )
-
-
-def label_text(label: int, numbers: Mapping[str, int] | None = None) -> str:
-    """Return how a file has a label: the reverse of `label_number`."""
-    if label == NOTHING_ELSE:
-        return STAR
-    if numbers is None:
-        return str(label)
-    return next(name for name, number in numbers.items() if number == label)
 
 
 def write(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError
-from mpu_cli.review.decisions import NO, NOTHING_ELSE, SAMPLE, SUGGESTION, YES
+from mpu_cli.review.values import NO, NOTHING_ELSE, SAMPLE, SUGGESTION, YES
 from mpu_cli.review.worklist import Item, Labels, Worklist
 from mpu_cli.svmlight.streams import open_input
 

@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering
-from mpu_cli.review.decisions import NOTHING_ELSE, Decisions
+from mpu_cli.review.decisions import Decisions
+from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -88,9 +89,8 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
     annotated, annotated_ids = data.occurring_labels()
     n = len(data)
     ids = np.union1d(annotated_ids, decisions.label[decisions.verdict]).astype(annotated_ids.dtype)
-    labels = csr_array(
-        (annotated.data, np.searchsorted(ids, annotated_ids)[annotated.indices], annotated.indptr), shape=(n, len(ids))
-    )
+    place = np.searchsorted(ids, annotated_ids).astype(annotated.indices.dtype)
+    labels = csr_array((annotated.data, place[annotated.indices], annotated.indptr), shape=(n, len(ids)))
     there = np.isin(decisions.label, ids)
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
@@ -124,18 +124,15 @@ def _check_instances(decisions: Decisions, data: Dataset, source: str | Path) ->
             numbering.check(file, theirs, own, source)
     if len(beyond := np.flatnonzero(decisions.instance >= len(data))):
         i = beyond[0]
-        raise decisions.error(
-            i,
-            f"there is no instance {decisions.instance[i] + 1}: {shown(source)} has {len(data)}; is this a review of "
-            "another file?",
-        )
+        raise decisions.error(i, numbering.no_instance(int(decisions.instance[i]), source, len(data)))
 
 
 def _stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return which cells are annotated."""
-    q = labels.shape[1]
-    keys = np.repeat(np.arange(labels.shape[0]) * q, np.diff(labels.indptr)) + labels.indices
-    return np.isin(rows * q + columns, keys)
+    those, place = np.unique(rows, return_inverse=True)
+    part = labels[those]
+    keys = np.repeat(np.arange(len(those)) * part.shape[1], np.diff(part.indptr)) + part.indices
+    return np.isin(place * part.shape[1] + columns, keys)
 
 
 def _refuse(decisions: Decisions, refuted: np.ndarray, source: str | Path) -> None:

@@ -84,3 +84,8 @@ def check(file: str, theirs: str | None, own: str, source: str | Path) -> None:
             "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
             "'# checksum ...' if you know that the numbers are right",
         )
+
+
+def no_instance(instance: int, source: str | Path, n: int) -> str:
+    """Say that there are only n instances."""
+    return f"there is no instance {instance + 1}: {shown(source)} has {n}; was this file made for another one?"

@@ -15,6 +15,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.svmlight.streams import open_input
 
 _LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
+_ROWS = 1 << 16
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -27,7 +28,7 @@ class Table:
     ----------
     source : str
         Its file, as the user named it.
-    columns : dict of str to sequence of str
+    columns : dict of str to list of str
         Those of the wanted columns that are there. Values are as written, spaces and all.
     lines : list of int
         In which line of the file each row stands, from 1.
@@ -36,13 +37,19 @@ class Table:
     """
 
     source: str
-    columns: dict[str, Sequence[str]]
+    columns: dict[str, list[str]]
     lines: list[int]
     comments: list[tuple[int, str]]
 
 
 def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
     """Read some columns of a file, plain or compressed by suffix; ``-`` is standard input.
+
+    Parameters
+    ----------
+    source : str or Path
+    required, optional : sequence of str
+        Names of columns, several in all, in small letters.
 
     Raises
     ------
@@ -67,8 +74,10 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
         header.pop()
     _check(str(source), number, header, required)
     names = [name for name in header if name in (*required, *optional)]
-    pick = itemgetter(*[header.index(name) for name in names], 0)  # one more, so that there are always several
+    pick = itemgetter(*[header.index(name) for name in names])
     width = len(header)
+    columns: list[list[str]] = [[] for _ in names]
+    same: dict[str, str] = {}  # a value that is there often takes memory once
     rows, places = [], []
     for number, line in lines:
         if _is_comment(line):
@@ -85,8 +94,17 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
             fields += [""] * (width - len(fields))
         rows.append(pick(fields))
         places.append(number)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return Table(str(source), dict(zip(names, columns, strict=False)), places, comments)
+        if len(rows) == _ROWS:
+            _move(rows, columns, same)
+    _move(rows, columns, same)
+    return Table(str(source), dict(zip(names, columns, strict=True)), places, comments)
+
+
+def _move(rows: list[tuple[str, ...]], columns: list[list[str]], same: dict[str, str]) -> None:
+    """Add rows to columns; none is left."""
+    for column, values in zip(columns, zip(*rows, strict=True), strict=False):  # zip gives no columns of no rows
+        column.extend([same.setdefault(value, value) for value in values])
+    rows.clear()
 
 
 def _lines(source: str | Path) -> Iterator[tuple[int, str]]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.review import numbering
-from mpu_cli.review.decisions import COLUMNS, NOTHING_ELSE, SAMPLE, SUGGESTION, label_number
+from mpu_cli.review.decisions import COLUMNS
 from mpu_cli.review.tables import read_table
+from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, instance_number, label_number
 from mpu_cli.svmlight.dataset import Dataset
 
 MOST_INSTANCES = 100_000  # on one page
@@ -138,10 +139,12 @@ def read_suggestions(path: str | Path, data: Dataset, source: str | Path, digits
     for line, instance_text, label_text, verdict, probability_text in rows:
         try:
             label = label_number(label_text.strip())
-            instance = _instance(instance_text.strip(), len(data))
+            instance = instance_number(instance_text.strip())
             probability = _probability(probability_text.strip())
         except ValueError as error:
             raise InputError(table.source, line, str(error)) from None
+        if instance >= len(data):
+            raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
             found.setdefault(instance, {}).setdefault(label, probability)
     return {
@@ -149,14 +152,6 @@ def read_suggestions(path: str | Path, data: Dataset, source: str | Path, digits
         for instance, labels in found.items()
         if (left := {label: p for label, p in labels.items() if label not in _annotated(data, instance)})
     }
-
-
-def _instance(text: str, n: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18 and 1 <= int(text) <= n):
-        raise ValueError(
-            f"there is no instance {text[:40]!r}; the data have 1 to {n}. Does this belong to another file?"
-        )
-    return int(text) - 1
 
 
 def _probability(text: str) -> float | None:

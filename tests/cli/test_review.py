@@ -147,7 +147,7 @@ REFUSED = {
         ("--suggestions",),
         "m.tsv",
         "instance\tlabel\tverdict\n5\t1\t\n",
-        "m.tsv:2: there is no instance '5'",
+        "m.tsv:2: there is no instance 5:",
     ),
     "suggestions without label": (
         ("--suggestions",),

@@ -65,11 +65,11 @@ class Page:
         return WebDriverWait(self.driver, 10, poll_frequency=0.02).until(lambda _: condition())
 
     def export(self) -> Path:
-        """Press Export; give the file, which comes by the time its text is whole."""
+        """Press Export; give the file, when it is whole: before, it has no bytes."""
         path = self.downloads / "checked.tsv"
         path.unlink(missing_ok=True)
         self.click("#export")
-        self.wait(path.exists)
+        self.wait(lambda: path.exists() and path.stat().st_size)
         return path
 
     def import_file(self, path: Path) -> str:
@@ -84,9 +84,10 @@ class Page:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """What has been fetched since the last call."""
+        """What has been asked of the network since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [one["request"]["url"] for one in sent if one["request"]["url"].startswith(("http", "ws"))]
 
 
 @pytest.fixture(scope="session")

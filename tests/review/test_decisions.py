@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
-from mpu_cli.review.decisions import NOTHING_ELSE, read, write
+from mpu_cli.review.decisions import read, write
+from mpu_cli.review.values import NOTHING_ELSE
 
 HEADER = "instance\tlabel\tverdict\tsource\n"
 
@@ -183,6 +184,25 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     assert cells(decisions) == expected
     assert decisions.undecided == len(decided) - len(expected)
     assert decisions.checksums == (checksum,)
+
+
+fields = st.sampled_from(
+    ["1", "5", "*", "yes", "no", "", "sample", "#", '"', "\0", "\ufeff", " ", "9" * 30, "\ud7ff", "-1", "1e3"]
+)
+lines = st.lists(st.lists(fields, max_size=5).map("\t".join), max_size=5).map("\n".join)
+
+
+@given(lines.map(lambda text: (HEADER + text).encode()) | lines.map(str.encode) | st.binary())
+def test_anything_is_read_or_refused(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "any.tsv"
+    path.write_bytes(content)
+    try:
+        decisions = read([path])
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert (decisions.instance >= 0).all()
+        assert (decisions.label >= NOTHING_ELSE).all()
 
 
 def test_a_million_lines(file):

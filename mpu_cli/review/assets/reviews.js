@@ -39,11 +39,13 @@ class Reviews {
   }
 
   reload(instance) {
+    let kept = [];
     try {
-      this.byInstance.set(instance, new Map(JSON.parse(this.get(instance) ?? "[]")));
+      kept = [...new Map(JSON.parse(this.get(instance) ?? "[]"))].filter(isDecision);
     } catch {
-      this.byInstance.set(instance, new Map()); // not ours
+      // not ours
     }
+    this.byInstance.set(instance, new Map(kept));
   }
 
   // The instance of an entry of the storage, undefined for other entries.
@@ -98,6 +100,10 @@ class Reviews {
     }
     return { count: rows.length, elsewhere };
   }
+}
+
+function isDecision([label, verdict]) {
+  return label === STAR ? verdict === false : /^\d{1,10}$/.test(label) && typeof verdict === "boolean";
 }
 
 function parse(text, checksum) {
