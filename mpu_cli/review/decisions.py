@@ -12,7 +12,7 @@ Tab-separated text (see `tables` for what is tolerated of it) with the columns
 not. Any order will do. A decision may stand there several times, in one file or in several.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from mpu_cli.review.values import (
     is_sample_word,
     label_number,
     label_text,
+    names_by_number,
     verdict_number,
 )
 from mpu_cli.svmlight.streams import Writable
@@ -141,7 +142,7 @@ def _numbers(table: Table, numbers: Mapping[str, int] | None) -> list[np.ndarray
     return [_translate(table, "instance", instance_number), label, verdict, is_sample, np.array(table.lines, np.int64)]
 
 
-def _translate(table: Table, name: str, number) -> np.ndarray:
+def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndarray:
     """Make numbers of the values of a column by a function, which says in a ValueError what is wrong with a value."""
     values = table.columns[name]
     translated: dict[str, int] = {}
@@ -217,6 +218,11 @@ def write(
     numbers : mapping of str to int, optional
         As for `read`: labels are written by name.
 
+    Raises
+    ------
+    DataError
+        A name of `numbers` would not read back.
+
     Examples
     --------
     >>> from io import BytesIO
@@ -228,7 +234,7 @@ def write(
     1 * no sample
     <BLANKLINE>
     """
-    names = {number: name for name, number in numbers.items()} if numbers is not None else {}
+    names = names_by_number(numbers) if numbers is not None else {}
     names[NOTHING_ELSE] = STAR
     if of is not None:
         out.write(f"# review of {' '.join(shown(of).split())}\n".encode(errors="backslashreplace"))

@@ -5,6 +5,7 @@ Here alone is decided how a label is written. All that is wrong with a value is 
 
 from collections.abc import Mapping
 
+from mpu_cli.errors import DataError
 from mpu_cli.runtime.ranges import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -55,6 +56,20 @@ def label_text(label: int, numbers: Mapping[str, int] | None = None) -> str:
     if numbers is None:
         return str(label)
     return next(name for name, number in numbers.items() if number == label)
+
+
+def names_by_number(numbers: Mapping[str, int]) -> dict[int, str]:
+    """Return how each label is written, from their numbers by name.
+
+    Raises
+    ------
+    DataError
+        A name would not read back: it has a tab or the end of a line in it, spaces around it, or is ``*``.
+    """
+    for name in numbers:
+        if name == STAR or name != name.strip() or len(f"{name}.".splitlines()) > 1 or "\t" in name:
+            raise DataError(f"label {_quoted(name)} cannot be written by name to a review file; give it another name")
+    return {number: name for name, number in numbers.items()}
 
 
 def verdict_number(text: str) -> int:

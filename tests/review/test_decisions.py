@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_cli.errors import InputError
+from mpu_cli.errors import DataError, InputError
 from mpu_cli.review.decisions import read, write
 from mpu_cli.review.values import NOTHING_ELSE
 
@@ -150,6 +150,19 @@ def test_labels_by_name(file):
     assert cells(read([path], {"sports news": 4, "7": 9}))[1][1] == 4
     with pytest.raises(InputError, match=":2: there is no label called 'sports news'"):
         read([path], {"music": 1})
+
+
+def test_labels_written_by_name_read_back(tmp_path):
+    numbers = {"sports news": 4, "#5": 5, "7": 9}
+    with (tmp_path / "named.tsv").open("wb") as out:
+        write(out, np.array([0, 1, 2]), np.array([4, 5, NOTHING_ELSE]), verdict="no", numbers=numbers)
+    assert [cell[1] for cell in cells(read([tmp_path / "named.tsv"], numbers))] == [4, 5, NOTHING_ELSE]
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\n", "a\rb", " a", "*", "a\u2028b"])
+def test_names_that_would_not_read_back_are_not_written(name):
+    with pytest.raises(DataError, match="cannot be written by name"):
+        write(io.BytesIO(), np.array([0]), np.array([4]), numbers={name: 4})
 
 
 decided = st.dictionaries(

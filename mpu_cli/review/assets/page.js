@@ -137,8 +137,8 @@ function renderProgress() {
 // Acting
 
 function decide(label, verdict, moveOn = true) {
-  const decisions = reviews.of(item().n);
   reviews.decide(item().n, label, verdict);
+  const decisions = reviews.of(item().n);
   const order = Object.values(rowsOf(item())).flat().map((row) => row.label);
   marked = label;
   if (moveOn && verdict !== undefined) {
