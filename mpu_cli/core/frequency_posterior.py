@@ -1,8 +1,8 @@
 """What label frequencies are probable: the posterior of c on a grid, of one share or of many labels together.
 
-Most labels are rare, so they inform each other: c_k ~ Beta(alpha mu, alpha (1 - mu)), where mu is the mean of the labels
-and alpha says how much alike they are. Where a_k of n_k true labels are annotated, this is the beta-binomial model, and
-at given mu and alpha the mean of c_k is (a_k + alpha mu) / (n_k + alpha).
+Most labels are rare, so they inform each other: c_k ~ Beta(alpha mu, alpha (1 - mu)), where mu is the mean of the
+labels and alpha says how much alike they are. Where a_k of n_k true labels are annotated, this is the beta-binomial
+model, and at given mu and alpha the mean of c_k is (a_k + alpha mu) / (n_k + alpha).
 
 mu and alpha are integrated over a grid instead of being fixed at their most probable values, which are far from certain
 where little has been seen. alpha is from 1 to 1000, equally probable on the scale of log alpha. mu has a Beta prior
@@ -116,8 +116,8 @@ def binomial(a: np.ndarray, n: np.ndarray, grid: Grid) -> np.ndarray:
 def two_shares(s: np.ndarray, n: int, y: np.ndarray, m: int, grid: Grid) -> np.ndarray:
     """Log likelihood of every c where s of n, with share c lambda, and y of m, with share lambda, are found.
 
-    lambda is the most probable one at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics in
-    Medicine 1985). s and y have shape (r,), the result (r, J).
+    lambda is the most probable one at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
+    in Medicine 1985). s and y have shape (r,), the result (r, J).
     """
     s, y, c = s[:, None], y[:, None], grid.c
     # The derivative in lambda is zero where (n + m) c lambda^2 - b lambda + s + y is; the smaller root is a share.

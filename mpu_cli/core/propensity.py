@@ -80,7 +80,7 @@ class _Statistic:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class Cells:
     """Cells (instance, label) that c is estimated from.
 
     Attributes
@@ -95,7 +95,7 @@ class _Cells:
     counted: np.ndarray
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None) -> "_Cells":
+    def of(cls, probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None) -> "Cells":
         """Leave out the cells that tell nothing."""
         annotated = labels.toarray()
         if known is None:
@@ -160,7 +160,7 @@ def estimate(
     n = labels.shape[0]
     if not labels.nnz:
         raise DataError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
-    cells = _Cells.of(probabilities, labels, known)
+    cells = Cells.of(probabilities, labels, known)
     if not cells.annotated.any():
         raise DataError(
             f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
@@ -207,7 +207,7 @@ def _frequency(value: float) -> float:
     return float(np.clip(value, 1e-6, 1))
 
 
-def _best_bin(cells: _Cells) -> _Statistic:
+def _best_bin(cells: Cells) -> _Statistic:
     """Take the best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
     columns = np.flatnonzero(cells.annotated.any(axis=0))
     thresholds, found, size = np.transpose([_best_threshold(*cells.label(k)) for k in columns.tolist()])
@@ -239,17 +239,17 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
     return (p + z2 / (2 * n) - _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
 
 
-def _e1(cells: _Cells) -> _Statistic:
+def _e1(cells: Cells) -> _Statistic:
     """Take the mean of g over the annotated."""
     return _share(_sum(cells, cells.annotated), cells.annotated.sum(axis=1), _all_labels(cells))
 
 
-def _e2(cells: _Cells) -> _Statistic:
+def _e2(cells: Cells) -> _Statistic:
     """Take the sum of g over the annotated by the sum of g over all."""
     return _share(_sum(cells, cells.annotated), _sum(cells, cells.counted), _all_labels(cells))
 
 
-def _e3(cells: _Cells) -> _Statistic:
+def _e3(cells: Cells) -> _Statistic:
     """Take the greatest g."""
     greatest = np.where(cells.counted, cells.probabilities, 0).max(axis=1)
     return _Statistic(_all_labels(cells), lambda weights: greatest[weights > 0].max())
@@ -260,16 +260,16 @@ def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: floa
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
-def _sum(cells: _Cells, some: np.ndarray) -> np.ndarray:
+def _sum(cells: Cells, some: np.ndarray) -> np.ndarray:
     """Sum g over some of the cells of each instance."""
     return np.where(some, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
 
 
-def _all_labels(cells: _Cells) -> np.ndarray:
+def _all_labels(cells: Cells) -> np.ndarray:
     return np.arange(cells.annotated.shape[1])
 
 
-METHODS: dict[str, Callable[[_Cells], _Statistic]] = {
+METHODS: dict[str, Callable[[Cells], _Statistic]] = {
     "bbe": _best_bin,
     "e1": _e1,
     "e2": _e2,

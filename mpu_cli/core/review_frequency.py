@@ -1,8 +1,8 @@
 """The label frequency of every label, from instances whose complete label sets are known.
 
-A review: n_k labels k are true in instances that were drawn at random and completely reviewed, and a_k of these had been
-annotated. Or a second file with complete label sets: label k is annotated in s_k of n instances here, and true in y_k of
-m instances there; if both files are drawn from the same population, the shares are c_k lambda_k and lambda_k.
+A review: n_k labels k are true in instances that were drawn at random and completely reviewed, and a_k of these had
+been annotated. Or a second file with complete label sets: label k is annotated in s_k of n instances here, and true in
+y_k of m instances there. If both files are drawn from the same population, the shares are c_k lambda_k and lambda_k.
 
 `frequency_posterior` turns either into what is probable of c.
 """

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
 from mpu_cli.core.calibration import calibrate
+from mpu_cli.core.common_frequency import CommonFrequency, compare
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
@@ -42,6 +43,8 @@ class Report:
         From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
         From the instances that were drawn at random and completely reviewed, where there are any: c comes from here.
+    common : CommonFrequency or None
+        Whether the annotations speak against one label frequency for all labels; None where `estimate` is.
     settings : Settings
         Of the levels, with the number of epochs.
     level_f1 : list of float
@@ -59,6 +62,7 @@ class Report:
     c: np.ndarray
     estimate: FrequencyEstimate | None
     reviewed: ReviewedFrequency | None
+    common: CommonFrequency | None
     settings: Settings
     level_f1: list[float]
     expected_f1: float
@@ -120,10 +124,11 @@ def train(
 
     features = Features.of(matrix, empty=run.empty)
     sample = Sample(features, labels, options.sample, options.folds, run, options.known) if to_choose else None
-    c, estimated, reviewed = options.c, None, None
+    c, estimated, common, reviewed = options.c, None, None, None
     if c is None:
         with run.step("estimate c", sample.m) as tick:
-            c, estimated, reviewed = _estimate(labels, options, sample, run, tick)
+            estimated, common, reviewed = _estimate(labels, options, sample, run, tick)
+        c = estimated.c if reviewed is None else reviewed.rates
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
     held_out = None
@@ -182,25 +187,32 @@ def train(
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
     stacked = StackedModel(tuple(levels), scale, chosen, calibration=calibration)
-    return stacked, Report(frequency.rates, estimated, reviewed, level_settings, level_f1, f1, held_out, seconds)
+    return stacked, Report(
+        frequency.rates, estimated, reviewed, common, level_settings, level_f1, f1, held_out, seconds
+    )
 
 
 def _estimate(
     labels: csr_array, options: Options, sample: Sample, run: Run, tick: Callable[[], None]
-) -> tuple[np.ndarray | float, FrequencyEstimate | None, ReviewedFrequency | None]:
+) -> tuple[FrequencyEstimate | None, CommonFrequency | None, ReviewedFrequency | None]:
     """Estimate c from the annotations, and from what people know where they do: then that is the one used."""
 
     def compute() -> Found:
-        estimated = estimate(sample.naive_probabilities(tick), sample.labels, known=sample.known)
-        return {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
+        probabilities = sample.naive_probabilities(tick)
+        estimated = estimate(probabilities, sample.labels, known=sample.known)
+        common = compare(probabilities, sample.labels, sample.known)
+        of_c = {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
+        return of_c | {f"common {name}": value for name, value in vars(common).items()}
 
     by_people = options.sampled is not None or options.completed is not None
-    estimated = None
+    estimated, common = None, None
     if not by_people or tells(sample.labels, sample.known):
         found = run.journal.take("estimate c", compute)
         estimated = FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
+        p_value, c, agreeing = (float(found[f"common {name}"]) for name in ("p_value", "c", "agreeing"))
+        common = CommonFrequency(p_value, c, agreeing, found["common labels"])
     reviewed = from_people(labels, options.known, options.sampled, options.completed, estimated and estimated.c)
-    return (estimated.c if reviewed is None else reviewed.rates), estimated, reviewed
+    return estimated, common, reviewed
 
 
 def _choose(
