@@ -5,11 +5,12 @@ labels and alpha says how much alike they are. Where a_k of n_k true labels are 
 model, and at given mu and alpha the mean of c_k is (a_k + alpha mu) / (n_k + alpha).
 
 mu and alpha are integrated over a grid instead of being fixed at their most probable values, which are far from certain
-where little has been seen. alpha is from 1 to 1000, equally probable on the scale of log alpha. mu has a Beta prior
-worth two observations. (docs/choices.md, "Reviewed instances and c")
+where little has been seen. 16 values of alpha from 1 to 1000, in equal ratios, are equally probable. mu has a Beta
+prior worth two observations. (docs/choices.md, "Reviewed instances and c")
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import betainc, xlog1py, xlogy
@@ -98,8 +99,7 @@ def of_labels(log_likelihood: np.ndarray, automatic: float | None = None) -> Pos
     """
     patterns, of_label, count = np.unique(log_likelihood, axis=0, return_inverse=True, return_counts=True)
     likelihood = _exp(patterns)
-    alpha, mu = (values.ravel() for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
-    cells = _beta_cells((alpha * mu)[:, None], (alpha * (1 - mu))[:, None], FOR_LABELS)  # a row for each (alpha, mu)
+    cells = _label_cells()
     tiny = np.finfo(float).tiny
     marginal = np.maximum(likelihood @ cells.T, tiny)
     prior = np.tile(_beta_cells(*_prior(automatic), _FOR_MU), len(_ALPHAS))
@@ -146,6 +146,13 @@ def _prior(automatic: float | None) -> tuple[float, float]:
     """Parameters of the Beta prior of mu."""
     annotated = _PRIOR_OBSERVATIONS * (0.5 if automatic is None else automatic)
     return max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
+
+
+@cache
+def _label_cells() -> np.ndarray:
+    """Probability of each cell for a label, one row for each (alpha, mu)."""
+    alpha, mu = (values.reshape(-1, 1) for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
+    return _beta_cells(alpha * mu, alpha * (1 - mu), FOR_LABELS)
 
 
 def _beta_cells(a: np.ndarray | float, b: np.ndarray | float, grid: Grid) -> np.ndarray:

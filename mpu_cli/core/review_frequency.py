@@ -206,7 +206,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
     Examples
     --------
     >>> [instances_to_review(width, c=0.5, labels_per_instance=2.5) for width in (0.2, 0.1, 0.05)]
-    [27, 108, 433]
+    [26, 108, 432]
     """
     if not (width > 0 and 0 < c <= 1 and labels_per_instance > 0):
         raise DataError(
@@ -226,8 +226,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
 
 def _width(true: float, c: float) -> float:
     """Width of the interval of c where so many true labels are seen."""
-    annotated, missing = c * true + c, (1 - c) * true + (1 - c)
-    low, high = betaincinv(annotated, max(missing, 1e-3), [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
+    low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
     return float(high - low)
 
 
