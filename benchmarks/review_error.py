@@ -1,0 +1,75 @@
+"""How far the frequencies of labels are off after a review, by what the automatic estimate is worth in it.
+
+The error is the mean of |log(estimate / truth)| over labels, weighted by their true labels, and over sets and seeds.
+
+    python -m benchmarks.review_error --data DIR
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import click
+import numpy as np
+from scipy.sparse import csr_array
+
+from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from benchmarks.review_sizes import SIZES, reviewed
+from mpu_cli.core import frequency_posterior
+from mpu_cli.core.features import Features
+from mpu_cli.core.propensity import estimate
+from mpu_cli.core.review_frequency import from_review
+from mpu_cli.core.sample import SAMPLE_SIZE, Sample
+from mpu_cli.runtime.run import Run
+
+WORTHS = (2, 10, 50)
+NAMES = ("automatic alone", "review alone", *(f"automatic worth {worth}" for worth in WORTHS))
+_KEPT = 0.5
+
+
+def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[str, int, float]]:
+    """Give the way of estimating, the size of the review, and the error."""
+    S = lose(scheme, of, _KEPT, seed)
+    columns = S.any(axis=0)
+    labels = csr_array(S[:, columns])
+    true = of.Y.sum(axis=0)[columns]
+    c = labels.sum(axis=0) / true
+    automatic = estimate(Sample(Features.of(of.X), labels, SAMPLE_SIZE, None, run).naive_probabilities(), labels).c
+
+    def error(rates: np.ndarray | float) -> float:
+        return float(np.average(np.abs(np.log(rates / c)), weights=true))
+
+    for size in SIZES:
+        options = reviewed(of, S, size, seed=1000 + seed)
+        yield NAMES[0], size, error(automatic)
+        yield NAMES[1], size, error(from_review(labels, options.known, options.sampled).rates)
+        for worth, name in zip(WORTHS, NAMES[2:], strict=True):
+            with patch.object(frequency_posterior, "_PRIOR_OBSERVATIONS", float(worth)):
+                yield name, size, error(from_review(labels, options.known, options.sampled, automatic).rates)
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
+@click.option("--sets", default=",".join(SETS), show_default=True)
+@click.option("--seeds", default=3, show_default=True)
+@click.option("--jobs", default=-1, show_default=True, help="Threads.")
+def main(data: Path, sets: str, seeds: int, jobs: int) -> None:
+    """Print a table in Markdown."""
+    found = {name: collection(name, data) for name in sets.split(",")}
+    for name in [name for name, of in found.items() if of is None]:
+        click.echo(f"{name}: its files are not in {data}; left out", err=True)
+    click.echo("| lost | estimate | " + " | ".join(map(str, SIZES)) + " |")
+    click.echo("|---|---|" + "---:|" * len(SIZES))
+    for scheme in SCHEMES:
+        by_way: dict[tuple[str, int], list[float]] = {}
+        for of in filter(None, found.values()):
+            for seed in range(seeds):
+                for name, size, value in errors(of, scheme, seed, Run(jobs=jobs)):
+                    by_way.setdefault((name, size), []).append(value)
+        for name in NAMES:
+            cells = " | ".join(f"{np.mean(by_way[name, size]):.2f}" for size in SIZES)
+            click.echo(f"| {scheme} | {name} | {cells} |")
+
+
+if __name__ == "__main__":
+    main()
