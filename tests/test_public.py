@@ -189,7 +189,7 @@ def test_thresholds_are_those_of_a_training(simulated):
         chosen = choose_thresholds(found.probabilities, S, found.c, criterion)
         np.testing.assert_allclose(chosen.thresholds, model.thresholds_, rtol=1e-3)  # two grids of 0.05 %
         P = found.probabilities
-        np.testing.assert_array_equal(P >= chosen.thresholds, P >= model.thresholds_)
+        np.testing.assert_array_equal(chosen.thresholds <= P, model.thresholds_ <= P)
         assert chosen.expected_f1 == pytest.approx(model.expected_f1_)
 
 

@@ -92,6 +92,8 @@ def _print_report(report: "Report") -> None:
         click.echo(f"rests on           {report.complete_instances} instances with complete label sets")
         if report.by_annotations_alone is not None:
             click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
+    if report.one_c_p_value is not None:
+        click.echo(f"one c for all      p = {report.one_c_p_value:.2g}")
     if report.per_label is None:
         return
     rows = [

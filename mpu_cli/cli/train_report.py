@@ -22,6 +22,7 @@ def print_report(report: dict) -> None:
         "method": rest.pop("method"),
         "data": f"{instances:,} instances, {features:,} features, {labels:,} labels",
     }
+    rest.pop("one_c_p_value", None)  # a warning says what it means
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
     if "c_by_people" in rest:

@@ -9,6 +9,7 @@ import numpy as np
 from mpu_cli.commands.frequencies import frequency_lines
 from mpu_cli.commands.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.core import propensity
+from mpu_cli.core.common_frequency import CommonFrequency, compare
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
@@ -66,6 +67,9 @@ class Report:
         Instances with complete label sets that c comes from; None where it comes from annotations alone.
     by_annotations_alone : float or None
         What c would be without them.
+    one_c_p_value : float or None
+        How probable the annotations are where at least half of the labels have the same frequency: small where one c
+        for all labels is not tenable. None where there are no annotations to tell it from.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
     cautions : list of str
@@ -82,6 +86,7 @@ class Report:
     separable: bool
     complete_instances: int | None
     by_annotations_alone: float | None
+    one_c_p_value: float | None
     per_label: list[LabelReport] | None
     cautions: list[str]
 
@@ -137,6 +142,7 @@ def estimate(
     refuse_large_sample(min(len(data), sample), q)
     drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known)
     pooled: propensity.FrequencyEstimate | None = None
+    common: CommonFrequency | None = None
     alone: list[propensity.FrequencyEstimate | None] = [None] * q
     if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):
         with run.step("out-of-fold predictions", drawn.m) as tick:
@@ -144,6 +150,7 @@ def estimate(
         with run.step("estimate c"):
             evidence = probabilities, drawn.labels, method, _REPLICATES, run.seed, drawn.known
             pooled = propensity.estimate(*evidence)
+            common = compare(probabilities, drawn.labels, drawn.known)
             if per_label and not data.has_complete_sets:
                 alone = propensity.estimate_per_label(*evidence)
     known = from_people(data.labels, data.known, data.sampled, data.completed, None if pooled is None else pooled.c)
@@ -151,13 +158,14 @@ def estimate(
     if known is not None:
         rates, intervals = known.rates.tolist(), [(low, high) for low, high in known.intervals.tolist()]
         is_pooled = [False] * q
-        report = _by_people(known, pooled, "reviewed" if data.sampled is not None else "complete", data)
+        report = _by_people(known, pooled, "reviewed" if data.sampled is not None else "complete", data, common)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
         found = [own or pooled for own in alone]
         rates, intervals = [one.c for one in found], [_interval(one) for one in found]
         is_pooled = [one is pooled for one in found]
-        report = _by_annotations(pooled, method, data)
+        assert common is not None
+        report = _by_annotations(pooled, method, data, common)
     if output is not None:
         with open_output(output) as out:
             out.write(frequency_lines(data.ids, np.array(rates)))
@@ -167,7 +175,9 @@ def estimate(
     return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
 
 
-def _by_annotations(pooled: propensity.FrequencyEstimate, method: str, data: TrainingData) -> Report:
+def _by_annotations(
+    pooled: propensity.FrequencyEstimate, method: str, data: TrainingData, common: CommonFrequency
+) -> Report:
     return Report(
         pooled.c,
         1 - pooled.c,
@@ -179,13 +189,18 @@ def _by_annotations(pooled: propensity.FrequencyEstimate, method: str, data: Tra
         pooled.separable,
         None,
         None,
+        common.p_value,
         None,
-        [pooled.caution] if pooled.caution else [],
+        [caution for caution in (pooled.caution, common.caution) if caution is not None],
     )
 
 
 def _by_people(
-    known: ReviewedFrequency, pooled: propensity.FrequencyEstimate | None, method: str, data: TrainingData
+    known: ReviewedFrequency,
+    pooled: propensity.FrequencyEstimate | None,
+    method: str,
+    data: TrainingData,
+    common: CommonFrequency | None,
 ) -> Report:
     contradiction = known.contradiction(pooled)
     return Report(
@@ -199,6 +214,7 @@ def _by_people(
         pooled is not None and pooled.separable,
         known.instances,
         None if pooled is None else pooled.c,
+        None if common is None else common.p_value,
         None,
         [contradiction] if contradiction else [],
     )

@@ -77,6 +77,17 @@ class CommonFrequency:
         """Whether one label frequency for all labels is not rejected at 5 %."""
         return self.p_value >= LEVEL
 
+    @property
+    def caution(self) -> str | None:
+        """What to know before one label frequency is used for all labels; None where nothing speaks against it."""
+        if self.tenable:
+            return None
+        return (
+            f"labels seem to be missing at different rates (p = {self.p_value:.2g} if at least half of them had the same), "
+            "and one c for all costs quality then; review instances drawn at random: mpu review FILE --sample 200 -o "
+            "review.html"
+        )
+
 
 def compare(probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None = None) -> CommonFrequency:
     """Test whether labels have one frequency in common.

@@ -71,9 +71,11 @@ class Report:
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
-        by_annotations = self.estimate and self.estimate.caution
-        warning = by_annotations if self.reviewed is None else self.reviewed.contradiction(self.estimate)
-        return [warning] if warning else []
+        if self.reviewed is not None:
+            found = [self.reviewed.contradiction(self.estimate)]
+        else:
+            found = [evidence.caution for evidence in (self.estimate, self.common) if evidence is not None]
+        return [warning for warning in found if warning is not None]
 
 
 def train(

@@ -27,6 +27,8 @@ def fitted(model: "StackedModel", report: "Report") -> Fitted:
         "expected_micro_f1": report.expected_f1,
         "expected_micro_f1_by_level": report.level_f1,
     }
+    if report.common is not None:
+        findings["one_c_p_value"] = report.common.p_value
     if report.reviewed is not None:
         findings["c_by_people"] = {
             "c": report.reviewed.c,
