@@ -73,14 +73,14 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 @click.option(
     "--calibration",
     is_flag=True,
-    help="For scores: report which share of the labels with like scores is true; with --c, estimated on complete "
-    "labels.",
+    help="For scores: report the share of true labels among labels with similar scores. With --c, it is estimated on "
+    "complete labels.",
 )
 @click.option(
     "--calibration-plot",
     metavar="FILE",
     type=click.Path(),
-    help="Draw that in FILE, as .png or .svg; needs matplotlib.",
+    help="Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib.",
 )
 @reading_options
 @run_options("kernel")

@@ -33,7 +33,7 @@ class Comparison:
     threshold : float or None
         Labels with at least this score count as predicted; None if there are no scores.
     reliability : Reliability or None
-        Whether scores are probabilities; None where that was not asked for, or there are no scores.
+        How well the scores agree with probabilities; None if not requested, or if there are no scores.
     """
 
     label_sets: LabelSetMetrics
@@ -70,7 +70,7 @@ def compare(
     ks : tuple of int
         Cut-offs of precision at k and nDCG at k.
     calibration : bool
-        Look at whether scores are probabilities.
+        Whether to compare scores with probabilities.
     reading : Reading
         Its implicit values apply to `truth` only.
     run : Run
