@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
@@ -64,3 +65,22 @@ def shared_set(request) -> tuple[Path, Path]:
     if not all(path.exists() for path in paths):
         pytest.skip("the shared real sets are not here")
     return paths
+
+
+@pytest.fixture(scope="session")
+def topics():
+    """Four topics, each with words of its own; a third of the labels is missing."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((240, 4)) < 0.3
+    words = np.array([[f"word{k}{i}" for i in range(5)] for k in range(4)])
+    texts = [
+        " ".join([*rng.choice(words[row].ravel(), 6), "the", "of"] if row.any() else ["the", "of", "none"])
+        for row in truth
+    ]
+    return texts, truth.astype(int), (truth & (rng.random(truth.shape) < 0.67)).astype(int)
+
+
+@pytest.fixture(scope="session")
+def dense(topics):
+    texts, truth, S = topics
+    return TfidfVectorizer().fit_transform(texts).toarray(), truth, S

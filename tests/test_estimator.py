@@ -1,8 +1,7 @@
-"""`MPUClassifier` keeps scikit-learn's conventions, and gives the models of `mpu train`."""
+"""`MPUClassifier` gives the models of `mpu train`."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,71 +10,15 @@ from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import estimator_checks
-from sklearn.utils._testing import assert_allclose_dense_sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mpu_cli import MPUClassifier, MpuError, MpuWarning, load
 from mpu_cli.svmlight.reader import read
 
 QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
-
-_OTHER_VALUES = "labels are 1 and 2, and an indicator matrix has 0 and 1: taking 2 for annotated would be a guess"
-_SINGLE = "labels have one dimension: this is one class an instance, and not a set of labels"
-_TWO_COLUMNS = "two probabilities are expected for a label, of its being false too: multi-label ones have one a label"
-EXPECTED_FAILURES = {
-    "check_estimators_dtypes": _OTHER_VALUES,
-    "check_fit2d_1feature": _OTHER_VALUES,
-    "check_classifier_data_not_an_array": _OTHER_VALUES,
-    "check_classifiers_classes": _SINGLE,
-    "check_classifiers_train": "predictions are expected in one dimension, and a set of labels has a column for each",
-    "check_estimator_sparse_array": _TWO_COLUMNS,
-    "check_estimator_sparse_matrix": _TWO_COLUMNS,
-}
-
-
-def expected_failures(estimator):
-    if estimator.threshold == 0.5:
-        return EXPECTED_FAILURES
-    return EXPECTED_FAILURES | {
-        "check_classifier_multioutput": "labels are expected to be predicted from 0.5 on, and thresholds are chosen"
-    }
-
-
-@pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
-@parametrize_with_checks(
-    [MPUClassifier(), MPUClassifier(threshold=0.5)],
-    expected_failed_checks=expected_failures,
-)
-def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
-    # One of its comparisons asks for the precision of 64-bit numbers, whatever is compared. The others ask for this of
-    # 32-bit numbers, which are rounded in another way where instances come in another order.
-    in_single_precision = partial(assert_allclose_dense_sparse, rtol=1e-4)
-    monkeypatch.setattr(estimator_checks, "assert_allclose_dense_sparse", in_single_precision)
-    check(estimator)
-
-
-@pytest.fixture(scope="module")
-def topics():
-    """Four topics, each with words of its own; a third of the labels is missing."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((240, 4)) < 0.3
-    words = np.array([[f"word{k}{i}" for i in range(5)] for k in range(4)])
-    texts = [
-        " ".join([*rng.choice(words[row].ravel(), 6), "the", "of"] if row.any() else ["the", "of", "none"])
-        for row in truth
-    ]
-    return texts, truth.astype(int), (truth & (rng.random(truth.shape) < 0.67)).astype(int)
-
-
-@pytest.fixture(scope="module")
-def dense(topics):
-    texts, truth, S = topics
-    return TfidfVectorizer().fit_transform(texts).toarray(), truth, S
 
 
 # The same models as the command line's
@@ -247,71 +190,6 @@ def test_labels_are_named_after_the_columns_or_as_asked(tmp_path, dense):
             MPUClassifier(**QUICK, classes=list(classes)).fit(X, S)
 
 
-# What is known of cells
-
-
-def test_complete_instances_are_as_c_1(dense):
-    X, truth, _ = dense
-    known = MPUClassifier(**QUICK).fit(X, truth, complete=np.ones(len(X), bool))
-    plain = MPUClassifier(**QUICK | {"c": 1}).fit(X, truth)
-    np.testing.assert_allclose(known.predict_proba(X), plain.predict_proba(X), atol=1e-5)
-
-
-def test_an_ignored_cell_has_no_influence(dense):
-    X, _, S = dense
-    ignored = np.zeros_like(S)
-    ignored[5, 1] = 1
-    other = S.copy()
-    other[5, 1] = 1 - other[5, 1]
-    one, two = (MPUClassifier(**QUICK).fit(X, labels, ignored=ignored).predict_proba(X) for labels in (S, other))
-    np.testing.assert_array_equal(one, two)
-
-
-@pytest.mark.parametrize("container", [np.asarray, csr_array])
-def test_what_was_reviewed_outweighs_the_annotation(dense, container):
-    X, truth, S = dense
-    reviewed = np.where(truth, 1, -1) * (np.arange(len(X)) < 120)[:, None]
-    wrong = S.copy()
-    wrong[:120] = 1 - truth[:120]  # and yet the verdicts say what is true
-    models = [MPUClassifier(**QUICK).fit(X, labels, reviewed=container(reviewed)) for labels in (S, wrong)]
-    assert models[1].score(X, truth) > 0.9
-    assert MPUClassifier(**QUICK).fit(X, wrong).score(X, truth) < 0.7
-
-
-def test_a_label_that_was_only_found_by_review_is_learned(dense):
-    X, truth, S = dense
-    labels = S.copy()
-    labels[:, 0] = 0
-    reviewed = np.zeros_like(S)
-    reviewed[:, 0] = np.where(truth[:, 0], 1, -1)
-    probabilities = MPUClassifier(**QUICK).fit(X, labels, reviewed=csr_array(reviewed)).predict_proba(X)[:, 0]
-    assert roc_auc_score(truth[:, 0], probabilities) > 0.95
-
-
-def test_cross_validation_takes_its_part_of_what_is_known(dense):
-    X, truth, S = dense
-    reviewed = csr_array(np.where(truth, 1, -1))
-    search = GridSearchCV(MPUClassifier(**QUICK), {"cost": [1, 30]}, cv=2, error_score="raise")
-    search.fit(X, S, reviewed=reviewed, complete=np.zeros(len(X), bool))
-    assert search.best_score_ > 0
-
-
-@pytest.mark.parametrize(
-    ("known", "problem"),
-    [
-        ({"reviewed": np.ones((240, 3))}, r"reviewed has shape \(240, 3\), and y has \(240, 4\)"),
-        ({"reviewed": np.full((240, 4), 2)}, "reviewed holds other values than -1, 0, 1"),
-        ({"ignored": np.full((240, 4), -1)}, "ignored holds other values than 0, 1"),
-        ({"complete": [True]}, "complete: give True or False for each of the 240 instances"),
-        ({"complete": np.zeros(240)}, "complete: give True or False"),
-        ({"reviewed": np.ones((240, 4)), "ignored": np.ones((240, 4))}, "two different verdicts"),
-    ],
-)
-def test_knowledge_of_other_shape_or_values_is_refused(dense, known, problem):
-    with pytest.raises(ValueError, match=problem):
-        MPUClassifier(**QUICK).fit(dense[0], dense[2], **known)
-
-
 # In scikit-learn's company
 
 
@@ -380,12 +258,6 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
 def test_parameters_out_of_range_or_of_another_method_are_refused(dense, parameters, problem):
     with pytest.raises(ValueError, match=problem):
         MPUClassifier(**parameters).fit(dense[0], dense[2])
-
-
-def test_only_mpu_knows_what_was_reviewed(dense):
-    X, _, S = dense
-    with pytest.raises(ValueError, match="the method br does not use them"):
-        MPUClassifier(method="br").fit(X, S, complete=np.ones(len(X), bool))
 
 
 @pytest.mark.parametrize(

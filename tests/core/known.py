@@ -1,0 +1,62 @@
+"""Cells of every kind, and what they mean by definition: what tests of known labels share."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from mpu_cli.core.known_labels import KnownLabels, Verdict
+from mpu_cli.core.training import Options
+from tests.core.simulated import hide, linear_problem
+
+UNKNOWN, TRUE, FALSE, IGNORED = Verdict
+
+
+def known_of(verdicts: np.ndarray, complete=()) -> KnownLabels:
+    """Take verdicts from a dense array."""
+    lists = {name: np.nonzero(verdicts == v) for name, v in (("true", TRUE), ("false", FALSE), ("ignored", IGNORED))}
+    return KnownLabels.of(verdicts.shape, complete=complete, **lists)
+
+
+seeds = st.integers(0, 2**32)
+
+
+@st.composite
+def cells(draw):
+    """Annotations and verdicts on cells, both dense, complete instances, and rates."""
+    n, q = draw(st.integers(1, 8)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(seeds))
+    verdicts = rng.choice(4, p=[0.4, 0.2, 0.2, 0.2], size=(n, q))
+    return rng.random((n, q)) < 0.4, verdicts, np.flatnonzero(rng.random(n) < 0.3), rng.uniform(0.2, 1, q)
+
+
+def true_by_definition(S, verdicts, complete, rates) -> np.ndarray:
+    """How many true labels each cell stands for."""
+    w = S / rates
+    w[complete] = S[complete] | (verdicts[complete] == TRUE)
+    w[(verdicts == FALSE) | (verdicts == IGNORED)] = 0
+    return w
+
+
+def by_definition(S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]:
+    """Annotations as corrected and c, cell by cell."""
+    s, c = S.copy(), np.tile(rates, (len(S), 1))
+    c[complete] = 1
+    s[verdicts == TRUE], c[verdicts == TRUE] = True, 1
+    s[verdicts == FALSE], c[verdicts == FALSE] = False, 1
+    s[verdicts == IGNORED], c[verdicts == IGNORED] = False, 0
+    return s, c
+
+
+def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, KnownLabels, np.ndarray, tuple]:
+    """A problem with cells of every kind: features, annotations, what is known, rates; s and c by definition."""
+    X, Y = linear_problem(n, D, q, seed)
+    S = hide(Y, 0.5, seed).toarray()
+    verdicts = np.where(Y, TRUE, FALSE) * (np.random.default_rng(seed).random((n, q)) < 0.2)
+    verdicts[np.random.default_rng(seed + 1).random((n, q)) < 0.2] = IGNORED
+    complete = np.arange(0, n, 7)
+    S[complete] = Y[complete]
+    rates = np.linspace(0.4, 0.6, q)
+    return X, S, known_of(verdicts, complete), rates, by_definition(S, verdicts, complete, rates)
+
+
+def quick(**changes) -> Options:
+    return Options(**({"folds": 3, "epochs": 2, "c": 0.6} | changes))

@@ -1,0 +1,44 @@
+"""`MPUClassifier` keeps the conventions of scikit-learn."""
+
+from functools import partial
+
+import pytest
+from sklearn.utils import estimator_checks
+from sklearn.utils._testing import assert_allclose_dense_sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mpu_cli import MPUClassifier
+
+_OTHER_VALUES = "labels are 1 and 2, and an indicator matrix has 0 and 1: taking 2 for annotated would be a guess"
+_SINGLE = "labels have one dimension: this is one class an instance, and not a set of labels"
+_TWO_COLUMNS = "two probabilities are expected for a label, of its being false too: multi-label ones have one a label"
+EXPECTED_FAILURES = {
+    "check_estimators_dtypes": _OTHER_VALUES,
+    "check_fit2d_1feature": _OTHER_VALUES,
+    "check_classifier_data_not_an_array": _OTHER_VALUES,
+    "check_classifiers_classes": _SINGLE,
+    "check_classifiers_train": "predictions are expected in one dimension, and a set of labels has a column for each",
+    "check_estimator_sparse_array": _TWO_COLUMNS,
+    "check_estimator_sparse_matrix": _TWO_COLUMNS,
+}
+
+
+def expected_failures(estimator):
+    if estimator.threshold == 0.5:
+        return EXPECTED_FAILURES
+    return EXPECTED_FAILURES | {
+        "check_classifier_multioutput": "labels are expected to be predicted from 0.5 on, and thresholds are chosen"
+    }
+
+
+@pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
+@parametrize_with_checks(
+    [MPUClassifier(), MPUClassifier(threshold=0.5)],
+    expected_failed_checks=expected_failures,
+)
+def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
+    # One of its comparisons asks for the precision of 64-bit numbers, whatever is compared. The others ask for this of
+    # 32-bit numbers, which are rounded in another way where instances come in another order.
+    in_single_precision = partial(assert_allclose_dense_sparse, rtol=1e-4)
+    monkeypatch.setattr(estimator_checks, "assert_allclose_dense_sparse", in_single_precision)
+    check(estimator)

@@ -1,0 +1,79 @@
+"""`MPUClassifier` learns from what is known of labels."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+
+from mpu_cli import MPUClassifier
+
+QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
+
+
+def test_complete_instances_are_as_c_1(dense):
+    X, truth, _ = dense
+    known = MPUClassifier(**QUICK).fit(X, truth, complete=np.ones(len(X), bool))
+    plain = MPUClassifier(**QUICK | {"c": 1}).fit(X, truth)
+    np.testing.assert_allclose(known.predict_proba(X), plain.predict_proba(X), atol=1e-5)
+
+
+def test_an_ignored_cell_has_no_influence(dense):
+    X, _, S = dense
+    ignored = np.zeros_like(S)
+    ignored[5, 1] = 1
+    other = S.copy()
+    other[5, 1] = 1 - other[5, 1]
+    one, two = (MPUClassifier(**QUICK).fit(X, labels, ignored=ignored).predict_proba(X) for labels in (S, other))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_what_was_reviewed_outweighs_the_annotation(dense, container):
+    X, truth, S = dense
+    reviewed = np.where(truth, 1, -1) * (np.arange(len(X)) < 120)[:, None]
+    wrong = S.copy()
+    wrong[:120] = 1 - truth[:120]  # and yet the verdicts say what is true
+    models = [MPUClassifier(**QUICK).fit(X, labels, reviewed=container(reviewed)) for labels in (S, wrong)]
+    assert models[1].score(X, truth) > 0.9
+    assert MPUClassifier(**QUICK).fit(X, wrong).score(X, truth) < 0.7
+
+
+def test_a_label_that_was_only_found_by_review_is_learned(dense):
+    X, truth, S = dense
+    labels = S.copy()
+    labels[:, 0] = 0
+    reviewed = np.zeros_like(S)
+    reviewed[:, 0] = np.where(truth[:, 0], 1, -1)
+    probabilities = MPUClassifier(**QUICK).fit(X, labels, reviewed=csr_array(reviewed)).predict_proba(X)[:, 0]
+    assert roc_auc_score(truth[:, 0], probabilities) > 0.95
+
+
+def test_cross_validation_takes_its_part_of_what_is_known(dense):
+    X, truth, S = dense
+    reviewed = csr_array(np.where(truth, 1, -1))
+    search = GridSearchCV(MPUClassifier(**QUICK), {"cost": [1, 30]}, cv=2, error_score="raise")
+    search.fit(X, S, reviewed=reviewed, complete=np.zeros(len(X), bool))
+    assert search.best_score_ > 0
+
+
+@pytest.mark.parametrize(
+    ("known", "problem"),
+    [
+        ({"reviewed": np.ones((240, 3))}, r"reviewed has shape \(240, 3\), and y has \(240, 4\)"),
+        ({"reviewed": np.full((240, 4), 2)}, "reviewed holds other values than -1, 0, 1"),
+        ({"ignored": np.full((240, 4), -1)}, "ignored holds other values than 0, 1"),
+        ({"complete": [True]}, "complete: give True or False for each of the 240 instances"),
+        ({"complete": np.zeros(240)}, "complete: give True or False"),
+        ({"reviewed": np.ones((240, 4)), "ignored": np.ones((240, 4))}, "two different verdicts"),
+    ],
+)
+def test_knowledge_of_other_shape_or_values_is_refused(dense, known, problem):
+    with pytest.raises(ValueError, match=problem):
+        MPUClassifier(**QUICK).fit(dense[0], dense[2], **known)
+
+
+def test_only_mpu_knows_what_was_reviewed(dense):
+    X, _, S = dense
+    with pytest.raises(ValueError, match="the method br does not use them"):
+        MPUClassifier(method="br").fit(X, S, complete=np.ones(len(X), bool))
