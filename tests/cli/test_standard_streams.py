@@ -90,12 +90,12 @@ def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder)
 @buffering
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-", "2>&- >&- <&-"])
 @pytest.mark.parametrize("options", [(), ("--log-format", "json"), ("--verbose",)], ids=" ".join)
-def test_a_lost_log_line_does_not_cost_the_model(folder, tmp_path, redirection, options, unbuffered):
+def test_a_lost_log_line_does_not_cost_the_model(run, folder, tmp_path, redirection, options, unbuffered):
     arguments = ("train", folder / "tiny.svm", "-o", tmp_path / "new.mpu", *QUICK, *options)
     if ">&- " in redirection:
         arguments += ("--quiet",)
     assert shell(tmp_path, arguments, redirection, **unbuffered).returncode == 0
-    assert shell(tmp_path, ("predict", "new.mpu", folder / "tiny.svm")).returncode == 0
+    assert run("predict", tmp_path / "new.mpu", folder / "tiny.svm").exit_code == 0
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2> /dev/full"])
