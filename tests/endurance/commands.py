@@ -3,9 +3,13 @@
 A process is forked from one that has the modules loaded, so that thousands of runs take minutes.
 """
 
+import argparse
 import multiprocessing
 import os
 import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -89,3 +93,23 @@ class Trainings:
 def contents(path: Path) -> dict[str, bytes]:
     """Return all that is in a directory, by relative path."""
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def run_as_command(count: Callable[..., Counter], description: str, **defaults: float) -> None:
+    """Call a function with numbers from the command line and an empty folder, and print what it has counted.
+
+    Parameters
+    ----------
+    count : callable
+    description : str
+        Its first line is shown as help.
+    **defaults
+        An option for each.
+    """
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    for name, value in defaults.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
+    arguments = vars(parser.parse_args())
+    with tempfile.TemporaryDirectory() as folder:
+        for what, times in sorted(count(**arguments, folder=Path(folder)).items()):
+            print(f"{times:6,}  {what}")

@@ -5,16 +5,14 @@ writes; about every fifth hits the first training of a model. After each kill th
 or the new one if it is in place already; then a training must succeed and leave nothing but its model.
 """
 
-import argparse
 import random
 import shutil
 import signal
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-from tests.endurance.commands import FORMATS, Trainings, contents
+from tests.endurance.commands import FORMATS, Trainings, contents, run_as_command
 
 PHASES = ("training", "writing")
 
@@ -118,16 +116,5 @@ def _left_over(trainings: Trainings) -> set[str]:
     return {f"{kind} left" for kind in left | {"unnamed arrays" for name in arrays if name not in named}}
 
 
-def main() -> None:
-    """Kill as often as the command line says, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for what, times in sorted(survive(arguments.kills, arguments.seed, Path(folder)).items()):
-            print(f"{times:6,}  {what}")
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(survive, __doc__, kills=200, seed=0)

@@ -4,14 +4,12 @@ Run as ``python -m tests.endurance.load --processes 50 --seconds 600``. The mode
 the other in turn. Every prediction must succeed and be, to the byte, that of one of the two models.
 """
 
-import argparse
-import tempfile
 import time
 from collections import Counter
 from itertools import cycle
 from pathlib import Path
 
-from tests.endurance.commands import FORMATS, Trainings
+from tests.endurance.commands import FORMATS, Trainings, run_as_command
 
 
 def predict_while_training(processes: int, seconds: float, folder: Path) -> Counter:
@@ -61,16 +59,5 @@ def predict_while_training(processes: int, seconds: float, folder: Path) -> Coun
     return done
 
 
-def main() -> None:
-    """Run as the command line says, and print what was done."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--processes", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=60)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for what, times in sorted(predict_while_training(arguments.processes, arguments.seconds, Path(folder)).items()):
-            print(f"{times:6,}  {what}")
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(predict_while_training, __doc__, processes=50, seconds=60.0)

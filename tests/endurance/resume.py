@@ -4,17 +4,15 @@ Run as ``python -m tests.endurance.resume --kills 30``. Whatever the kills have 
 the model must be the bytes of an undisturbed training, and nothing else must be left.
 """
 
-import argparse
 import random
 import shutil
 import signal
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
 from mpu_cli.runtime.resume import folder_of
-from tests.endurance.commands import DIGITS, contents, start
+from tests.endurance.commands import DIGITS, contents, run_as_command, start
 
 # A small sample, so that c and C, which are a step each, do not take most of the time.
 QUICK = ("--sample", "200", "--epochs", "5", "-j", "2", "--kernel", "numpy", "--quiet")
@@ -72,16 +70,5 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
     return found
 
 
-def main() -> None:
-    """Kill as often as the command line says, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for what, times in sorted(survive(arguments.kills, arguments.seed, Path(folder)).items()):
-            print(f"{times:6,}  {what}")
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(survive, __doc__, kills=30, seed=0)
