@@ -15,7 +15,7 @@ from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
-from mpu_cli.core.warm import WarmStart
+from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.warm import WarmStart
+from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.errors import ModelError
 
 

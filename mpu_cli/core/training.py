@@ -25,7 +25,7 @@ from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
-from mpu_cli.core.warm import WarmStart, warm_epochs
+from mpu_cli.core.warm_start import WarmStart, warm_epochs
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -19,7 +19,7 @@ from mpu_cli.runtime.options import Option, Words, options_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.warm import WarmStart
+    from mpu_cli.core.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
 __all__ = ["DEFAULT", "INDUCTIVE", "METHODS", "Fitted", "Method", "Model", "Task", "fit", "options", "owners", "record"]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # help texts need methods, and no NumPy
     import numpy as np
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.warm import WarmStart
+    from mpu_cli.core.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
 

@@ -14,7 +14,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient, pu_loss
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.training import train
-from mpu_cli.core.warm import WarmStart
+from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.resume import fingerprint
 from mpu_cli.runtime.run import Run
 from tests import kernels

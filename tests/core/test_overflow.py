@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.training import Options, train
-from mpu_cli.core.warm import WarmStart
+from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.rbf import KernelModel
 from tests import kernels

@@ -12,7 +12,7 @@ from mpu_cli.core.sgd import LinearModel, Settings, default_epochs
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import deal
-from mpu_cli.core.warm import WarmStart
+from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.test_training import as_bytes
