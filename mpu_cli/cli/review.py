@@ -101,11 +101,10 @@ def review(
     Example:
       mpu review news.svm --sample 200 --text news.txt --labels tags.txt -o review.html
       mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
-    For teams that use Label Studio:
       mpu review news.svm --suggestions missing.tsv --text news.txt --export label-studio -o tasks.json
       mpu review --import export.json -o checked.tsv
 
-    A project in Label Studio needs this labeling interface:
+    The last two are for teams that use Label Studio. A project there needs this labeling interface:
 
     \b
       <View>

@@ -37,7 +37,8 @@ def prepared(tmp_path_factory):
 
 def mpu(arguments, folder, **how) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--kernel", "numpy"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, **how)
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # files that are cut short would be believed later
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, **how)
 
 
 def contents(folder) -> dict[str, bytes | None]:
