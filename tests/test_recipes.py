@@ -137,8 +137,12 @@ def test_the_five_commands(shell, tmp_path):
 def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     corrupted = shell("mpu", "corrupt", str(digits[0]), "news.svm", "--missing-rate", "0.4", "--removed", "removed.tsv")
     assert corrupted.returncode == 0
+    (tmp_path / "news.txt").write_text("A digit.\n" * len((tmp_path / "news.svm").read_text().splitlines()))
+    (tmp_path / "tags.txt").write_text("".join(f"tag {k}\n" for k in range(1, 100)))
     result = shell("sh", "-e", "-c", guide("editor.md"))
     assert result.returncode == 0, result.stderr
+    assert "200 instances to review" in result.stderr
+    assert b"A digit." in (tmp_path / "review.html").read_bytes()
     rows = (line.split("\t") for line in (tmp_path / "removed.tsv").read_text().splitlines())
     removed = {(int(instance), label) for instance, label in rows}
     suggested = [line.split("\t") for line in (tmp_path / "missing.tsv").read_text().splitlines()]
