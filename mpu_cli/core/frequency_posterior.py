@@ -9,6 +9,7 @@ where little has been seen. 16 values of alpha from 1 to 1000, in equal ratios, 
 prior worth two observations. (docs/choices.md, "Reviewed instances and c")
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -55,23 +56,26 @@ class Posterior:
     Attributes
     ----------
     grid : Grid
-    probability : ndarray of float64, shape (r, J)
-        Of each cell of the grid, for each of r shares; rows sum to 1.
+    probability : ndarray of float64, shape (p, J)
+        Of each cell of the grid, for each of p different shares; rows sum to 1.
+    place : ndarray of int, shape (r,)
+        The row of each share.
     """
 
     grid: Grid
     probability: np.ndarray
+    place: np.ndarray
 
     def mean(self) -> np.ndarray:
         """Return the mean of each share: float64, shape (r,), in (0, 1)."""
         mean: np.ndarray = self.probability @ self.grid.c
-        return mean
+        return mean[self.place]
 
     def interval(self, outside: float) -> np.ndarray:
         """Return intervals that leave out this probability, half of it on either side: float64, shape (r, 2)."""
         below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
         ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
-        return np.reshape(ends, (-1, 2))
+        return np.reshape(ends, (-1, 2))[self.place]
 
 
 def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
@@ -84,42 +88,71 @@ def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Poster
     automatic : float, optional
         Mean of the prior; default 1/2.
     """
-    return Posterior(FOR_ONE, _normalised(_beta_cells(*_prior(automatic), FOR_ONE) * _exp(log_likelihood)))
+    return Posterior(
+        FOR_ONE, _normalised(_beta_cells(*_prior(automatic), FOR_ONE) * _exp(log_likelihood)), np.zeros(1, int)
+    )
 
 
-def of_labels(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
+def of_labels(
+    counts: np.ndarray, log_likelihood: Callable[[np.ndarray, Grid], np.ndarray], automatic: float | None = None
+) -> Posterior:
     """Give the posteriors of labels that inform each other.
 
     Parameters
     ----------
-    log_likelihood : ndarray, shape (q, J)
-        From one of the functions below, on the grid `FOR_LABELS`.
+    counts : ndarray, shape (q, 2)
+        Two counts of each label. Most labels share theirs with others, and the work is done once.
+    log_likelihood : callable
+        `binomial` or `two_shares`.
     automatic : float, optional
         Mean of the prior of mu; default 1/2.
     """
-    patterns, of_label, count = np.unique(log_likelihood, axis=0, return_inverse=True, return_counts=True)
-    likelihood = _exp(patterns)
+    patterns, place, count = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
+    likelihood = _exp(log_likelihood(patterns, FOR_LABELS))
     cells = _label_cells()
     tiny = np.finfo(float).tiny
     marginal = np.maximum(likelihood @ cells.T, tiny)
     prior = np.tile(_beta_cells(*_prior(automatic), _FOR_MU), len(_ALPHAS))
     weight = _normalised(_exp((count @ np.log(marginal) + np.log(np.maximum(prior, tiny)))[None]))
-    return Posterior(FOR_LABELS, _normalised(likelihood * ((weight / marginal) @ cells))[of_label.ravel()])
+    return Posterior(FOR_LABELS, _normalised(likelihood * ((weight / marginal) @ cells)), place.ravel())
 
 
-def binomial(a: np.ndarray, n: np.ndarray, grid: Grid) -> np.ndarray:
-    """Log likelihood of every c where a of n, shape (r,), are annotated: shape (r, J), up to a constant."""
-    likelihood: np.ndarray = xlogy(a[:, None], grid.c) + xlog1py((n - a)[:, None], -grid.c)
+def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
+    """Log likelihood of every c where a of n are annotated, up to a constant.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (r, 2)
+        a and n.
+    grid : Grid
+
+    Returns
+    -------
+    ndarray of float64, shape (r, J)
+    """
+    a, n = counts[:, :1], counts[:, 1:]
+    likelihood: np.ndarray = xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
     return likelihood
 
 
-def two_shares(s: np.ndarray, n: int, y: np.ndarray, m: int, grid: Grid) -> np.ndarray:
+def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
     """Log likelihood of every c where s of n, with share c lambda, and y of m, with share lambda, are found.
 
     lambda is the most probable one at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
-    in Medicine 1985). s and y have shape (r,), the result (r, J).
+    in Medicine 1985).
+
+    Parameters
+    ----------
+    counts : ndarray, shape (r, 2)
+        s and y.
+    grid : Grid
+    n, m : int
+
+    Returns
+    -------
+    ndarray of float64, shape (r, J)
     """
-    s, y, c = s[:, None], y[:, None], grid.c
+    s, y, c = counts[:, :1], counts[:, 1:], grid.c
     # The derivative in lambda is zero where (n + m) c lambda^2 - b lambda + s + y is; the smaller root is a share.
     b = (s + y) * (1 + c) + c * (n - s) + (m - y)
     root = np.sqrt(np.maximum(b * b - 4 * (n + m) * c * (s + y), 0))

@@ -8,6 +8,7 @@ y_k of m instances there. If both files are drawn from the same population, the 
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -116,8 +117,9 @@ def from_review(
     kept = true.multiply(annotated)
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
     effect = _design_effect(a_of_instance, n_of_instance)
-    overall = posterior.binomial(a.sum(keepdims=True) / effect, n.sum(keepdims=True) / effect, posterior.FOR_ONE)
-    return _summary(overall, posterior.binomial(a, n, posterior.FOR_LABELS), automatic, len(rows), n)
+    overall = posterior.binomial(np.array([[a.sum(), n.sum()]]) / effect, posterior.FOR_ONE)
+    by_label = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
+    return _summary(posterior.of_one(overall, automatic), by_label, len(rows), n)
 
 
 def from_complete(labels: csr_array, complete: csr_array, automatic: float | None = None) -> ReviewedFrequency:
@@ -158,7 +160,8 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
         raise DataError("c is estimated from the rates of labels in two files, and one of them has no instances")
     s, y = (_sums(part, 0) for part in (labels, complete))
     overall = posterior.ratio_of_means(_sums(labels, 1), _sums(complete, 1), posterior.FOR_ONE)
-    return _summary(overall, posterior.two_shares(s, n, y, m, posterior.FOR_LABELS), automatic, m, y)
+    by_label = posterior.of_labels(np.column_stack([s, y]), partial(posterior.two_shares, n=n, m=m), automatic)
+    return _summary(posterior.of_one(overall, automatic), by_label, m, y)
 
 
 def from_people(
@@ -245,15 +248,14 @@ def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
 
 
 def _summary(
-    overall: np.ndarray, by_label: np.ndarray, automatic: float | None, instances: int, true: np.ndarray
+    overall: posterior.Posterior, by_label: posterior.Posterior, instances: int, true: np.ndarray
 ) -> ReviewedFrequency:
-    of_all, of_labels = posterior.of_one(overall, automatic), posterior.of_labels(by_label, automatic)
-    [(low, high)], [(surely_low, surely_high)] = (of_all.interval(p).tolist() for p in (_OUTSIDE, _SURELY_OUTSIDE))
+    [(low, high)], [(surely_low, surely_high)] = (overall.interval(p).tolist() for p in (_OUTSIDE, _SURELY_OUTSIDE))
     return ReviewedFrequency(
-        float(of_all.mean()[0]),
+        float(overall.mean()[0]),
         (low, high),
-        of_labels.mean(),
-        of_labels.interval(_OUTSIDE),
+        by_label.mean(),
+        by_label.interval(_OUTSIDE),
         instances,
         true.astype(np.int64),
         (surely_low, surely_high),

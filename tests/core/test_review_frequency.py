@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,7 +51,7 @@ def test_rates_are_the_means_of_a_beta_binomial_model(a, n, automatic):
     logs = prior + sum(betabinom.logpmf(one, size, first, second) for one, size in zip(a, n, strict=True))
     weight = np.exp(logs - logs.max())
     expected = [(weight * (one + first) / (size + alpha)).sum() / weight.sum() for one, size in zip(a, n, strict=True)]
-    found = posterior.of_labels(posterior.binomial(a, n, posterior.FOR_LABELS), automatic)
+    found = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
     assert_allclose(found.mean(), expected, atol=2e-3)
 
 
@@ -95,7 +97,7 @@ def test_the_automatic_estimate_counts_for_two_labels():
 def test_any_counts(pairs, automatic):
     n = np.array([max(pair) for pair in pairs])
     a = np.array([min(pair) for pair in pairs])
-    found = posterior.of_labels(posterior.binomial(a, n, posterior.FOR_LABELS), automatic)
+    found = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
     rates, intervals = found.mean(), found.interval(0.1)
     assert ((rates > 0) & (rates <= 1)).all()
     assert (intervals[:, 0] <= intervals[:, 1]).all()
@@ -105,7 +107,7 @@ def test_any_counts(pairs, automatic):
     highest = max(np.nanmax(shares, initial=0), 0.5 if automatic is None else automatic)
     assert ((rates >= lowest - 0.02) & (rates <= highest + 0.02)).all()
     again = np.random.default_rng(0).permutation(len(n))
-    reordered = posterior.of_labels(posterior.binomial(a[again], n[again], posterior.FOR_LABELS), automatic)
+    reordered = posterior.of_labels(np.column_stack([a, n])[again], posterior.binomial, automatic)
     assert_allclose(reordered.mean(), rates[again], rtol=1e-9)
 
 
@@ -134,7 +136,7 @@ def test_nine_in_ten_labels_drawn_from_the_model_lie_in_their_intervals(size):
     for seed in range(80):
         rng = np.random.default_rng(seed)
         c, n = prior_draw(rng, 10), rng.poisson(size, 10)
-        found = posterior.of_labels(posterior.binomial(rng.binomial(n, c), n, posterior.FOR_LABELS)).interval(0.1)
+        found = posterior.of_labels(np.column_stack([rng.binomial(n, c), n]), posterior.binomial).interval(0.1)
         inside += ((found[:, 0] <= c) & (c <= found[:, 1])).sum()
     assert 680 <= inside <= 755
 
@@ -142,12 +144,12 @@ def test_nine_in_ten_labels_drawn_from_the_model_lie_in_their_intervals(size):
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.75])
 def test_nine_in_ten_labels_in_two_files_lie_in_their_intervals(share):
     """Frequent labels too, whose counts vary less than those of rare ones. The profile likelihood is approximate."""
-    inside = 0
+    inside, two_files = 0, partial(posterior.two_shares, n=1500, m=600)
     for seed in range(80):
         rng = np.random.default_rng(seed)
         c = prior_draw(rng, 10)
         s, y = rng.binomial(1500, share * c), rng.binomial(600, share, 10)
-        found = posterior.of_labels(posterior.two_shares(s, 1500, y, 600, posterior.FOR_LABELS)).interval(0.1)
+        found = posterior.of_labels(np.column_stack([s, y]), two_files).interval(0.1)
         inside += ((found[:, 0] <= c) & (c <= found[:, 1])).sum()
     assert 675 <= inside <= 770
 
@@ -249,7 +251,7 @@ def test_two_shares_have_the_profile_likelihood():
     s, n, y, m = 30, 200, 40, 100
     c, share = posterior.FOR_LABELS.c[:, None], np.linspace(1e-4, 1 - 1e-4, 5000)
     logs = s * np.log(c * share) + (n - s) * np.log1p(-c * share) + y * np.log(share) + (m - y) * np.log1p(-share)
-    found = posterior.two_shares(np.array([s]), n, np.array([y]), m, posterior.FOR_LABELS)
+    found = posterior.two_shares(np.array([[s, y]]), posterior.FOR_LABELS, n, m)
     assert_allclose(found[0], logs.max(axis=1), atol=1e-2)
     assert posterior.FOR_LABELS.c[found[0].argmax()] == pytest.approx(s / n / (y / m), abs=0.01)
 
