@@ -155,7 +155,7 @@ def complete(
             options = replace(options, c=read_frequencies(frequencies, data.ids))
         asked = data.known_of(options)
         found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
-        n = len(data) if data.completed is None else int(data.completed[0])  # those of the file
+        n = len(data) if data.second is None else int(data.second[0])  # those of the file
         own = data.features[:n]
         filled = None
         if fill:

@@ -153,7 +153,7 @@ def estimate(
             common = compare(probabilities, drawn.labels, drawn.known)
             if per_label and not data.has_complete_sets:
                 alone = propensity.estimate_per_label(*evidence)
-    known = from_people(data.labels, data.known, data.sampled, data.completed, None if pooled is None else pooled.c)
+    known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
     annotations = np.bincount(data.labels.indices, minlength=q).tolist()
     if known is not None:
         rates, intervals = known.rates.tolist(), [(low, high) for low, high in known.intervals.tolist()]

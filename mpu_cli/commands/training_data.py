@@ -91,7 +91,7 @@ class TrainingData:
     known : KnownLabels or None
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed.
-    completed : ndarray of int or None
+    second : ndarray of int or None
         The instances of the second file.
     review : ReviewCounts or None
     """
@@ -101,7 +101,7 @@ class TrainingData:
     ids: np.ndarray
     known: KnownLabels | None = None
     sampled: np.ndarray | None = None
-    completed: np.ndarray | None = None
+    second: np.ndarray | None = None
     review: ReviewCounts | None = None
 
     def __len__(self) -> int:
@@ -110,12 +110,12 @@ class TrainingData:
     @property
     def has_complete_sets(self) -> bool:
         """Whether c can come from complete label sets."""
-        return self.sampled is not None or self.completed is not None
+        return self.sampled is not None or self.second is not None
 
     def known_of(self, options: Any) -> Any:
         """Return options of a training with what is known of these labels."""
         names = {f.name for f in fields(options)}
-        given = {name: getattr(self, name) for name in ("known", "sampled", "completed")}
+        given = {name: getattr(self, name) for name in ("known", "sampled", "second")}
         return replace(options, **{name: value for name, value in given.items() if name in names})
 
 
@@ -172,7 +172,7 @@ def _with_complete(data: TrainingData, features: csr_array, labels: csr_array, i
         labels=csr_array(vstack(both, format="csr")),
         ids=every,
         known=KnownLabels(csr_array(cells), np.concatenate([known.instances, whole])),
-        completed=np.arange(n, n + m),
+        second=np.arange(n, n + m),
     )
 
 

@@ -83,8 +83,8 @@ class CommonFrequency:
         if self.tenable:
             return None
         return (
-            f"labels seem to be missing at different rates (p = {self.p_value:.2g} if at least half of them had the same), "
-            "and one c for all costs quality then; review instances drawn at random: mpu review FILE --sample 200 -o "
+            f"labels seem to be missing at different rates (p = {self.p_value:.2g} if at least half had the same), and "
+            "one c for all costs quality then; review instances drawn at random: mpu review FILE --sample 200 -o "
             "review.html"
         )
 

@@ -59,9 +59,9 @@ class Options(Descent):
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed. Where c is not given, it comes from these, one
         for each label.
-    completed : ndarray of int or None
-        Instances with complete label sets, whose annotations before they were completed are not known. Where c is not
-        given and nothing is `sampled`, it comes from the rates of labels in these and in the others.
+    second : ndarray of int or None
+        The instances of a second file with complete label sets, drawn from the same population. Where c is neither
+        given nor told by a review, it comes from the rates of labels in both files.
     calibrated : bool
         Whether the predictions of the last level are made probabilities.
     """
@@ -90,5 +90,5 @@ class Options(Descent):
     )
     known: "KnownLabels | None" = None
     sampled: "np.ndarray | None" = None
-    completed: "np.ndarray | None" = None
+    second: "np.ndarray | None" = None
     calibrated: bool = True

@@ -106,12 +106,7 @@ def from_review(
     >>> round(found.c, 2), found.rates.round(2).tolist()
     (0.62, [0.99, 0.27])
     """
-    rows = np.unique(sampled)
-    if len(unfinished := rows[known.instances[rows] != Verdict.FALSE]):
-        raise DataError(
-            f"c is estimated from complete label sets, and that of instance {unfinished[0]} is not: say that none of "
-            "its other labels is true, or that it was not drawn at random"
-        )
+    rows = _complete_rows(known, sampled)
     annotated = labels[rows].astype(bool)
     true = known.rows(rows).part(annotated)[1].astype(bool)
     kept = true.multiply(annotated)
@@ -128,7 +123,7 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
     Parameters
     ----------
     labels : csr_array of bool, shape (n, q)
-        Annotated labels.
+        Annotated labels, without instances that are known to be complete.
     complete : csr_array of bool, shape (m, q)
         True labels of other instances.
     automatic : float, optional
@@ -164,29 +159,61 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
     return _summary(posterior.of_one(overall, automatic), by_label, m, y)
 
 
+def from_second_file(
+    labels: csr_array, known: KnownLabels, second: np.ndarray, automatic: float | None = None
+) -> ReviewedFrequency:
+    """Estimate c as `from_complete`, where the instances of both files stand in one matrix.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    known : KnownLabels
+        The label sets of the second file are complete in it. Other instances that are complete tell nothing.
+    second : ndarray of int, shape (m,)
+        The instances of the second file.
+    automatic : float, optional
+        As for `from_review`.
+
+    Returns
+    -------
+    ReviewedFrequency
+
+    Raises
+    ------
+    DataError
+        A label set of the second file is not complete, or the first file has no other instances.
+    """
+    rows = _complete_rows(known, second)
+    left_to_chance = np.setdiff1d(np.flatnonzero(known.instances == Verdict.UNKNOWN), rows)
+    annotated = known.rows(left_to_chance).left_to_chance().part(labels[left_to_chance])[0]
+    return from_complete(annotated, known.rows(rows).part(labels[rows])[1], automatic)
+
+
 def from_people(
     labels: csr_array,
     known: KnownLabels | None,
     sampled: np.ndarray | None,
-    completed: np.ndarray | None,
+    second: np.ndarray | None,
     automatic: float | None = None,
 ) -> ReviewedFrequency | None:
-    """Estimate c by what people know: `from_review`, else `from_complete`; None where they know nothing of that kind.
+    """Estimate c by what people know, by `from_review` or else `from_second_file`; None where neither applies.
 
     Parameters
     ----------
     labels, known, automatic
         As for `from_review`.
-    sampled, completed : ndarray of int or None
+    sampled, second : ndarray of int or None
         As in `core.options.Options`.
     """
+    if sampled is None and second is None:
+        return None
+    if known is None:
+        raise DataError("label sets are said to be complete, and nothing is known of labels: give what is known")
     if sampled is not None:
-        assert known is not None  # it has the complete label sets
         return from_review(labels, known, sampled, automatic)
-    if completed is not None:
-        others = np.delete(np.arange(labels.shape[0]), completed)
-        return from_complete(labels[others], labels[completed], automatic)
-    return None
+    assert second is not None  # one of the two is there
+    return from_second_file(labels, known, second, automatic)
 
 
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
@@ -231,6 +258,17 @@ def _width(true: float, c: float) -> float:
     """Width of the interval of c where so many true labels are seen."""
     low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
     return float(high - low)
+
+
+def _complete_rows(known: KnownLabels, rows: np.ndarray) -> np.ndarray:
+    """Return the instances in ascending order, each once; refuse those whose label set is not complete."""
+    rows = np.unique(rows)
+    if len(unfinished := rows[known.instances[rows] != Verdict.FALSE]):
+        raise DataError(
+            f"c is estimated from complete label sets, and that of instance {unfinished[0]} is not: say that none of "
+            "its other labels is true, or that it was not drawn at random"
+        )
+    return rows
 
 
 def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:

@@ -206,14 +206,14 @@ def _estimate(
         of_c = {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
         return of_c | {f"common {name}": value for name, value in vars(common).items()}
 
-    by_people = options.sampled is not None or options.completed is not None
+    by_people = options.sampled is not None or options.second is not None
     estimated, common = None, None
     if not by_people or tells(sample.labels, sample.known):
         found = run.journal.take("estimate c", compute)
         estimated = FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
         p_value, c, agreeing = (float(found[f"common {name}"]) for name in ("p_value", "c", "agreeing"))
         common = CommonFrequency(p_value, c, agreeing, found["common labels"])
-    reviewed = from_people(labels, options.known, options.sampled, options.completed, estimated and estimated.c)
+    reviewed = from_people(labels, options.known, options.sampled, options.second, estimated and estimated.c)
     return estimated, common, reviewed
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.review_frequency import from_review
+from mpu_cli.core.review_frequency import from_complete, from_review
 from mpu_cli.core.training import Options, train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.journal import Journal
@@ -87,6 +87,38 @@ def test_reviewed_instances_need_what_was_found(problem):
     known = review(Y, np.arange(4))["known"]
     with pytest.raises(DataError, match="instance 4 is not"):
         train(X, as_labels(S), Options(**QUICK, known=known, sampled=np.arange(5)))
+
+
+def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
+    X, S, Y = problem
+    second = np.arange(400, 600)
+    both = np.vstack([S[:400], Y[400:]])
+    known = KnownLabels.of(Y.shape, complete=second)
+    _, report = train(X, as_labels(both), Options(**QUICK, known=known, second=second))
+    expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimate.c)
+    assert_array_equal(report.c, expected.rates)
+    assert report.reviewed.instances == 200
+    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.8
+
+
+def test_a_review_goes_before_a_second_file(problem):
+    X, S, Y = problem
+    of_review = review(Y, np.arange(100))
+    known = KnownLabels.of(Y.shape, true=of_review["known"].cells.nonzero(), complete=[*range(100), *range(500, 600)])
+    both = np.vstack([S[:500], Y[500:]])
+    options = Options(**QUICK, known=known, sampled=np.arange(100), second=np.arange(500, 600))
+    _, report = train(X, as_labels(both), options)
+    assert report.reviewed.instances == 100
+    assert_array_equal(report.c, from_review(as_labels(both), known, np.arange(100), report.estimate.c).rates)
+
+
+def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
+    X, S, _ = problem
+    with pytest.raises(DataError, match="instance 3 is not"):
+        train(X, as_labels(S), Options(**QUICK, known=KnownLabels.of(S.shape, complete=[2]), second=np.array([2, 3])))
+    known = KnownLabels.of(S.shape, complete=np.arange(600))
+    with pytest.raises(DataError, match="no instances"):
+        train(X, as_labels(S), Options(**QUICK, known=known, second=np.arange(600)))
 
 
 def test_a_run_that_goes_on_finds_the_same(problem):
