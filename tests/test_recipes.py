@@ -148,7 +148,7 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     lines = [line for line in (tmp_path / "missing.tsv").read_text().splitlines() if not line.startswith("#")]
     right = [(int(instance), label) in removed for instance, label, *_ in (line.split("\t") for line in lines[1:])]
     assert len(right) == 1000
-    assert all(right[:100])
+    assert sum(right[:200]) > 195
     assert sum(right) > 950
 
 
