@@ -75,7 +75,7 @@ def test_the_same_model_on_any_number_of_threads_and_again(problem, name, option
 
 def test_br_is_mpu_without_missing_labels_and_levels(problem):
     br = fit(problem, "br")
-    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3)
+    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3, calibrated=False)
     model, report = train(*problem[:2], options)
     assert_array_equal(br.model.levels[0].weights, model.levels[0].weights)
     assert_array_equal(br.model.thresholds, 0.5)
