@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from mpu_cli.runtime.run import Run
 
 
+def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[float, ...]:
+    """Return the numbers in a list such as ``0.1,0.05``."""
+    try:
+        widths = tuple(float(part) for part in value.split(",")) if value is not None else ()
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0.1,0.05") from None
+    if not all(0.001 <= width <= 1 for width in widths):
+        raise click.BadParameter("widths of intervals are from 0.001 to 1")
+    return widths
+
+
 @click.command("estimate-c")
 @click.option(
     "--method",
@@ -29,6 +40,15 @@ if TYPE_CHECKING:
     "--per-label", is_flag=True, help="Also estimate the frequency of each label. Read the caution above first."
 )
 @click.option("-o", "--output", type=click.Path(), help="Write the label frequencies to a file for `mpu train --c`.")
+@click.option(
+    "--plan",
+    metavar="[WIDTHS]",
+    is_flag=False,
+    flag_value="0.2,0.1,0.05,0.02",
+    callback=_widths,
+    help="Tell how many instances to review for intervals of c of these widths: numbers from 0 to 1, separated by "
+    "commas.",
+)
 @options_from(Validation)
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
@@ -39,6 +59,7 @@ def estimate_c(
     method: str,
     per_label: bool,
     output: str | None,
+    plan: tuple[float, ...],
     folds: int | None,
     sample: int,
     run: "Run",
@@ -64,6 +85,7 @@ def estimate_c(
       mpu estimate-c news.svm
       mpu estimate-c news.svm --per-label --json
       mpu estimate-c news.svm --reviewed checked.tsv
+      mpu estimate-c news.svm --plan
     """
     from mpu_cli.commands import estimation
     from mpu_cli.runtime.files import refuse_overlaps
@@ -72,7 +94,7 @@ def estimate_c(
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
     report = estimation.estimate(
-        sources, method=method, per_label=per_label, output=output, folds=folds, sample=sample, run=run
+        sources, method=method, per_label=per_label, output=output, plan=plan, folds=folds, sample=sample, run=run
     )
     for caution in report.cautions:
         warn(caution)
@@ -94,6 +116,9 @@ def _print_report(report: "Report") -> None:
             click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
     if report.one_c_p_value is not None:
         click.echo(f"one c for all      p = {report.one_c_p_value:.2g}")
+    if report.plan:
+        click.echo()
+        print_table([["interval of c, width", "instances to review"], *([str(w), n] for w, n in report.plan.items())])
     if report.per_label is None:
         return
     rows = [

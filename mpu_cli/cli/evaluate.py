@@ -82,6 +82,15 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     type=click.Path(),
     help="Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib.",
 )
+@click.option(
+    "--reviewed",
+    metavar="CHECKED.tsv",
+    multiple=True,
+    type=click.Path(allow_dash=True),
+    help="Review file of TRUTH, whose labels may be incomplete. Compare only the instances that were drawn at random "
+    "and completely reviewed, and report 90 % intervals. Their predictions should come from a model that has not seen "
+    "them.",
+)
 @reading_options
 @run_options("kernel")
 @json_option
@@ -97,6 +106,7 @@ def evaluate(
     threshold: float,
     calibration: bool,
     calibration_plot: str | None,
+    reviewed: tuple[str, ...],
     reading: Reading,
     run: "Run",
     as_json: bool,
@@ -120,12 +130,16 @@ def evaluate(
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
       mpu evaluate test.svm scores.txt --calibration
+      mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
     """
     from mpu_cli.commands import evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
     inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}
+    inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
+    if reviewed and c is not None:
+        raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
     if label_names and not per_label:
         raise click.UsageError("--label-names needs --per-label.")
     names = metrics.split(",") if metrics is not None else None
@@ -144,6 +158,7 @@ def evaluate(
         threshold=threshold,
         calibration=calibration,
         calibration_plot=calibration_plot,
+        reviewed=reviewed,
         reading=reading,
         run=run,
     )
@@ -173,6 +188,9 @@ def _print_report(report: "Report") -> None:
         )
         if corrected["clipped_labels"]:
             click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {corrected['clipped_labels']} labels.")
+    if report.intervals:
+        click.echo()
+        print_table([["90 % interval", "from", "to"], *([name, *ends] for name, ends in report.intervals.items())])
     if report.calibration:
         calibration = report.calibration
         click.echo(

@@ -182,7 +182,7 @@ def complete(
         found.f1_before,
         found.f1_after,
         data.review,
-        fitted.warnings,
+        (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
     )
 
 

@@ -1,5 +1,6 @@
 """Estimate the label frequency c of a file."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from mpu_cli.core.common_frequency import CommonFrequency, compare
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
-from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
+from mpu_cli.core.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output
@@ -70,6 +71,8 @@ class Report:
     one_c_p_value : float or None
         How probable the annotations are where at least half of the labels have the same frequency: small where one c
         for all labels is not tenable. None where there are no annotations to tell it from.
+    plan : dict
+        How many instances to review, drawn at random, for a 90 % interval of c of each width.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
     cautions : list of str
@@ -87,6 +90,7 @@ class Report:
     complete_instances: int | None
     by_annotations_alone: float | None
     one_c_p_value: float | None
+    plan: dict[float, int]
     per_label: list[LabelReport] | None
     cautions: list[str]
 
@@ -94,6 +98,7 @@ class Report:
         """Return the numbers as one JSON object."""
         numbers = asdict(self)
         del numbers["cautions"]
+        numbers["plan"] = [{"width": width, "instances": count} for width, count in self.plan.items()] or None
         return {name: value for name, value in numbers.items() if value is not None}
 
 
@@ -103,6 +108,7 @@ def estimate(
     method: str = "bbe",
     per_label: bool = False,
     output: str | Path | None = None,
+    plan: Sequence[float] = (),
     folds: int | None = Validation.folds,
     sample: int = Validation.sample,
     run: Run = DEFAULT_RUN,
@@ -118,6 +124,8 @@ def estimate(
         Whether to estimate a label frequency for each label too.
     output : str or Path, optional
         Where to write the frequency of each label, as `read_frequencies` reads it.
+    plan : sequence of float
+        Widths of intervals of c to plan a review for.
     folds : int, optional
         Default: by the number of instances.
     sample : int
@@ -166,9 +174,13 @@ def estimate(
         is_pooled = [one is pooled for one in found]
         assert common is not None
         report = _by_annotations(pooled, method, data, common)
+    if data.review is not None:
+        report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
     if output is not None:
         with open_output(output) as out:
             out.write(frequency_lines(data.ids, np.array(rates)))
+    per_instance = sum(annotations) / len(data) / report.c  # true labels
+    report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
     if not per_label:
         return report
     columns = data.ids.tolist(), annotations, rates, intervals, is_pooled
@@ -190,6 +202,7 @@ def _by_annotations(
         None,
         None,
         common.p_value,
+        {},
         None,
         [caution for caution in (pooled.caution, common.caution) if caution is not None],
     )
@@ -215,6 +228,7 @@ def _by_people(
         known.instances,
         None if pooled is None else pooled.c,
         None if common is None else common.p_value,
+        {},
         None,
         [contradiction] if contradiction else [],
     )

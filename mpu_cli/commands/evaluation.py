@@ -5,14 +5,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from scipy.sparse import csr_array
+
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.compare import Comparison, compare
+from mpu_cli.evaluation.bootstrap import micro_intervals
+from mpu_cli.evaluation.compare import (
+    Comparison,
+    as_predictions,
+    compare,
+    compare_pairs,
+    labels_from_scores,
+    lockstep,
+)
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import plot
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import match
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
@@ -42,6 +56,8 @@ class Report:
         From `per_label_report`.
     calibration : dict or None
         From `calibration_report`.
+    intervals : dict or None
+        90 % intervals of micro-averaged metrics, where the instances are a random sample: `micro_intervals`.
     """
 
     instances: int
@@ -53,6 +69,7 @@ class Report:
     corrected: dict[str, Any] | None = None
     per_label: list[dict] | None = None
     calibration: dict[str, Any] | None = None
+    intervals: dict[str, tuple[float, float]] | None = None
 
     @property
     def uses_label_sets(self) -> bool:
@@ -66,7 +83,8 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the whole report as one JSON object."""
-        parts = {"corrected": self.corrected, "calibration": self.calibration, "per_label": self.per_label}
+        names = ("intervals", "corrected", "calibration", "per_label")
+        parts = {name: getattr(self, name) for name in names}
         return self.summary() | {name: part for name, part in parts.items() if part is not None}
 
 
@@ -82,6 +100,7 @@ def evaluate(
     threshold: float = 0.5,
     calibration: bool = False,
     calibration_plot: str | None = None,
+    reviewed: Sequence[str] = (),
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -103,6 +122,9 @@ def evaluate(
         Whether to report how well scores are probabilities.
     calibration_plot : str, optional
         Where to draw that.
+    reviewed : sequence of str
+        Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
+        intervals.
 
     Returns
     -------
@@ -116,10 +138,14 @@ def evaluate(
         The files have different numbers of instances, or one of `metrics` needs scores and there are none.
     """
     calibration = calibration or calibration_plot is not None
-    comparison = compare(
-        truth, predictions, threshold=threshold, ks=ks, calibration=calibration, reading=reading, run=run
-    )
-    report = build_report(comparison, metrics, c)
+    how: dict[str, Any] = {"threshold": threshold, "ks": ks, "calibration": calibration}
+    if reviewed:
+        pair = _reviewed_pair(truth, predictions, reviewed, reading, run)
+        comparison = compare_pairs([pair], predictions, **how)
+        report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
+    else:
+        comparison = compare(truth, predictions, **how, reading=reading, run=run)
+        report = build_report(comparison, metrics, c)
     if calibration:
         found = calibration_report(comparison, c)
         report = replace(report, calibration=found)
@@ -130,6 +156,30 @@ def evaluate(
     counts = comparison.label_sets
     names = read_label_names(label_names, counts.labels.tolist()) if label_names else None
     return replace(report, per_label=per_label_report(counts, c, names))
+
+
+def _reviewed_pair(
+    truth: str, predictions: str, reviewed: Sequence[str], reading: Reading, run: Run
+) -> tuple[Dataset, Dataset]:
+    """Return the complete label sets and the predictions of the instances that were drawn at random and reviewed."""
+    data, listed = read(truth, reading, run), read(predictions, as_predictions(reading), run)
+    for _ in lockstep([data], [listed]):
+        pass  # it says where their lengths differ
+    found = match(decisions.read(reviewed), data, truth, wins=True)
+    if not len(found.sampled):
+        raise MpuError(
+            f"{', '.join(reviewed)}: no instance was drawn at random and completely reviewed, and others would give a "
+            "biased result; `mpu review --sample N` draws some"
+        )
+    true = found.known.rows(found.sampled).part(found.labels[found.sampled])[1].astype(bool)
+    width = int(found.ids.max(initial=-1)) + 1
+    labels = csr_array((true.data, found.ids[true.indices], true.indptr), shape=(len(found.sampled), width))
+    return Dataset(labels, data.features[found.sampled]), listed[found.sampled]
+
+
+def _intervals(true: Dataset, listed: Dataset, threshold: float, seed: int) -> dict[str, tuple[float, float]]:
+    predicted = listed.labels if listed.labels.nnz else labels_from_scores(listed.features, threshold)
+    return micro_intervals(true.labels, predicted, seed)
 
 
 def metric_names(ks: Sequence[int]) -> list[str]:

@@ -145,7 +145,7 @@ def train(
         dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
         data.review,
         seconds | fitted.seconds | {"write": time.perf_counter() - start},
-        fitted.warnings,
+        (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
     )
 
 

@@ -63,6 +63,8 @@ class ReviewCounts:
         Annotated labels that are false.
     unused : int
         Decisions on labels that are true nowhere.
+    new_labels : list of int
+        Labels that were found, and are annotated nowhere.
     closed : int
         Instances whose label set is complete.
     sampled : int
@@ -73,8 +75,19 @@ class ReviewCounts:
     found: int
     refuted: int
     unused: int
+    new_labels: list[int]
     closed: int
     sampled: int
+
+    def cautions(self) -> list[str]:
+        """Say what may be a mistake in a review."""
+        found = []
+        if self.new_labels:
+            some = ", ".join(map(str, self.new_labels[:5])) + ", ..." * (len(self.new_labels) > 5)
+            found.append(f"{len(self.new_labels)} labels of the review are annotated nowhere and learned anew: {some}")
+        if self.unused:
+            found.append(f"{self.unused:,} decisions say no to a label that is true nowhere; are these numbers right?")
+        return found
 
 
 @dataclass(frozen=True)
@@ -135,6 +148,7 @@ def read_training_data(sources: Sources, run: Run) -> TrainingData:
             found.found,
             found.refuted,
             found.unused,
+            found.new_labels.tolist(),
             int(np.count_nonzero(found.known.instances)),
             len(found.sampled),
         )

@@ -86,11 +86,38 @@ def compare(
     MpuError
         The files have different numbers of instances, or a score is no probability and calibration is asked for.
     """
+    pairs = lockstep(iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run))
+    return compare_pairs(pairs, predictions, threshold=threshold, ks=ks, calibration=calibration)
+
+
+def as_predictions(reading: Reading) -> Reading:
+    """Return how predictions are read beside data that are read so."""
+    return replace(reading, implicit_values=False, scores=True)
+
+
+def compare_pairs(
+    pairs: Iterable[tuple[Dataset, Dataset]],
+    predictions: str,
+    *,
+    threshold: float = 0.5,
+    ks: tuple[int, ...] = (1, 3, 5),
+    calibration: bool = False,
+) -> Comparison:
+    """Compare as `compare` does.
+
+    Parameters
+    ----------
+    pairs : iterable of (Dataset, Dataset)
+        Truth and predictions of the same instances.
+    predictions : str
+        The file of predictions, as the user named it.
+    threshold, ks, calibration
+        As for `compare`.
+    """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
     reliability = Reliability() if calibration else None
     saw_labels = saw_scores = False
-    lists = replace(reading, implicit_values=False, scores=True)
-    for true, predicted in lockstep(iter_chunks(truth, reading, run=run), iter_chunks(predictions, lists, run=run)):
+    for true, predicted in pairs:
         saw_labels |= predicted.labels.nnz > 0
         saw_scores |= predicted.features.nnz > 0
         if saw_labels and saw_scores:

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score, recall_score
 
 from mpu_cli import MPUClassifier, bundle
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.training import message
 from tests.core.simulated import linear_problem
@@ -62,6 +64,7 @@ def test_c_comes_from_the_sample_for_each_label(run, problem, checked):
         "found": int((Y[rows] & ~S[rows]).sum()),
         "refuted": 0,
         "unused": 0,
+        "new_labels": [],
         "closed": 100,
         "sampled": 100,
     }
@@ -112,9 +115,14 @@ def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path
 def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
     path = tmp_path / "checked.tsv"
     path.write_text("instance\tlabel\tverdict\tsource\n" + "".join(f"{i}\t77\tyes\tsuggestion\n" for i in range(1, 20)))
-    report = json.loads(run("train", problem[3], "--reviewed", path, *FAST, "--json").stdout)
+    path.write_text(path.read_text() + "30\t78\tno\tsuggestion\n")
+    result = run("train", problem[3], "--reviewed", path, *FAST, "--json")
+    report = json.loads(result.stdout)
     assert report["labels"] == 4
     assert "77" in report["thresholds"]
+    assert report["review"]["new_labels"] == [77]
+    assert "warning: 1 labels of the review are annotated nowhere and learned anew: 77\n" in result.stderr
+    assert "warning: 1 decisions say no to a label that is true nowhere" in result.stderr
 
 
 def test_a_contradiction_names_both_places(run, problem, tmp_path):
@@ -167,3 +175,47 @@ def test_other_methods_do_not_take_them(run, problem, options):
 @pytest.mark.parametrize("option", ["--reviewed", "--complete"])
 def test_a_file_that_is_missing(run, problem, option):
     assert "absent: cannot be read: No such file" in message(run("train", problem[3], option, "absent", *FAST))
+
+
+def test_a_plan(run, problem):
+    result = run("estimate-c", problem[3], "--plan", "--json", "-q")
+    plan = {row["width"]: row["instances"] for row in json.loads(result.stdout)["plan"]}
+    assert list(plan) == [0.2, 0.1, 0.05, 0.02]
+    assert all(few < more for few, more in zip(list(plan.values()), list(plan.values())[1:], strict=False))
+    one = json.loads(run("estimate-c", problem[3], "--plan", "0.1", "--json", "-q").stdout)
+    assert one["plan"] == [{"width": 0.1, "instances": plan[0.1]}]
+    assert "0.05" in run("estimate-c", problem[3], "--plan", "0.05", "-q").stdout
+    for wrong in ("0", "2", "x"):
+        assert run("estimate-c", problem[3], "--plan", wrong).exit_code == 2
+
+
+def test_evaluation_by_a_review(run, problem, checked, tmp_path):
+    _, Y, _, data = problem
+    rows, path = checked
+    run("train", data, "--levels", 1, "--c", 0.6, "-q")
+    run("predict", tmp_path / "data.mpu", data, "-o", tmp_path / "tags.txt", "-q")
+    predicted = read(tmp_path / "tags.txt", Reading(scores=True)).labels.toarray()[rows, 1:].astype(bool)
+    report = json.loads(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path, "--json").stdout)
+    assert report["instances"] == 100
+    assert report["micro_f1"] == pytest.approx(f1_score(Y[rows], predicted, average="micro"))
+    assert report["micro_recall"] == pytest.approx(recall_score(Y[rows], predicted, average="micro"))
+    for name in ("micro_precision", "micro_recall", "micro_f1"):
+        low, high = report["intervals"][name]
+        assert low < report[name] < high
+        assert high - low < 0.2
+    run("predict", tmp_path / "data.mpu", data, "--format", "scores", "-o", tmp_path / "scores.txt", "-q")
+    scores = json.loads(run("evaluate", data, tmp_path / "scores.txt", "--reviewed", path, "--json").stdout)
+    assert scores["intervals"]["micro_f1"][0] < scores["micro_f1"] < scores["intervals"]["micro_f1"][1]
+    assert "90 % interval" in run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path).stdout
+
+
+def test_evaluation_needs_a_random_sample(run, problem, tmp_path):
+    _, Y, _, data = problem
+    (tmp_path / "tags.txt").write_text("1\n" * 400)
+    path = review(tmp_path / "picked.tsv", range(50), Y, source="suggestion")
+    text = message(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path))
+    assert "no instance was drawn at random and completely reviewed" in text
+    assert run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path, "--c", 0.5).exit_code == 2
+    (tmp_path / "tags.txt").write_text("1\n" * 399)
+    text = message(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path))
+    assert "TRUTH has 400 instances and PREDICTIONS has 399" in text
