@@ -30,7 +30,7 @@ help:  ## List the targets
 venv: $(VENV)/installed-$(EXTRAS)  ## Make the virtual environment .venv and install mpu into it
 
 demo: venv  ## Run the main job on the digits that come with the project, results in demo/
-	MPU=$(VENV)/bin/mpu data/demo.sh
+	MPU=$(VENV)/bin/mpu PYTHON=$(VENV)/bin/python data/demo.sh
 
 test: venv  ## Run the tests
 	$(VENV)/bin/python -m pytest

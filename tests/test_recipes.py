@@ -139,8 +139,16 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     assert corrupted.returncode == 0
     (tmp_path / "news.txt").write_text("A digit.\n" * len((tmp_path / "news.svm").read_text().splitlines()))
     (tmp_path / "tags.txt").write_text("".join(f"tag {k}\n" for k in range(1, 100)))
+    truth = [line.split(" ")[0] for line in digits[0].read_text().splitlines()]
+    checked = ["instance\tlabel\tverdict\tsource\n"]
+    for i in range(0, len(truth), 10):
+        checked += [f"{i + 1}\t{label}\tyes\tsample\n" for label in truth[i].split(",") if label]
+        checked.append(f"{i + 1}\t*\tno\tsample\n")
+    (tmp_path / "checked.tsv").write_text("".join(checked))
     result = shell("sh", "-e", "-c", guide("editor.md"))
     assert result.returncode == 0, result.stderr
+    assert (tmp_path / "more.tsv").exists()
+    assert "90 % interval" in result.stdout
     assert "200 instances to review" in result.stderr
     assert b"A digit." in (tmp_path / "review.html").read_bytes()
     rows = (line.split("\t") for line in (tmp_path / "removed.tsv").read_text().splitlines())

@@ -2,6 +2,10 @@
 
 import pytest
 
+from mpu_cli.bundle import load
+from mpu_cli.commands.training import train
+from mpu_cli.commands.training_data import Sources
+from mpu_cli.core.options import Options
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match
 from mpu_cli.review.values import NOTHING_ELSE
@@ -59,6 +63,9 @@ def test_a_whole_review_by_keyboard(page, news):
     ]
     reviewed = match(read([path]), reader.read(news), news)
     assert reviewed.known.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
+    report = train(Sources(news, reviewed=[path]), news.with_suffix(".mpu"), options=Options(cost=1.0, epochs=2, c=0.5))
+    assert (report.review.decisions, report.review.closed) == (5, 2)
+    assert load(news.with_suffix(".mpu")).label_ids.tolist() == [1, 2, 3]
     assert page.messages() == []
     assert page.requests() == []
 
