@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands import completion
+from mpu_cli.commands import missing_labels
 from mpu_cli.core.completion import Choice
 from mpu_cli.core.training import Options, train
 from mpu_cli.runtime.run import Run
@@ -64,7 +64,7 @@ def remove(path: Path, rate: float, seed: int) -> Task:
 def by_mpu(task: Task) -> Ranking:
     """Rank by `mpu complete`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
-    found = completion.find(task.features, task.annotated, ids, Options(), Choice(top=task.removed))
+    found = missing_labels.find(task.features, task.annotated, ids, Options(), Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
 

@@ -55,9 +55,8 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
     """Predict every instance by models that have not seen it; return probabilities (n x q) and the c of each label."""
     if chosen["method"] != "mpu":
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
-    # One threshold a label is chosen by all instances.
-    options = replace(_options(chosen, annotations), threshold="per-label")
-    _, report = training.train(matrix, annotations.labels, options, _run(chosen))
+    options = _options(chosen, annotations)
+    _, report = training.train(matrix, annotations.labels, options, _run(chosen), hold_out_all=True)
     return report.held_out.probabilities, report.c
 
 

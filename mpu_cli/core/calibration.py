@@ -128,7 +128,8 @@ def calibrate(probabilities: np.ndarray, labels: csr_array, frequency: LabelFreq
     if not true.any():
         return None
     z = _log_odds((lower_edges(there).astype(float) + lower_edges(np.minimum(there + 1, BINS - 1))) / 2)
-    block = _blocks(cells, true, min(max(labels.nnz // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
+    annotations = sum(part.nnz for part in frequency.counted(labels))
+    block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
     size = np.bincount(block, cells)
     share = np.clip(np.bincount(block, true), _MARGIN, size - _MARGIN) / size
     centre, target = np.bincount(block, cells * z) / size, logit(share)

@@ -81,7 +81,7 @@ class Options(Descent):
         WordOr(("pu-f1", "per-label"), PROBABILITY),
         "pu-f1",
         "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
-        "estimated for complete labels. per-label: one for each label, by the same criterion. 0.5: the paper's rule.",
+        "estimated for complete labels. per-label: one for each label, by the same criterion.",
     )
     stack_scale: float = option(
         WEIGHT,

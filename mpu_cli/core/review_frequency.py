@@ -206,14 +206,13 @@ def from_people(
     sampled, second : ndarray of int or None
         As in `core.options.Options`.
     """
-    if sampled is None and second is None:
-        return None
-    if known is None:
-        raise DataError("label sets are said to be complete, and nothing is known of labels: give what is known")
-    if sampled is not None:
-        return from_review(labels, known, sampled, automatic)
-    assert second is not None  # one of the two is there
-    return from_second_file(labels, known, second, automatic)
+    for rows, estimate in ((sampled, from_review), (second, from_second_file)):
+        if rows is None or not len(rows):
+            continue
+        if known is None:
+            raise DataError("label sets are said to be complete, and nothing is known of labels: give what is known")
+        return estimate(labels, known, rows, automatic)
+    return None
 
 
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:

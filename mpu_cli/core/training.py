@@ -206,7 +206,7 @@ def _estimate(
         of_c = {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
         return of_c | {f"common {name}": value for name, value in vars(common).items()}
 
-    by_people = options.sampled is not None or options.second is not None
+    by_people = any(rows is not None and len(rows) for rows in (options.sampled, options.second))
     estimated, common = None, None
     if not by_people or tells(sample.labels, sample.known):
         found = run.journal.take("estimate c", compute)

@@ -59,6 +59,7 @@ def test_the_report(run, digits):
         "labels",
         "instances",
         "separable",
+        "one_c_p_value",
     }
     assert (report["method"], report["labels"], report["instances"]) == ("bbe", 18, 1157)
     assert 1 <= report["labels_used"] <= 18
@@ -66,11 +67,12 @@ def test_the_report(run, digits):
 
 def test_the_readable_report(run, digits):
     result = run("estimate-c", digits[0])
-    first, missing, rests = result.stdout.splitlines()
+    first, missing, rests, one_c = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert "90 % interval" in first
     assert missing.startswith("missing labels  ")
     assert rests.endswith("of 18 labels, method bbe")
+    assert one_c.startswith("one c for all      p = ")
     assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
         "read",
         "out-of-fold predictions",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.commands import completion
+from mpu_cli.commands import missing_labels
 from mpu_cli.commands.implied import read_implications
 from mpu_cli.core.completion import Choice
 from mpu_cli.core.implications import Implications
@@ -46,7 +46,7 @@ def data(tmp_path_factory):
 
 def find(data, choice=FIFTY, options=OPTIONS, implications=None, jobs=1):
     _, features, labels, _ = data
-    return completion.find(features, labels, IDS, options, choice, implications, Run(jobs=jobs))
+    return missing_labels.find(features, labels, IDS, options, choice, implications, Run(jobs=jobs))
 
 
 def test_what_is_listed_is_missing_and_mostly_right(data):
@@ -87,7 +87,7 @@ def test_checked_cells_are_not_listed_again(data):
 def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
     path, features, *_ = data
     found = find(data)
-    completion.write_list(tmp_path / "missing.tsv", found, features, path)
+    missing_labels.write_list(tmp_path / "missing.tsv", found, features, path)
     lines = (tmp_path / "missing.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     assert rows[0] == ["instance", "label", "probability", "verdict", "source"]
@@ -110,11 +110,11 @@ def test_suspects_are_annotated_labels_that_are_improbable(data, tmp_path):
         if not data[3][i, k]:
             wrong[i, k] = True
             added.append((i, k))
-    found = completion.find(csr_array(z), csr_array(wrong), IDS, OPTIONS, Choice(top=1), None, Run(jobs=1))
+    found = missing_labels.find(csr_array(z), csr_array(wrong), IDS, OPTIONS, Choice(top=1), None, Run(jobs=1))
     first = found.suspects(len(added))
     hits = len({*zip(first.rows.tolist(), first.columns.tolist(), strict=True)} & {*added})
     assert hits / len(added) > 3 * len(added) / wrong.sum()
-    assert completion.write_suspects(tmp_path / "suspects.tsv", found, features, path, 5) == 5
+    assert missing_labels.write_suspects(tmp_path / "suspects.tsv", found, features, path, 5) == 5
     assert len((tmp_path / "suspects.tsv").read_text().splitlines()) == 2 + 1 + 5
 
 
@@ -131,7 +131,7 @@ def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(data, t
     source = tmp_path / f"in.svm{suffix}"
     source.write_bytes(gzip.compress(path.read_bytes()) if suffix else path.read_bytes())
     found = find(data)
-    assert completion.write_filled(source, tmp_path / "out.svm", found) == 50
+    assert missing_labels.write_filled(source, tmp_path / "out.svm", found) == 50
     before, after = path.read_bytes(), (tmp_path / "out.svm").read_bytes()
     expected = label_sets(before)
     for i, k in zip(found.listed.rows.tolist(), found.listed.columns.tolist(), strict=True):
@@ -145,7 +145,7 @@ def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(data, t
 
 def test_of_those_listed_only_so_many_are_filled_in(data, tmp_path):
     found = find(data)
-    assert completion.write_filled(data[0], tmp_path / "out.svm", found, most=7) == 7
+    assert missing_labels.write_filled(data[0], tmp_path / "out.svm", found, most=7) == 7
 
 
 def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
@@ -156,7 +156,7 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
     has_narrower = labels.toarray()[:, 1]
     assert not listed.toarray()[has_narrower, 3].any()
     assert listed.toarray()[~has_narrower, 3].any()
-    completion.write_filled(path, tmp_path / "out.svm", found, 0, rules)
+    missing_labels.write_filled(path, tmp_path / "out.svm", found, 0, rules)
     for before, after in zip(
         label_sets(path.read_bytes()), label_sets((tmp_path / "out.svm").read_bytes()), strict=True
     ):
@@ -165,7 +165,7 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
 
 def test_data_that_cannot_be_read_twice_are_refused(data):
     with pytest.raises(InputError, match="standard input: labels can be filled in only where"):
-        completion.write_filled("-", "out.svm", find(data))
+        missing_labels.write_filled("-", "out.svm", find(data))
 
 
 def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
@@ -173,7 +173,7 @@ def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
     shorter = tmp_path / "in.svm"
     shorter.write_bytes(b"".join(data[0].read_bytes().splitlines(keepends=True)[:100]))
     with pytest.raises(InputError, match="changed while it was being read"):
-        completion.write_filled(shorter, tmp_path / "out.svm", found)
+        missing_labels.write_filled(shorter, tmp_path / "out.svm", found)
     assert not (tmp_path / "out.svm").exists()
 
 
