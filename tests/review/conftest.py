@@ -28,7 +28,11 @@ class Page:
     downloads: Path
 
     def open(self) -> None:
-        self.driver.get(self.path.as_uri())
+        """Open the page, or load it again: in the same process, so that what it has just stored is there."""
+        if self.driver.current_url == self.path.as_uri():
+            self.driver.refresh()
+        else:
+            self.driver.get(self.path.as_uri())
 
     def press(self, *keys: str) -> None:
         from selenium.webdriver import ActionChains
