@@ -281,8 +281,6 @@ def _found(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     if frequency.known is None:
         return np.zeros(q, int)
     cells = frequency.known.cells
-    rows, columns = cells.nonzero()
-    of_chance = frequency.known.instances[rows] == Verdict.UNKNOWN
-    true = (cells.data == Verdict.TRUE) & of_chance
-    new = true & ~np.asarray(annotated.astype(bool)[rows, columns]).ravel()
-    return np.bincount(columns[new], minlength=q)
+    of_chance = np.repeat(frequency.known.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
+    true = csr_array(((cells.data == Verdict.TRUE) & of_chance, cells.indices, cells.indptr), shape=cells.shape)
+    return np.bincount(csr_array(true > annotated).nonzero()[1], minlength=q)

@@ -88,3 +88,34 @@ def test_filling_in_needs_a_file(run, incomplete):
     result = run("complete", "-", "--format", "svm", stdin=incomplete[0].read_bytes())
     assert result.exit_code == 1
     assert "give a file" in result.stderr
+
+
+def test_where_all_is_known_nothing_is_missing(run, tmp_path):
+    data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
+    data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
+    checked.write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 5)))
+    report = json.loads(run("complete", data, "--reviewed", checked, "-o", tmp_path / "out.tsv", "--json").stdout)
+    assert (report["missing"], report["listed"]) == (0, 0)
+    assert rows(tmp_path / "out.tsv") == []
+
+
+def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
+    data, more = tmp_path / "data.svm", tmp_path / "more.svm"
+    data.write_text("1 1:1\n2 2:1\n 1:1 2:1\n" * 20)
+    more.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 20)
+    options = ("--complete", more, "--cost", 10, "--epochs", 5)
+    assert run("complete", data, *options, "--top", 10, "-o", tmp_path / "out.tsv").exit_code == 0
+    assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in rows(tmp_path / "out.tsv"))
+    filled = tmp_path / "filled.svm"
+    assert run("complete", data, *options, "--format", "svm", "-o", filled).exit_code == 0
+    before, after = (path.read_text().splitlines() for path in (data, filled))
+    assert [line.partition(" ")[2] for line in after] == [line.partition(" ")[2] for line in before]
+    assert all(line == old for i, (line, old) in enumerate(zip(after, before, strict=True)) if i % 3 < 2)
+    assert after != before
+
+
+def test_the_model_is_saved(run, incomplete, tmp_path):
+    run("complete", incomplete[0], "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv", "-q")
+    run("train", incomplete[0], "-o", tmp_path / "trained.mpu", "-q")
+    first, second = (run("predict", tmp_path / name, incomplete[0]).stdout for name in ("saved.mpu", "trained.mpu"))
+    assert np.mean([a == b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)]) > 0.95
