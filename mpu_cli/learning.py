@@ -22,8 +22,6 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.run_options import RunOptions
 from mpu_cli.svmlight.dataset import occurring
 
-_REPLICATES = 200
-
 
 def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
     """Learn a model of some labels.
@@ -71,7 +69,7 @@ def estimate_frequency(
     features = Features.of(matrix)
     drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known)
     probabilities = drawn.naive_probabilities()
-    found = propensity.estimate(probabilities, drawn.labels, method, _REPLICATES, run.seed, drawn.known)
+    found = propensity.estimate(probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known)
     if found.caution:
         warnings.warn(found.caution, MpuWarning, stacklevel=3)
     return replace(found, labels=np.sort(annotations.columns[found.labels]))

@@ -19,8 +19,6 @@ from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output
 
-_REPLICATES = 200
-
 
 @dataclass(frozen=True)
 class LabelReport:
@@ -156,7 +154,7 @@ def estimate(
         with run.step("out-of-fold predictions", drawn.m) as tick:
             probabilities = drawn.naive_probabilities(tick)
         with run.step("estimate c"):
-            evidence = probabilities, drawn.labels, method, _REPLICATES, run.seed, drawn.known
+            evidence = probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known
             pooled = propensity.estimate(*evidence)
             common = compare(probabilities, drawn.labels, drawn.known)
             if per_label and not data.has_complete_sets:

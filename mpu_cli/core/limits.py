@@ -30,7 +30,7 @@ def refuse_large_sample(m: int, q: int) -> None:
     if needed > (memory := machine_memory()):
         raise TooLargeError(
             f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}, and "
-            f"this machine has {memory / 1e9:,.1f} GB: give --sample N with fewer instances, or both --c and --cost"
+            f"this machine has {memory / 1e9:,.1f} GB: make sample smaller, or give both c and cost"
         )
 
 

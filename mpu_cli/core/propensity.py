@@ -26,6 +26,8 @@ from mpu_cli.errors import DataError
 
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
 _Z = 6.0
+# Bootstrap replicates for the intervals that are reported.
+REPLICATES = 200
 # A bin with fewer annotated instances is luck.
 _FEWEST_FOUND = 10
 # Bins not surely so many times richer in annotations than their labels are on the whole show little.

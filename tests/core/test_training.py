@@ -258,7 +258,7 @@ def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size():
 
 def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
     monkeypatch.setattr(limits, "machine_memory", lambda: 5_000)
-    with pytest.raises(TooLargeError, match=r"120 instances x 4 labels, which take 6,240 bytes .* --sample N"):
+    with pytest.raises(TooLargeError, match=r"120 instances x 4 labels, which take 6,240 bytes .* make sample smaller"):
         train(*problem, quick())
     train(*problem, quick(sample=60))
     train(*problem, quick(c=0.7, cost=1.0))
