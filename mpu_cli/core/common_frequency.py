@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit, log_expit, xlog1py
-from scipy.stats import chi2
+from scipy.special import erfc, expit, log_expit, xlog1py
 
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.propensity import FEWEST_ANNOTATIONS, Cells
@@ -129,7 +128,8 @@ def compare(probabilities: np.ndarray, labels: csr_array, known: KnownLabels | N
     best = int(np.argmax(by_share.max(axis=0)))
     c = float(_CEILINGS[np.argmax(by_share[:, best])])
     ratio = 2 * (by_share.max() - by_share[:, _SHARES >= _AGREEING].max())
-    p_value = float(chi2.sf(ratio, 1) / 2) if ratio > 0 and len(columns) > 1 else 1.0
+    beyond = float(erfc(np.sqrt(max(ratio, 0) / 2)))  # of a chi-squared with one degree of freedom
+    p_value = beyond / 2 if ratio > 0 and len(columns) > 1 else 1.0
     return CommonFrequency(p_value, c, float(_SHARES[best]), columns)
 
 
