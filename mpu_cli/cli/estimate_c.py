@@ -22,7 +22,9 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     try:
         widths = tuple(float(part) for part in value.split(",")) if value is not None else ()
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0.1,0.05") from None
+        raise click.BadParameter(
+            f"{value!r} is not a list of numbers such as 0.1,0.05; without numbers, --plan comes after FILE"
+        ) from None
     if not all(0.001 <= width <= 1 for width in widths):
         raise click.BadParameter("widths of intervals are from 0.001 to 1")
     return widths
