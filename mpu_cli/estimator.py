@@ -37,9 +37,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (q,)
         Names of the labels.
     c_ : ndarray of float, shape (q,)
-        Label frequency of each label; where it differs between labels, NaN for those that were never annotated.
+        Label frequency of each label; where it differs between labels, NaN for those that nothing is known of.
     thresholds_ : ndarray of float32, shape (q,)
-        A label is predicted where its probability is at least its threshold; infinite where it was never annotated.
+        A label is predicted where its probability is at least its threshold; infinite where nothing is known of it.
     expected_f1_ : float
         Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones. Of mpu and br only.
     record_ : dict
@@ -91,8 +91,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
-        Labels that are never annotated cannot be learned: they keep their column, have probability 0, and are never
-        predicted.
+        Labels that are neither annotated nor found in a review cannot be learned: they keep their column, have
+        probability 0, and are never predicted.
 
         Parameters
         ----------

@@ -55,6 +55,8 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
     options = _options(chosen, annotations)
     _, report = training.train(matrix, annotations.labels, options, _run(chosen), hold_out_all=True)
+    for warning in report.warnings():
+        warnings.warn(warning, MpuWarning, stacklevel=3)
     return report.held_out.probabilities, report.c
 
 

@@ -94,11 +94,13 @@ def complete(
 
     if fill_implied and (implied is None or form != "svm"):
         raise click.UsageError("--fill-implied needs --implied and --format svm.")
+    if as_json and "-" in (output, suspects):
+        raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     report = completion.complete(
         sources,
         output,
         options,
-        Choice(top, 0.0 if min_probability is None else min_probability, per_instance),
+        Choice(top, min_probability, per_instance),
         fill=form == "svm",
         implied=implied,
         fill_implied=fill_implied,

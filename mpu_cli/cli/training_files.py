@@ -34,6 +34,8 @@ def training_files(function: Callable) -> Callable:
     ) -> Any:
         from mpu_cli.commands.training_data import Sources
 
+        if reviewed_wins and not reviewed:
+            raise click.UsageError("--reviewed-wins needs --reviewed.")
         sources = Sources(source, reviewed, reviewed_wins, complete, cache, reading)
         return function(*args, sources=sources, **kwargs)
 

@@ -16,6 +16,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.sample import Sample
+from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output
 
@@ -31,7 +32,7 @@ class LabelReport:
         Instances that have the label.
     c : float
     interval : tuple of two floats
-        Bootstrap 90 % interval.
+        90 % interval: bootstrap, or credible where c comes from complete label sets.
     pooled : bool
         Whether c is that of all labels, since this one has too few annotations.
     """
@@ -160,7 +161,8 @@ def estimate(
             if per_label and not data.has_complete_sets:
                 alone = propensity.estimate_per_label(*evidence)
     known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
-    annotations = np.bincount(data.labels.indices, minlength=q).tolist()
+    of_file = data.labels if data.second is None else data.labels[: data.second[0]]
+    annotations = np.bincount(of_file.indices, minlength=q).tolist()
     if known is not None:
         rates, intervals = known.rates.tolist(), [(low, high) for low, high in known.intervals.tolist()]
         is_pooled = [False] * q
@@ -177,7 +179,9 @@ def estimate(
     if output is not None:
         with open_output(output) as out:
             out.write(frequency_lines(data.ids, np.array(rates)))
-    per_instance = sum(annotations) / len(data) / report.c  # true labels
+    per_instance = sum(annotations) / of_file.shape[0] / report.c  # true labels
+    if plan and not per_instance:
+        raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
     if not per_label:
         return report

@@ -51,7 +51,11 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
                 raise InputError(str(source), number, f"label {label} is there twice; remove one of the lines")
             frequencies[label] = float(c)
     if absent := [label for label in label_ids.tolist() if label not in frequencies]:
-        raise InputError(str(source), None, f"there is no line for label {absent[0]}; each label of the data needs one")
+        raise InputError(
+            str(source),
+            None,
+            f"there is no line for label {absent[0]}; each label of the data, and of a review of them, needs one",
+        )
     return np.array([frequencies[label] for label in label_ids.tolist()])
 
 

@@ -10,17 +10,19 @@ from scipy.sparse import csr_array
 from mpu_cli.core import completion
 from mpu_cli.core.completion import Cells, Choice, Count
 from mpu_cli.core.implications import Implications
+from mpu_cli.core.known_labels import Verdict
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.training import Report as TrainingReport
 from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
+from mpu_cli.review.matching import stored
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.files import STANDARD_STREAM
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.label_spans import find_labels, with_labels
+from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
 
@@ -38,8 +40,8 @@ class Completion:
         The label of each column.
     annotated : csr_array of bool, shape (n, q)
         What is annotated, or was found true by somebody; and not what was found false.
-    confirmed : csr_array of bool, shape (n, q)
-        What was found true by somebody and is not annotated.
+    confirmed, refuted : csr_array of bool, shape (n, q)
+        What was found true by somebody and is not annotated, and what is annotated and was found false.
     frequency : LabelFrequency
     of_labels, of_all : Count
         How many labels are missing: of each, and of all together.
@@ -60,6 +62,7 @@ class Completion:
     ids: np.ndarray
     annotated: csr_array
     confirmed: csr_array
+    refuted: csr_array
     frequency: LabelFrequency
     of_labels: Count
     of_all: Count
@@ -115,10 +118,12 @@ def find(
     with run.step("list"):
         of_labels, of_all = completion.missing_labels(labels, frequency)
         missing = float(of_all.expected)
+        second = np.zeros(0, int) if options.second is None else options.second
+        annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
-            choice = Choice(least=positive.nnz / max(2 * positive.nnz + missing, 1))  # half of the F1 before
+            choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
         listed = completion.suggest(probabilities, positive, frequency, choice, implied)
-        worth, before, after = completion.worth_filling_in(listed, positive.nnz, missing)
+        worth, before, after = completion.worth_filling_in(listed, annotated, missing)
     blocks = 1 if model.calibration is None else len(model.calibration.actual)  # of about as many true labels each
     return Completion(
         model,
@@ -126,6 +131,7 @@ def find(
         ids,
         positive,
         csr_array(positive > labels),
+        csr_array(labels.astype(bool) > positive),
         frequency,
         of_labels,
         of_all,
@@ -184,7 +190,9 @@ def write_filled(
     reading: Reading = DEFAULT_READING,
     instances: int | None = None,
 ) -> int:
-    """Copy the data with labels filled in: suggestions, and what was found true; every other byte stays as it was.
+    """Copy the data with labels filled in: suggestions, and what was found true.
+
+    Annotated labels that were found false are left out. Every other byte stays as it was.
 
     Parameters
     ----------
@@ -228,6 +236,10 @@ def write_filled(
     with open_input(source) as stream, open_output(target) as out:
         for header, lines in _lines(stream, str(source), reading):
             spans = find_labels(lines)
+            if found.refuted.nnz:
+                there = found.refuted[copied : copied + len(spans.sizes)]
+                lines = without_labels(lines, spans, _in_order(lines, spans, there, found.ids))
+                spans = find_labels(lines)
             here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
             out.write(header + with_labels(lines, spans, rows[here] - copied, labels[here]))
             copied += len(spans.sizes)
@@ -254,7 +266,23 @@ def _implied(found: Completion, chosen: Cells, implications: Implications) -> tu
     new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
     wanted = np.union1d(found.ids, implications.labels())
     rows, columns = implications.implied(csr_array(found.annotated + new), found.ids, wanted).nonzero()
-    return rows.astype(np.int64), wanted[columns]
+    rows, labels = rows.astype(np.int64), wanted[columns]
+    known = found.frequency.known
+    if known is None:
+        return rows, labels
+    decided = known.cells.astype(bool)  # what people have said outweighs what is implied
+    column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
+    is_decided = (found.ids[column] == labels) & stored(decided, rows, column)
+    open_ = (known.instances[rows] == Verdict.UNKNOWN) & ~is_decided
+    return rows[open_], labels[open_]
+
+
+def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray) -> np.ndarray:
+    """Return which of the labels of some lines, in their order there, are among some cells."""
+    written = [int(lines[start:stop]) for start, stop in zip(spans.starts.tolist(), spans.stops.tolist(), strict=True)]
+    rows = np.repeat(np.arange(len(spans.sizes)), spans.sizes)
+    column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
+    return (ids[column] == written) & stored(cells, rows, column)
 
 
 def _lines(stream, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:

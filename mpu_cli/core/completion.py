@@ -68,14 +68,14 @@ class Choice:
     ----------
     top : int or None
         The so many most probable of all.
-    least : float
+    least : float or None
         Of at least this probability.
     per_instance : int or None
         The so many most probable of each instance.
     """
 
     top: int | None = None
-    least: float = 0.0
+    least: float | None = None
     per_instance: int | None = None
 
 
@@ -126,7 +126,7 @@ def suggest(
     for rows, posterior in _posteriors(probabilities, annotated, frequency):
         if left_out is not None:
             posterior[left_out[rows].nonzero()] = 0
-        eligible = (posterior > 0) & (posterior >= np.float32(choice.least))
+        eligible = (posterior > 0) & (posterior >= np.float32(choice.least or 0))
         if choice.top is not None and len(found) >= choice.top:
             eligible &= posterior > found.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)
         if choice.per_instance is not None and choice.per_instance < posterior.shape[1]:

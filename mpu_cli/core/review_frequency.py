@@ -64,11 +64,6 @@ class ReviewedFrequency:
             f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
         )
 
-    def contradicts(self, c: float, interval: tuple[float, float] | None = None) -> bool:
-        """Tell whether another estimate of c, or its whole interval, lies outside of the 99 % interval."""
-        low, high = (c, c) if interval is None else interval
-        return high < self.limits[0] or low > self.limits[1]
-
 
 def from_review(
     labels: csr_array, known: KnownLabels, sampled: np.ndarray, automatic: float | None = None

@@ -176,7 +176,7 @@ def train(
             held_out = learner.predict(level, features, enough)
         of_held_out = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
         threshold, f1 = thresholds.pooled_threshold(*of_held_out)
-        level_f1.append(f1)
+        level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
 
     with run.step("thresholds"):
         calibration = calibrate(*of_held_out) if options.calibrated else None
@@ -190,7 +190,7 @@ def train(
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
     stacked = StackedModel(tuple(levels), scale, chosen, calibration=calibration)
     return stacked, Report(
-        frequency.rates, estimated, reviewed, common, level_settings, level_f1, f1, held_out, seconds
+        frequency.rates, estimated, reviewed, common, level_settings, level_f1, min(f1, 1.0), held_out, seconds
     )
 
 

@@ -103,7 +103,8 @@ class Method:
         A dataclass whose fields are made by `runtime.options.option`.
     fit : callable
     takes : tuple of str
-        Which options of `mpu train` it has beyond its own: "warm_start", "resume".
+        Which options of `mpu train` it has beyond its own: "warm_start", "resume", "reviewed", "reviewed_wins",
+        "complete".
     transductive : bool
         Whether it labels given instances while it learns, and no others.
     """

@@ -94,7 +94,7 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
     there = np.isin(decisions.label, ids)
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
-    is_annotated[there] = _stored(labels, decisions.instance[there], column[there])
+    is_annotated[there] = stored(labels, decisions.instance[there], column[there])
     refuted = is_annotated & ~decisions.verdict
     if refuted.any() and not wins:
         _refuse(decisions, np.flatnonzero(refuted), source)
@@ -127,8 +127,8 @@ def _check_instances(decisions: Decisions, data: Dataset, source: str | Path) ->
         raise decisions.error(i, numbering.no_instance(int(decisions.instance[i]), source, len(data)))
 
 
-def _stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return which cells are annotated."""
+def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return which of some cells are stored in a matrix with sorted columns."""
     those, place = np.unique(rows, return_inverse=True)
     part = labels[those]
     keys = np.repeat(np.arange(len(those)) * part.shape[1], np.diff(part.indptr)) + part.indices

@@ -119,3 +119,47 @@ def test_the_model_is_saved(run, incomplete, tmp_path):
     run("train", incomplete[0], "-o", tmp_path / "trained.mpu", "-q")
     first, second = (run("predict", tmp_path / name, incomplete[0]).stdout for name in ("saved.mpu", "trained.mpu"))
     assert np.mean([a == b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)]) > 0.95
+
+
+def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
+    """Label 1 of instance 1 is refuted; 9 is implied by 2, and instance 2 has been closed without it."""
+    data, checked, rules, out = (tmp_path / name for name in ("data.svm", "checked.tsv", "rules", "out.svm"))
+    data.write_text("1,2 1:1\n2 2:1\n2 1:1 2:1\n3 3:1 # text\n" * 10)
+    rules.write_text("2 9\n")
+    checked.write_text("instance\tlabel\tverdict\tsource\n1\t1\tno\tsuggestion\n2\t*\tno\tsuggestion\n")
+    args = ("complete", data, "--reviewed", checked, "--reviewed-wins", "--format", "svm", "--c", 0.999, "--cost", 1)
+    assert run(*args, "--implied", rules, "--fill-implied", "-o", out).exit_code == 0
+    lines = out.read_text().splitlines()
+    assert lines[0].startswith("2,9") and lines[0].endswith(" 1:1")
+    assert "1" not in lines[0].split(" ")[0].split(",")
+    assert lines[1] == "2 2:1"
+    assert "9" in lines[2].split(" ")[0].split(",")
+    assert lines[3].endswith(" 3:1 # text")
+
+
+def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
+    data, more = tmp_path / "data.svm", tmp_path / "more.svm"
+    data.write_text("1 1:1\n2 2:1\n 1:1\n 2:1\n" * 50)
+    more.write_text("1 1:1\n2 2:1\n" * 500)
+    fast = ("--cost", 10, "--epochs", 3, "--c", 0.5)
+    alone = json.loads(run("complete", data, *fast, "-o", tmp_path / "a", "--json").stdout)
+    both = json.loads(run("complete", data, "--complete", more, *fast, "-o", tmp_path / "b", "--json").stdout)
+    assert both["expected_f1_before"] == pytest.approx(alone["expected_f1_before"], abs=0.01)
+    report = json.loads(run("estimate-c", data, "--complete", more, "--per-label", "--plan", "--json", "-q").stdout)
+    assert [row["annotations"] for row in report["per_label"]] == [50, 50]
+    assert report["c"] == pytest.approx(0.5, abs=0.05)
+    assert report["plan"][1]["instances"] > 200  # one true label an instance: c is a share of as many
+
+
+@pytest.mark.parametrize("args", [("--json",), ("--json", "-o", "out", "--suspects", "-")])
+def test_a_report_and_a_list_cannot_share_standard_output(run, incomplete, args):
+    result = run("complete", incomplete[0], *args)
+    assert result.exit_code == 2
+    assert "Standard output takes the report of --json" in result.stderr
+
+
+def test_a_probability_of_0_lists_all_that_is_possible(run, tmp_path):
+    (tmp_path / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 10)
+    fast = ("--cost", 10, "--epochs", 3, "--c", 0.5, "-o", tmp_path / "out")
+    run("complete", tmp_path / "data.svm", "--min-probability", 0, *fast)
+    assert len(rows(tmp_path / "out")) == 20

@@ -165,7 +165,7 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
     assert "130 instances complete, 130 of them drawn at random" in text
 
 
-@pytest.mark.parametrize("options", [("--reviewed", "x.tsv"), ("--complete", "x.svm"), ("--reviewed-wins",)])
+@pytest.mark.parametrize("options", [("--reviewed", "x.tsv"), ("--complete", "x.svm")])
 def test_other_methods_do_not_take_them(run, problem, options):
     result = run("train", problem[3], "--method", "br", *options)
     assert result.exit_code == 2
@@ -219,3 +219,17 @@ def test_evaluation_needs_a_random_sample(run, problem, tmp_path):
     (tmp_path / "tags.txt").write_text("1\n" * 399)
     text = message(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path))
     assert "TRUTH has 400 instances and PREDICTIONS has 399" in text
+
+
+def test_reviewed_wins_needs_a_review(run, problem):
+    result = run("train", problem[3], "--reviewed-wins")
+    assert result.exit_code == 2
+    assert "--reviewed-wins needs --reviewed" in result.stderr
+
+
+def test_nothing_is_annotated_to_plan_a_review_by(run, tmp_path):
+    data = tmp_path / "data.svm"
+    data.write_text(" 1:1\n" * 5)
+    path = review(tmp_path / "checked.tsv", range(3), np.ones((5, 1), bool))
+    text = message(run("estimate-c", data, "--reviewed", path, "--plan", "-q"))
+    assert text.endswith("data.svm: nothing is annotated, so no review can be planned by it")

@@ -9,6 +9,7 @@ from scipy.stats import betabinom
 
 from mpu_cli.core import frequency_posterior as posterior
 from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.propensity import FrequencyEstimate
 from mpu_cli.core.review_frequency import from_complete, from_review, instances_to_review
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
@@ -210,10 +211,11 @@ def test_contradiction_is_outside_of_the_interval_that_leaves_out_one_percent():
     found = of_counts([50], [100])
     low, high = found.limits
     assert low < found.interval[0] < found.interval[1] < high
-    assert not found.contradicts(low + 0.001)
-    assert found.contradicts(low - 0.001)
-    assert found.contradicts(0.9, (high + 0.001, 0.95))
-    assert not found.contradicts(0.9, (high - 0.001, 0.95))
+    for c, contradicts in ((low + 0.001, False), (low - 0.001, True), (high - 0.001, False), (high + 0.001, True)):
+        for separable in (False, True):
+            other = FrequencyEstimate(c, None, np.zeros(1, int), separable)
+            assert bool(found.contradiction(other)) == (contradicts and separable)
+    assert found.contradiction(None) is None
 
 
 @pytest.mark.parametrize("c", [0.3, 0.6, 1.0])
