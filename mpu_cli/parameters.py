@@ -89,7 +89,7 @@ def declared(estimator: Estimator) -> Estimator:
     self, *others = of_its_own
     constructor.__signature__ = inspect.Signature([self, *taken, *others])
     if estimator.__doc__:  # python -OO has none
-        estimator.__doc__ = estimator.__doc__.replace("    {parameters}", _documentation())
+        estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", _documentation())
     return estimator
 
 
@@ -97,8 +97,8 @@ def _documentation() -> str:
     entries = []
     for name, option in DECLARED.items():
         kind = _described(option.kind) + " or None" * (option.default is None and not option.has_auto)
-        text = textwrap.fill(option.help, 112, initial_indent=" " * 8, subsequent_indent=" " * 8)
-        entries.append(f"    {name} : {kind}\n{text}")
+        text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        entries.append(f"{name} : {kind}\n{text}")
     return "\n".join(entries)
 
 
