@@ -27,7 +27,7 @@ def training_files(function: Callable) -> Callable:
         source: str,
         reviewed: tuple[str, ...],
         reviewed_wins: bool,
-        complete: str | None,
+        complete: tuple[str, ...],
         cache: Path | None,
         reading: Reading,
         **kwargs: Any,
@@ -36,7 +36,9 @@ def training_files(function: Callable) -> Callable:
 
         if reviewed_wins and not reviewed:
             raise click.UsageError("--reviewed-wins needs --reviewed.")
-        sources = Sources(source, reviewed, reviewed_wins, complete, cache, reading)
+        if len(complete) > 1:
+            raise click.UsageError("--complete takes one file: join them.")
+        sources = Sources(source, reviewed, reviewed_wins, next(iter(complete), None), cache, reading)
         return function(*args, sources=sources, **kwargs)
 
     options = (
@@ -57,6 +59,7 @@ def training_files(function: Callable) -> Callable:
         click.option(
             "--complete",
             metavar="MORE.svm",
+            multiple=True,  # so that a second one is seen
             type=_READABLE,
             help="Learn from these instances too. Their label sets are complete.",
         ),

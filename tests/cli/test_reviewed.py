@@ -221,6 +221,12 @@ def test_evaluation_needs_a_random_sample(run, problem, tmp_path):
     assert "TRUTH has 400 instances and PREDICTIONS has 399" in text
 
 
+def test_a_second_file_with_complete_sets_is_not_lost_in_silence(run, problem):
+    result = run("train", problem[3], "--complete", problem[3], "--complete", problem[3])
+    assert result.exit_code == 2
+    assert "--complete takes one file" in result.stderr
+
+
 def test_reviewed_wins_needs_a_review(run, problem):
     result = run("train", problem[3], "--reviewed-wins")
     assert result.exit_code == 2
