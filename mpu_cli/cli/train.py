@@ -13,8 +13,6 @@ from mpu_cli.cli.train_report import print_report
 from mpu_cli.cli.training_files import training_files
 from mpu_cli.cli.training_options import training_options
 
-_COMPRESSED = (".gz", ".bz2", ".xz")
-
 if TYPE_CHECKING:
     from mpu_cli.commands.training_data import Sources
     from mpu_cli.runtime.run import Run
@@ -115,7 +113,6 @@ def train(
 
 def default_model(source: str) -> Path:
     """Name the model after the data: news.svm.gz gives news.mpu, beside it."""
-    path = Path(source)
-    if path.suffix in _COMPRESSED:
-        path = path.with_suffix("")
-    return path.parent / f"{path.stem}.mpu"
+    from mpu_cli.svmlight.streams import stem
+
+    return Path(source).parent / f"{stem(source)}.mpu"
