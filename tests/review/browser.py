@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-# Nothing but pages from files, nothing in a directory that is not the test's own.
+# Nothing but pages from files, nothing in a directory that is not the test's own. With RenderDocument, Chromium 156
+# shows a page from a file that is loaded again what was stored before the last change, until it is loaded once more.
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -16,6 +17,7 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-features=RenderDocument",
     "--lang=en",
     "--window-size=1280,960",
 )
