@@ -189,7 +189,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         matrix, run = self._features(X), parameters.run_of(self)
         rows = max(1, _PROBABILITIES // len(predictor.thresholds))
         parts = [
-            csr_array(predictor.probabilities(matrix[start : start + rows], run) >= predictor.thresholds)
+            learning.label_sets(predictor, matrix[start : start + rows], run)
             for start in range(0, matrix.shape[0], rows)
         ]
         found = vstack(parts, format="csr").tocoo()

@@ -12,15 +12,14 @@ from mpu_cli import methods
 from mpu_cli.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.core import propensity, thresholds, training
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.run_options import RunOptions
-from mpu_cli.svmlight.dataset import occurring
 
 
 def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
@@ -44,9 +43,14 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     fitted = methods.fit(method, matrix, annotations.labels, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    occurs = occurring(matrix.indices, fitted.model.n_features)
+    occurs = Columns.occurring(matrix)
     record = methods.record(options, run, fitted)
     return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record)
+
+
+def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_array:
+    """Predict label sets: csr_array of bool, shape (n, q)."""
+    return thresholds.reached(predictor.predictions(matrix, run), predictor.thresholds)
 
 
 def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +61,8 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
     _, report = training.train(matrix, annotations.labels, options, _run(chosen), hold_out_all=True)
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    return report.held_out.probabilities, report.c
+    probabilities = report.held_out.probabilities
+    return probabilities if isinstance(probabilities, np.ndarray) else probabilities.toarray(), report.c
 
 
 def estimate_frequency(
@@ -66,12 +71,15 @@ def estimate_frequency(
     """Estimate c as `mpu estimate-c` does."""
     q = len(annotations.columns)
     refuse_too_large(matrix.shape[1], q, levels=1)
-    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q)
     run = _run(chosen)
+    some = draw_labels(annotations.labels, run.seed)
+    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
     features = Features.of(matrix)
-    drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known)
+    drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known, some)
     probabilities = drawn.naive_probabilities()
-    found = propensity.estimate(probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known)
+    found = drawn.of_all_labels(
+        propensity.estimate(probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known)
+    )
     if found.caution:
         warnings.warn(found.caution, MpuWarning, stacklevel=3)
     return replace(found, labels=np.sort(annotations.columns[found.labels]))

@@ -14,6 +14,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle.arrays import Layout, expect
 from mpu_cli.core.calibration import Calibration
+from mpu_cli.core.features import Columns
+from mpu_cli.core.predictions import Top
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 
@@ -36,17 +38,19 @@ class Kind:
     parts : callable
         Gives the arrays of a predictor, by part and name.
     layouts : callable
-        Gives name and layout of each part, one after another, from the numbers, D and q.
+        Gives name and layout of each part, one after another, from the numbers, the number of
+        features that occurred in training, D and q.
     predictor : callable
-        Gives the predictor again from the numbers, the arrays, and the thresholds; ValueError where they cannot be
+        Gives the predictor again from the numbers, the arrays, the features that occurred in training, and the
+        thresholds; ValueError where they cannot be
         those of one.
     """
 
     type: str
     numbers: Callable[["Model"], dict]
     parts: Callable[["Model"], Parts]
-    layouts: Callable[[dict, int, int], Iterator[tuple[str, Layout]]]
-    predictor: Callable[[dict, Parts, int, np.ndarray], "Model"]
+    layouts: Callable[[dict, int, int, int], Iterator[tuple[str, Layout]]]
+    predictor: Callable[[dict, Parts, Columns, np.ndarray], "Model"]
 
 
 def kind_of(predictor: "Model") -> str:
@@ -86,28 +90,50 @@ _LARGEST_LOG_ODDS = 1e4
 
 
 def _stacked_numbers(model: StackedModel) -> dict:
-    frequencies = None if model.frequencies is None else model.frequencies.tolist()
-    calibration = None
-    if model.calibration is not None:
-        calibration = {name: getattr(model.calibration, name).tolist() for name in _LOG_ODDS}
+    calibration, top = model.calibration, model.top
+    entries = [level.weights.nnz if isinstance(level.weights, csr_array) else None for level in model.levels]
     return {
         "levels": len(model.levels),
         "scale": model.scale,
-        "frequencies": frequencies,
-        "calibration": calibration,
+        "frequencies": None if model.frequencies is None else model.frequencies.tolist(),
+        "calibration": calibration and {name: getattr(calibration, name).tolist() for name in _LOG_ODDS},
+        "top": top and {"most": top.most, "least": top.least},
+        "compact": model.columns is not None,
+        "entries": entries,
     }
 
 
 def _stacked_parts(model: StackedModel) -> Parts:
-    return {f"level{i}": {"weights": level.weights, "bias": level.bias} for i, level in enumerate(model.levels)}
+    return {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
 
 
-def _stacked_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout]]:
-    for i in range(whole(numbers["levels"], 1)):
-        yield f"level{i}", {"weights": (np.float32, (D + i * q, q)), "bias": (np.float32, (q,))}
+def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
+    if isinstance(weights, np.ndarray):
+        return {"weights": weights}
+    return {
+        "data": weights.data,
+        "indices": weights.indices.astype(np.int32),
+        "indptr": weights.indptr.astype(np.int64),
+    }
 
 
-def _stacked(numbers: dict, parts: Parts, _D: int, thresholds: np.ndarray) -> StackedModel:
+def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+    n_levels, entries = whole(numbers["levels"], 1), numbers["entries"]
+    expect(entries is None or (type(entries) is list and len(entries) == n_levels), "entries are not a list")
+    expect(type(numbers["compact"]) is bool, "compact is not true or false")
+    width = n_known if numbers["compact"] else D
+    for i in range(n_levels):
+        layout: Layout = {"bias": (np.float32, (q,))}
+        rows = width + i * q
+        if entries is None or entries[i] is None:
+            layout["weights"] = np.float32, (rows, q)
+        else:
+            m = whole(entries[i])
+            layout |= {"data": (np.float32, (m,)), "indices": (np.int32, (m,)), "indptr": (np.int64, (rows + 1,))}
+        yield f"level{i}", layout
+
+
+def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray) -> StackedModel:
     scale = real(numbers["scale"])
     expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
     frequencies = numbers["frequencies"]
@@ -115,8 +141,27 @@ def _stacked(numbers: dict, parts: Parts, _D: int, thresholds: np.ndarray) -> St
         frequencies = number_list(frequencies, "frequencies", np.float64)
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
-    levels = tuple(LinearModel(part["weights"], part["bias"]) for part in parts.values())
-    return StackedModel(levels, scale, thresholds, frequencies, _calibration(numbers["calibration"]))
+    levels = tuple(LinearModel(_matrix(part, len(thresholds)), part["bias"]) for part in parts.values())
+    calibration, top = _calibration(numbers["calibration"]), _top(numbers["top"])
+    columns = known if numbers["compact"] else None
+    return StackedModel(levels, scale, thresholds, frequencies, calibration, top, columns)
+
+
+def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:
+    if "weights" in part:
+        return part["weights"]
+    matrix = csr_array((part["data"], part["indices"], part["indptr"]), shape=(len(part["indptr"]) - 1, q))
+    matrix.check_format(full_check=True)  # ValueError where an index is out of range
+    return matrix
+
+
+def _top(values: dict | None) -> Top | None:
+    if values is None:
+        return None
+    expect(isinstance(values, dict), "top has no names")
+    most, least = whole(values["most"], 1), real(values["least"])
+    expect(0 < least < 1, "top out of range")
+    return Top(most, least)
 
 
 def _calibration(values: dict | None) -> Calibration | None:
@@ -150,7 +195,7 @@ def _kernel_parts(model: "Model") -> Parts:
     }
 
 
-def _kernel_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+def _kernel_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     m, entries = whole(numbers["support"], 1), whole(numbers["entries"])
     yield (
         "kernel",
@@ -163,13 +208,13 @@ def _kernel_layouts(numbers: dict, D: int, q: int) -> Iterator[tuple[str, Layout
     )
 
 
-def _kernel(numbers: dict, parts: Parts, D: int, thresholds: np.ndarray) -> "Model":
+def _kernel(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray) -> "Model":
     from mpu_cli.methods.m3l.rbf import KernelModel
 
     gamma = real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
     arrays = parts["kernel"]
-    shape = (len(arrays["coefficients"]), D)
+    shape = (len(arrays["coefficients"]), known.width)
     support = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
     support.check_format(full_check=True)  # ValueError where an index is out of range
     return KernelModel(support, arrays["coefficients"], gamma, thresholds)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.bundle.arrays import expect, read_arrays
+from mpu_cli.bundle.arrays import Layout, expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
-from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
+from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
 from mpu_cli.bundle.trained import TrainedModel
+from mpu_cli.core.features import Columns
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
 
@@ -65,18 +66,25 @@ def _is_in_place(file: io.FileIO, path: Path) -> bool:
 
 
 def _load(path: Path, manifest: Manifest) -> TrainedModel:
-    kind = KINDS[manifest.kind]
-    D, thresholds = manifest.n_features, manifest.thresholds.astype(np.float32)
+    kind, D, q = KINDS[manifest.kind], manifest.n_features, manifest.n_labels
+    n_known = manifest.n_known
+    first: Layout = {"known": (np.bool_, (D,)) if n_known is None else (np.int32, (n_known,))}
+    if manifest.of_labels is None:
+        first |= {name: (dtype, (q,)) for name, dtype in OF_LABELS.items()}
     parts: Parts = {}
     try:
-        layouts = kind.layouts(manifest.numbers, D, len(manifest.label_ids))
+        layouts = kind.layouts(manifest.numbers, D if n_known is None else n_known, D, q)
         for (part, layout), (name, checksum) in zip(layouts, manifest.files, strict=True):
             expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
-            first = {"known": (np.bool_, (D,))} if not parts else {}
-            parts[part] = read_arrays(path / name, checksum, layout | first)
-        predictor = kind.predictor(manifest.numbers, parts, D, thresholds)
+            parts[part] = read_arrays(path / name, checksum, layout | ({} if parts else first))
+        arrays = next(iter(parts.values()))
+        labels, c, thresholds = ((manifest.of_labels or arrays)[name] for name in OF_LABELS)
+        check_labels(labels, c, thresholds)
+        known = Columns(np.flatnonzero(arrays["known"]).astype(np.int32) if n_known is None else arrays["known"], D)
+        expect(bool(np.all(np.diff(known.indices) > 0)), "known features out of order")
+        expect(not n_known or bool(known.indices[0] >= 0 and known.indices[-1] < D), "known features out of range")
+        predictor = kind.predictor(manifest.numbers, parts, known, thresholds)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
-    known = next(iter(parts.values()))["known"]
-    return TrainedModel(manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options)
+    return TrainedModel(manifest.method, predictor, labels, c, known, manifest.options)

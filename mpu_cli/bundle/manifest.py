@@ -16,7 +16,9 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
-MOST_BYTES = 1 << 25  # 80 bytes a label: enough for 400,000
+MOST_BYTES = 1 << 25  # earlier formats took 80 bytes a label
+# What a model has for each label; of earlier formats in the manifest, else in the first file.
+OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds": np.float32}
 # Brackets, quotation marks and colons in it, at most: only its lists of numbers are long, and all else takes far more
 # memory than its text.
 _MOST_MARKS = 1 << 12
@@ -31,25 +33,26 @@ class Manifest:
     ----------
     method, kind : str
     options : dict
-    n_features : int
-    label_ids : ndarray of int64, shape (q,)
-    c : ndarray of float64, shape (q,)
-    thresholds : ndarray of float64, shape (q,)
+    n_features, n_labels : int
+    n_known : int or None
+        Number of features that occurred in training; None: an earlier format has a boolean for each feature.
     numbers : dict
         The numbers of the predictor, as `kinds` has them.
     files : list of (str, str)
         Name and SHA-256 of the file of each part.
+    of_labels : dict or None
+        The arrays of `OF_LABELS`, where an earlier format has them in the manifest.
     """
 
     method: str
     kind: str
     options: dict
     n_features: int
-    label_ids: np.ndarray
-    c: np.ndarray
-    thresholds: np.ndarray
+    n_labels: int
+    n_known: int | None
     numbers: dict
     files: list[tuple[str, str]]
+    of_labels: dict[str, np.ndarray] | None = None
 
 
 def compose(manifest: Manifest) -> str:
@@ -62,9 +65,8 @@ def compose(manifest: Manifest) -> str:
         "kind": manifest.kind,
         "options": manifest.options,
         "features": manifest.n_features,
-        "labels": manifest.label_ids.tolist(),
-        "c": manifest.c.tolist(),
-        "thresholds": manifest.thresholds.tolist(),
+        "features_known": manifest.n_known,
+        "labels": manifest.n_labels,
         "predictor": manifest.numbers,
         "files": [{"file": name, "sha256": checksum} for name, checksum in manifest.files],
     }
@@ -101,6 +103,7 @@ def parse(path: Path, text: bytes) -> Manifest:
             values = _from_version_1(values)
         else:
             expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
+            expect("of_labels" not in values, "of another format")
             if version == 2:
                 values = _from_version_2(values)
         if values["kind"] in FORMER_KINDS:
@@ -129,11 +132,19 @@ def _from_version_1(values: dict) -> dict:
 
 
 def _from_version_2(values: dict) -> dict:
-    """Return the values in the present format: version 2 knew no calibration."""
-    expect(isinstance(values["predictor"], dict), "numbers are not named")
-    if values["kind"] != "stacked":
-        return values
-    return values | {"predictor": values["predictor"] | {"calibration": None}}
+    """Return the values in the present format: version 2 knew no calibration, and had lists of labels."""
+    numbers = values["predictor"]
+    expect(isinstance(numbers, dict), "numbers are not named")
+    of_labels = {name: number_list(values[name], name, dtype) for name, dtype in OF_LABELS.items()}
+    if values["kind"] == "stacked":
+        expect(type(numbers["levels"]) is int, "levels are no number")
+        numbers = numbers | {"calibration": None, "top": None, "compact": False, "entries": None}
+    return values | {
+        "predictor": numbers,
+        "labels": len(of_labels["labels"]),
+        "of_labels": of_labels,
+        "features_known": None,
+    }
 
 
 def _manifest(values: dict) -> Manifest:
@@ -141,14 +152,6 @@ def _manifest(values: dict) -> Manifest:
     expect(type(method) is str and type(kind) is str, "method or kind is no text")
     expect(kind in KINDS, f"no kind can be {kind[:40]!r}")
     expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
-    label_ids = number_list(values["labels"], "labels", np.int64)
-    c = number_list(values["c"], "c", np.float64)
-    thresholds = number_list(values["thresholds"], "thresholds", np.float64)
-    expect(0 < len(label_ids) == len(c) == len(thresholds), "lists of unequal length")
-    expect(bool(np.all(np.diff(label_ids) > 0)), "labels out of order")
-    expect(bool(label_ids[0] >= 0 and label_ids[-1] <= MAX_ID), "labels out of range")
-    expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
-    expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
     expect(type(values["files"]) is list and bool(values["files"]), "no files")
     files = [(file["file"], file["sha256"]) for file in values["files"]]
     for name, checksum in files:
@@ -156,4 +159,17 @@ def _manifest(values: dict) -> Manifest:
         expect(bool(ARRAYS_NAME.fullmatch(name)), f"no file can be named {name[:80]!r}")
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
-    return Manifest(method, kind, options, n_features, label_ids, c, thresholds, numbers, files)
+    n_labels = whole(values["labels"], 1)
+    expect(n_labels <= MAX_ID + 1, "labels out of range")
+    n_known = values["features_known"]
+    expect(n_known is None or whole(n_known) <= n_features, "known features out of range")
+    return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, values.get("of_labels"))
+
+
+def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> None:
+    """Raise ValueError where the arrays of `OF_LABELS` cannot be those of a model."""
+    expect(len(labels) == len(c) == len(thresholds), "lists of unequal length")
+    expect(bool(np.all(np.diff(labels) > 0)), "labels out of order")
+    expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")
+    expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
+    expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")

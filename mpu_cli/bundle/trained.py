@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
+    from mpu_cli.core.features import Columns
     from mpu_cli.methods import Model
 
 
@@ -24,8 +25,8 @@ class TrainedModel:
         The label, as written in files, of each column.
     c : ndarray of float64, shape (q,)
         Label frequency that was trained with.
-    known : ndarray of bool, shape (D,)
-        Which features occurred in training.
+    known : Columns
+        The features that occurred in training.
     options : dict
         Options and findings of the training, for the record; JSON values.
     """
@@ -34,10 +35,9 @@ class TrainedModel:
     predictor: "Model"
     label_ids: np.ndarray
     c: np.ndarray
-    known: np.ndarray
+    known: "Columns"
     options: dict
 
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""
-        known = np.append(self.known, False)  # for all indices beyond
-        return matrix.nnz - int(np.count_nonzero(known.take(matrix.indices, mode="clip")))
+        return matrix.nnz - self.known.count(matrix)

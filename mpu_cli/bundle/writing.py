@@ -15,9 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
-from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest, compose
+from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, OF_LABELS, Manifest, compose
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
@@ -213,7 +215,10 @@ def _remove_leftovers(path: Path) -> None:
 def _save(path: Path, model: TrainedModel) -> None:
     kind = kind_of(model.predictor)
     parts = KINDS[kind].parts(model.predictor)
-    next(iter(parts.values()))["known"] = model.known
+    of_labels = model.label_ids, model.c, model.predictor.thresholds
+    first = next(iter(parts.values()))
+    first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
+    first["known"] = model.known.indices
     with _said_to_be_unwritable(path):
         _make_workshop(path)  # someone may have removed all during the training
         temporaries = {}
@@ -224,7 +229,7 @@ def _save(path: Path, model: TrainedModel) -> None:
             temporaries[temporary] = path / files[-1][0]
         text = compose(_manifest(model, kind, files)).encode()
         if len(text) > MOST_BYTES:
-            raise ModelError(f"{path}: cannot be written: {len(model.label_ids):,} labels are too many")
+            raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
         manifest = _write(path / WORKSHOP, lambda file: file.write(text))
         with signals.unbroken():
             with _unchanged_time(path):
@@ -242,9 +247,8 @@ def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]]) -> M
         kind,
         model.options,
         predictor.n_features,
-        model.label_ids,
-        model.c,
-        predictor.thresholds,
+        len(model.label_ids),
+        len(model.known.indices),
         KINDS[kind].numbers(predictor),
         files,
     )

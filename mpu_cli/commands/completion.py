@@ -13,11 +13,11 @@ from mpu_cli.commands.implied import read_implications
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.core.completion import Choice, Count
+from mpu_cli.core.features import Columns
 from mpu_cli.core.training import Options
 from mpu_cli.methods import mpu
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.dataset import occurring
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def complete(
             write_suspects(suspects, found, own, sources.file, choice.top)
         fitted = mpu.fitted(found.model, found.training)
         if save is not None:
-            known = occurring(data.features.indices, found.model.n_features)
+            known = Columns.occurring(data.features)
             record = methods.record(asked, run, fitted)
             save(bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record))
     return Report(

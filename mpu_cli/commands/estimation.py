@@ -15,7 +15,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people, instances_to_review
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output
@@ -146,8 +146,9 @@ def estimate(
         data = read_training_data(sources, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
-    refuse_large_sample(min(len(data), sample), q)
-    drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known)
+    some = draw_labels(data.labels, run.seed, surely_from=propensity.FEWEST_ANNOTATIONS if per_label else np.inf)
+    refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
+    drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
     pooled: propensity.FrequencyEstimate | None = None
     common: CommonFrequency | None = None
     alone: list[propensity.FrequencyEstimate | None] = [None] * q
@@ -159,7 +160,10 @@ def estimate(
             pooled = propensity.estimate(*evidence)
             common = compare(probabilities, drawn.labels, drawn.known)
             if per_label and not data.has_complete_sets:
-                alone = propensity.estimate_per_label(*evidence)
+                for k, one in zip(
+                    np.arange(q)[drawn.columns].tolist(), propensity.estimate_per_label(*evidence), strict=True
+                ):
+                    alone[k] = one
     known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
     of_file = data.labels if data.second is None else data.labels[: data.second[0]]
     annotations = np.bincount(of_file.indices, minlength=q).tolist()

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.core.predictions import FEW_LABELS, Predictions
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -17,7 +18,8 @@ from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_lines, score_lines
 
-# Probabilities that a thread computes at a time; bounds memory where there are many labels, or empty lines.
+# Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
+# labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
 
 
@@ -67,7 +69,8 @@ def predict(
     scores : bool
         Write ``label:probability``, the most probable first, instead of the labels in ascending order.
     top_k : int, optional
-        Write at most this many labels per instance, the most probable ones.
+        Write at most this many labels per instance, the most probable ones. Default: all; a model of many labels
+        (`core.predictions`) predicts only some of each instance.
     threshold : float, optional
         Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.
     reading : Reading
@@ -93,7 +96,7 @@ def predict(
         return _predict_rows(model, features, thresholds, top_k, scores, run)
 
     chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
-    rows = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
+    rows = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
     report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         try:
@@ -119,39 +122,41 @@ def _predict_rows(
     model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool, run: Run
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
-    probabilities = model.predictor.probabilities(features, run)
-    indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
-    counts = Report(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
+    predictions = model.predictor.predictions(features, run, top_k)
+    rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked=scores)
+    n = predictions.shape[0]
+    counts = Report(n, len(columns), features.nnz, model.count_unknown(features))
+    indptr = np.searchsorted(rows, np.arange(n + 1))
     ids = model.label_ids[columns]
-    if not scores:
-        return label_lines(indptr, ids), counts
-    rows = np.repeat(np.arange(len(probabilities)), np.diff(indptr))
-    return score_lines(indptr, ids, probabilities[rows, columns]), counts
+    return (score_lines(indptr, ids, probabilities) if scores else label_lines(indptr, ids)), counts
 
 
 def _select(
-    probabilities: np.ndarray, thresholds: np.ndarray, top_k: int | None, ranked: bool
-) -> tuple[np.ndarray, np.ndarray]:
+    predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose the labels at or over their threshold, the top k of them.
 
     Returns
     -------
-    indptr : ndarray, shape (n + 1,)
-        Row i has the columns from ``indptr[i]`` up to ``indptr[i + 1]``.
-    columns : ndarray
-        Within a row from the most probable down (equals: lower column first) if `ranked`, else ascending.
+    rows, columns : ndarray of int
+        Their instances, ascending, and their labels: within a row from the most probable down (equals: lower column
+        first) if `ranked`, else ascending.
+    probabilities : ndarray of float32
     """
-    chosen = probabilities >= thresholds
-    if ranked or top_k is not None:
-        order = np.argsort(-probabilities, axis=1, kind="stable")
-        ranking = np.take_along_axis(chosen, order, axis=1)
-        if top_k is not None:
-            ranking &= np.cumsum(ranking, axis=1) <= top_k
-        if ranked:
-            return _row_ends(ranking), order[ranking]
-        np.put_along_axis(chosen, order, ranking, axis=1)
-    return _row_ends(chosen), chosen.nonzero()[1]
-
-
-def _row_ends(chosen: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+    if isinstance(predictions, np.ndarray):
+        rows, columns = np.nonzero(predictions >= thresholds)
+        probabilities = predictions[rows, columns]
+    else:
+        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
+        columns, probabilities = predictions.indices, predictions.data
+        reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
+        rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]
+    if not ranked and top_k is None:
+        return rows, columns, probabilities
+    order = np.lexsort((-probabilities, rows))
+    if top_k is not None:
+        first = np.searchsorted(rows, rows)  # rows ascend before and after
+        order = order[np.arange(len(rows)) - first < top_k]
+    if not ranked:
+        order.sort()
+    return rows[order], columns[order], probabilities[order]

@@ -15,11 +15,11 @@ from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
+from mpu_cli.core.features import Columns
 from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.dataset import occurring
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def train(
             run = replace(run, journal=steps)
         fitted = methods.fit(method, data.features, labels, asked, run, start=begin)
 
-        known = occurring(data.features.indices, fitted.model.n_features)
+        known = Columns.occurring(data.features)
         start = time.perf_counter()
         with run.step("write"):
             record = methods.record(asked, run, fitted)
@@ -139,7 +139,7 @@ def train(
         target,
         method,
         len(data),
-        int(known.sum()),
+        len(known.indices),
         len(ids),
         fitted.findings,
         dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
+from mpu_cli.core.features import Columns
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.warm_start import WarmStart
@@ -51,8 +52,8 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
     columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
     columns = np.where(model.label_ids[columns] == ids, columns, -1)
     shared = int((columns >= 0).sum())
-    occurring = np.unique(matrix.indices)
-    known = int(model.known[occurring[occurring < len(model.known)]].sum())
+    occurring = Columns.occurring(matrix).indices
+    known = len(np.intersect1d(occurring, model.known.indices, assume_unique=True))
     if not shared:
         raise _refused(path, "has no label in common with the data")
     if not known:
@@ -63,7 +64,7 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
         "labels_vanished": len(model.label_ids) - shared,
         "features_shared": known,
         "features_new": len(occurring) - known,
-        "features_vanished": int(model.known.sum()) - known,
+        "features_vanished": len(model.known.indices) - known,
     }
     return WarmStart(old, columns, _settings(path, model.options)), counts
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import Predictions, values_at
 
 # Bins are float32 numbers with eleven bits of mantissa: 0.05 % apart.
 BITS_DROPPED = 12
@@ -19,7 +20,7 @@ class BinnedCells:
 
     Attributes
     ----------
-    cells : ndarray of int, shape (BINS,)
+    cells : ndarray of float64, shape (BINS,)
         All that are not ignored.
     true : ndarray of float64, shape (BINS,)
         True labels, estimated: an annotation stands for 1 / c of them (`LabelFrequency.counted`).
@@ -29,26 +30,52 @@ class BinnedCells:
     true: np.ndarray
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> "BinnedCells":
+    def of(
+        cls,
+        predictions: Predictions,
+        labels: csr_array,
+        frequency: LabelFrequency,
+        weights: np.ndarray | None = None,
+    ) -> "BinnedCells":
         """Count the cells of n instances and q labels.
 
         Parameters
         ----------
-        probabilities : ndarray of float32, shape (n, q)
+        predictions : ndarray or csr_array of float32, shape (n, q)
+            Probabilities.
         labels : csr_array of bool, shape (n, q)
             Annotated labels.
         frequency : LabelFrequency
             Of these instances and labels.
+        weights : ndarray of float64, shape (q,), optional
+            How many labels each of these stands for. Default: each for itself.
         """
-        cells = -np.bincount(bin_numbers(probabilities[frequency.ignored()]), minlength=BINS)
-        for start in range(0, len(probabilities), _ROWS):  # the bins of all would take three times their memory
-            cells += np.bincount(bin_numbers(probabilities[start : start + _ROWS]).ravel(), minlength=BINS)
+        of_labels = np.ones(labels.shape[1]) if weights is None else weights
+
+        def count(where: tuple[np.ndarray, np.ndarray], weight: np.ndarray) -> np.ndarray:
+            numbers = bin_numbers(values_at(predictions, *where))
+            return np.bincount(numbers, weights=weight[where[1]], minlength=BINS)
+
+        cells = _counted(predictions, weights) - count(frequency.ignored(), of_labels)
         by_chance, certain = frequency.counted(labels)
-        rows, columns = by_chance.nonzero()
-        weight = 1 / frequency.rates[columns]
-        true = np.bincount(bin_numbers(probabilities[rows, columns]), weights=weight, minlength=BINS)
-        true += np.bincount(bin_numbers(probabilities[certain.nonzero()]), minlength=BINS)
+        true = count(by_chance.nonzero(), of_labels / frequency.rates) + count(certain.nonzero(), of_labels)
         return cls(cells, true)
+
+
+def _counted(predictions: Predictions, weights: np.ndarray | None) -> np.ndarray:
+    """Count all cells, each as often as the weight of its label."""
+    n, q = predictions.shape
+    if not isinstance(predictions, np.ndarray):
+        of_cells = None if weights is None else weights[predictions.indices]
+        cells = np.bincount(bin_numbers(predictions.data), of_cells, BINS).astype(float)
+        cells[0] += n * (q if weights is None else weights.sum()) - cells.sum()
+        return cells
+    cells = np.zeros(BINS)
+    for start in range(0, n, _ROWS):  # the bins of all would take three times their memory
+        numbers = bin_numbers(predictions[start : start + _ROWS])
+        of_cells = None if weights is None else np.broadcast_to(weights, numbers.shape).ravel()
+        cells += np.bincount(numbers.ravel(), of_cells, BINS)
+    return cells
 
 
 def bin_numbers(probabilities: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.bins import BINS, BITS_DROPPED, BinnedCells, bin_numbers, lower_edges
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import Predictions
 
 # Annotated labels of a block: fewer say little. Blocks at most: more would say nothing else.
 _FEWEST_ANNOTATIONS = 50
@@ -75,8 +76,11 @@ class Calibration:
         part += self._table[number]
         return part
 
-    def apply(self, predictions: np.ndarray) -> None:
+    def apply(self, predictions: Predictions) -> None:
         """Put probabilities in place of predictions, float32, shape (n, q)."""
+        if not isinstance(predictions, np.ndarray):
+            predictions.data = self(predictions.data)
+            return
         rows = max(1, _CELLS // predictions.shape[1])
         for start in range(0, len(predictions), rows):
             predictions[start : start + rows] = self(predictions[start : start + rows])
@@ -95,12 +99,12 @@ class Calibration:
         return np.diff(self._table, append=self._table[-1])
 
 
-def calibrate(probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
+def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
     """Learn the map from predictions and annotations.
 
     Parameters
     ----------
-    probabilities : ndarray of float32, shape (n, q)
+    probabilities : ndarray or csr_array of float32, shape (n, q)
         Predictions by models that have not seen the instances.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
@@ -123,6 +127,8 @@ def calibrate(probabilities: np.ndarray, labels: csr_array, frequency: LabelFreq
     0.80
     """
     binned = BinnedCells.of(probabilities, labels, frequency)
+    if not isinstance(probabilities, np.ndarray):
+        binned.cells[0] = binned.true[0] = 0  # of those that are not kept nothing is predicted
     there = np.flatnonzero(binned.cells)
     cells, true = binned.cells[there].astype(float), binned.true[there]
     if not true.any():

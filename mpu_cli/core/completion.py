@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.known_labels import Verdict
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.posterior import unannotated_posterior
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, values_at
 
 _CELLS = 1 << 21  # of a block
 _QUANTILES = (0.05, 0.95)
@@ -89,7 +90,7 @@ class Count:
 
 
 def suggest(
-    probabilities: np.ndarray,
+    probabilities: Predictions,
     annotated: csr_array,
     frequency: LabelFrequency,
     choice: Choice,
@@ -99,7 +100,7 @@ def suggest(
 
     Parameters
     ----------
-    probabilities : ndarray of float32, shape (n, q)
+    probabilities : ndarray or csr_array of float32, shape (n, q)
         Calibrated Pr(y=1 | x), out of fold.
     annotated : csr_array of bool, shape (n, q)
     frequency : LabelFrequency
@@ -122,17 +123,13 @@ def suggest(
     >>> found.rows.tolist(), found.columns.tolist(), found.probabilities.round(2)
     ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
     """
+    least = np.float32(choice.least or 0)
     found = Cells.none()
-    for rows, posterior in _posteriors(probabilities, annotated, frequency):
-        if left_out is not None:
-            posterior[left_out[rows].nonzero()] = 0
-        eligible = (posterior > 0) & (posterior >= np.float32(choice.least or 0))
+    for block in _posteriors(probabilities, annotated, frequency, least, left_out):
         if choice.top is not None and len(found) >= choice.top:
-            eligible &= posterior > found.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)
-        if choice.per_instance is not None and choice.per_instance < posterior.shape[1]:
-            eligible &= _largest(posterior, choice.per_instance)
-        i, k = np.nonzero(eligible)
-        block = Cells(rows.start + i.astype(np.int64), k.astype(np.int64), posterior[i, k])
+            block = block[block.probabilities > found.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
+        if choice.per_instance is not None:
+            block = _largest(block, choice.per_instance)
         found = found.joined(block) if choice.top is None else found.joined(block).best(choice.top)
     return found.best()
 
@@ -233,7 +230,7 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> tuple[int
 
 
 def suspects(
-    probabilities: np.ndarray, annotated: csr_array, frequency: LabelFrequency, top: int | None = None
+    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, top: int | None = None
 ) -> Cells:
     """List annotated labels that are probably false, the least probable first.
 
@@ -249,30 +246,46 @@ def suspects(
     """
     by_chance = annotated if frequency.known is None else frequency.known.part(annotated)[0]
     rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())
-    found = Cells(rows, columns, probabilities[rows, columns])
+    found = Cells(rows, columns, values_at(probabilities, rows, columns))
     return found[np.argsort(found.probabilities, kind="stable")[:top]]
 
 
 def _posteriors(
-    probabilities: np.ndarray, annotated: csr_array, frequency: LabelFrequency
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield Pr(y=1 | x, s=0) of a block of instances after another, with 0 where a label is annotated or known."""
-    n, q = probabilities.shape
-    for start in range(0, n, size := max(1, _CELLS // q)):
+    predictions: Predictions,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    least: np.float32,
+    left_out: csr_array | None,
+) -> Iterator[Cells]:
+    """Yield Pr(y=1 | x, s=0) of a block of instances after another: the cells where it is not 0, and large enough.
+
+    Those that are annotated, or known, or to be left out, are not among them.
+    """
+    n, q = predictions.shape
+    for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
         rows = slice(start, min(start + size, n))
-        posterior = unannotated_posterior(np.asarray(probabilities[rows]), frequency.rates)
-        posterior[annotated[rows].nonzero()] = 0
+        of_block = predictions[rows]
+        if isinstance(of_block, np.ndarray):
+            posterior = unannotated_posterior(of_block, frequency.rates)
+            i, k = np.nonzero((posterior > 0) & (posterior >= least))
+            posterior = posterior[i, k]
+        else:
+            i, k = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr)), of_block.indices
+            posterior = unannotated_posterior(of_block.data, frequency.rates[k])
+        listed = (posterior > 0) & (posterior >= least)
+        for others in (annotated, left_out):
+            if others is not None:
+                listed &= ~values_at(others[rows], i, k).astype(bool)
         if frequency.known is not None:
-            posterior[frequency.known.rows(rows).verdicts() != Verdict.UNKNOWN] = 0
-        yield rows, posterior
+            listed &= frequency.known.rows(rows).at(i, k) == Verdict.UNKNOWN
+        yield Cells(start + i.astype(np.int64), k.astype(np.int64), posterior)[listed]
 
 
-def _largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Tell which are among the k largest of their row, the first ones of equals: bool."""
-    order = np.argsort(-values, axis=1, kind="stable")[:, :k]
-    largest = np.zeros(values.shape, bool)
-    np.put_along_axis(largest, order, True, axis=1)
-    return largest
+def _largest(cells: Cells, k: int) -> Cells:
+    """Return the k most probable of each instance, the first ones of equals; in ascending order."""
+    order = np.lexsort((-cells.probabilities, cells.rows))
+    first = np.searchsorted(cells.rows, cells.rows)
+    return cells[np.sort(order[np.arange(len(cells)) - first < k])]
 
 
 def _found(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 # From this share of non-zeros on, dense matrix products beat sparse ones.
 _DENSE_FROM = 0.25
-_ROWS = 1 << 14
+_ROWS, _ENTRIES = 1 << 14, 1 << 20
 # For `coherence`: instances, as many as in a small mini-batch, and how often they are drawn.
 _TOGETHER, _DRAWS = 32, 8
+# Features that are looked up in a table; of more, it would be large.
+_MOST_LOOKED_UP = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,18 @@ class Features:
     def width(self) -> int:
         """Number of features, D + d."""
         return self.sparse.shape[1] + self.dense.shape[1]
+
+    def as_sparse(self) -> csr_array:
+        """Return all features as one sparse matrix, (n, D + d)."""
+        if not self.dense.shape[1]:
+            return self.sparse
+        return csr_array(hstack([self.sparse, csr_array(self.dense)], format="csr"))
+
+    def append_sparse(self, columns: csr_array, scale: float = 1.0) -> "Features":
+        """Return these features with sparse columns, multiplied by a scale, added on the right; all sparse."""
+        scaled = csr_array((columns.data * np.float32(scale), columns.indices, columns.indptr), shape=columns.shape)
+        matrix = csr_array(hstack([self.as_sparse(), scaled], format="csr"))
+        return Features(matrix, np.empty((len(self), 0), np.float32))
 
     def append(
         self, columns: np.ndarray, scale: float = 1.0, empty: Callable[..., np.ndarray] = np.empty
@@ -108,6 +122,60 @@ class Features:
         """Mean squared norm of the instances, or of some of them; 1 where all of them are zero."""
         norms = self.squared_norms[rows]
         return float(norms.sum() / max(len(norms), 1)) or 1.0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some of D features.
+
+    Attributes
+    ----------
+    indices : ndarray of int32, shape (D',)
+        Ascending.
+    width : int
+        Number of all features D.
+    """
+
+    indices: np.ndarray
+    width: int
+
+    @classmethod
+    def occurring(cls, matrix: csr_array) -> "Columns":
+        """Return the features that occur in a matrix."""
+        width = matrix.shape[1]
+        if width > _MOST_LOOKED_UP:
+            return cls(np.unique(matrix.indices).astype(np.int32), width)
+        occurs = np.zeros(width, bool)
+        for start in range(0, matrix.nnz, _ENTRIES):  # NumPy copies the indices as 64-bit numbers
+            occurs[matrix.indices[start : start + _ENTRIES]] = True
+        return cls(np.flatnonzero(occurs).astype(np.int32), width)
+
+    def of(self, matrix: csr_array) -> csr_array:
+        """Return these columns of a matrix with sorted rows: csr_array of shape (n, D')."""
+        places, there = self.look_up(matrix.indices)
+        indptr = np.concatenate([[0], np.cumsum(there)])[matrix.indptr]
+        return csr_array((matrix.data[there], places[there], indptr), shape=(matrix.shape[0], len(self.indices)))
+
+    def count(self, matrix: csr_array) -> int:
+        """Count the entries of a matrix that are in these columns."""
+        return int(np.count_nonzero(self.look_up(matrix.indices)[1]))
+
+    def look_up(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the place of each feature among these columns, and whether it is there."""
+        if self._places is not None:
+            places = self._places.take(features, mode="clip")
+            return places, places >= 0
+        places = np.searchsorted(self.indices, features).astype(np.int32)
+        return places, np.append(self.indices, -1)[places] == features
+
+    @cached_property
+    def _places(self) -> np.ndarray | None:
+        """The column of each feature, -1 of those without and of all beyond; None where that would take much memory."""
+        if self.width > _MOST_LOOKED_UP:
+            return None
+        places = np.full(self.width + 1, -1, np.int32)
+        places[self.indices] = np.arange(len(self.indices), dtype=np.int32)
+        return places
 
 
 def with_width(matrix: csr_array, width: int) -> csr_array:

@@ -113,7 +113,7 @@ class KnownLabels:
         """Return what is known of some instances, in the order given."""
         return KnownLabels(self.cells[index], self.instances[index])
 
-    def block(self, columns: slice) -> "KnownLabels":
+    def block(self, columns: slice | np.ndarray) -> "KnownLabels":
         """Return what is known of some labels."""
         return KnownLabels(self.cells[:, columns], self.instances)
 
@@ -158,6 +158,11 @@ class KnownLabels:
         of_complete = _only(annotated, alone & (self.instances[rows] == Verdict.FALSE))
         found = _only(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
         return by_chance, of_complete + found
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the verdicts on some cells, as `verdicts` does."""
+        of_cells = self._at(rows, columns)
+        return np.where(of_cells != Verdict.UNKNOWN, of_cells, self.instances[rows])
 
     def _at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Look up the verdicts on cells, those on their instances aside."""

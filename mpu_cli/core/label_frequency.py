@@ -83,7 +83,7 @@ class LabelFrequency:
         """Return the frequencies of some instances, in the order given."""
         return self if self.known is None else LabelFrequency(self.rates, self.known.rows(index))
 
-    def block(self, columns: slice) -> "LabelFrequency":
+    def block(self, columns: slice | np.ndarray) -> "LabelFrequency":
         """Return the frequencies of some labels."""
         return LabelFrequency(self.rates[columns], None if self.known is None else self.known.block(columns))
 

@@ -7,10 +7,11 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
-from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
 
 
@@ -22,11 +23,11 @@ class HeldOut:
     ----------
     rows : ndarray of int, shape (m,), or slice
         Which instances.
-    probabilities : ndarray of float32, shape (m, q)
+    probabilities : ndarray or csr_array of float32, shape (m, q)
     """
 
     rows: np.ndarray | slice
-    probabilities: np.ndarray
+    probabilities: Predictions
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class LevelLearner:
         Number of cross-validation folds; None: by the number of instances.
     run : Run
         Is told of every step, and keeps it.
+    top : Top or None
+        Which predictions are kept, where labels are many; None: all.
+    prune : float or None
+        Weights below this are dropped; None: none, and weights are dense.
     """
 
     labels: csr_array
@@ -52,17 +57,18 @@ class LevelLearner:
     settings: Settings
     folds: int | None
     run: Run
+    top: Top | None = None
+    prune: float | None = None
 
     def fit(self, level: int, features: Features, settings: Settings, start: LinearModel | None = None) -> LinearModel:
         """Learn a level from all instances."""
 
         def learn() -> Found:
             data = TrainingSet(features, self.labels, np.arange(len(features)), self.run)
-            model = train_linear(data, self.frequency, settings, start)
-            return {"weights": model.weights, "bias": model.bias}
+            return _found(train_linear(data, self.frequency, settings, start, prune=self.prune))
 
         with self.run.step(f"level {level}", None):
-            return LinearModel(**self.run.journal.take(f"level {level}", learn))
+            return _model(self.run.journal.take(f"level {level}", learn))
 
     def predict(self, level: int, features: Features, enough: int) -> HeldOut:
         """Predict at least so many instances, or all, out of fold."""
@@ -79,10 +85,14 @@ class LevelLearner:
                 self.run,
                 tick,
                 f"level {level}",
+                self.top,
+                self.prune,
             )
         if len(some) == len(fold_rows):
             return HeldOut(slice(None), probabilities)
         rows = np.sort(np.concatenate(some))
+        if not isinstance(probabilities, np.ndarray):
+            return HeldOut(rows, probabilities[rows])
         into = self.run.empty((len(rows), probabilities.shape[1]), np.float32)
         return HeldOut(rows, np.take(probabilities, rows, axis=0, out=into, mode="clip"))  # unbuffered
 
@@ -96,11 +106,19 @@ class LevelLearner:
         last = deal(n, n // enough, self.run.seed)[0]
 
         def learn() -> Found:
-            model, probabilities = train_progressively(
-                features, self.labels, last, self.frequency, self.settings, self.run
+            model, predictions = train_progressively(
+                features, self.labels, last, self.frequency, self.settings, self.run, self.top, self.prune
             )
-            return {"weights": model.weights, "bias": model.bias, "probabilities": probabilities}
+            return _found(model) | packed("probabilities", predictions)
 
         with self.run.step(f"level {level}", None):
             found = self.run.journal.take(f"level {level}", learn)
-        return LinearModel(found["weights"], found["bias"]), HeldOut(last, found["probabilities"])
+        return _model(found), HeldOut(last, unpacked("probabilities", found))
+
+
+def _found(model: LinearModel) -> Found:
+    return packed("weights", model.weights) | {"bias": model.bias}
+
+
+def _model(found: Found) -> LinearModel:
+    return LinearModel(unpacked("weights", found), found["bias"])

@@ -1,5 +1,6 @@
 """Refusal of what would not fit in memory, before the work begins. D features, n or m instances, q labels."""
 
+from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.storage import available_memory, machine_memory
 
@@ -9,15 +10,17 @@ _RENUMBER = "renumber the features from 1 without gaps, or train fewer labels or
 def refuse_too_large(D: int, q: int, levels: int) -> None:
     """Raise TooLargeError where the weights, with those in training (a copy and a mean), exceed the machine's memory.
 
-    Level l has D + l q weights for each label.
+    Level l has D + l q weights for each label. Of many labels there is never more than a block at a time.
     """
+    if q > FEW_LABELS:
+        return
     model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
     needed = model + 2 * 4 * q * (D + (levels - 1) * q)
     if needed > (memory := machine_memory()):
         raise TooLargeError(
-            f"a model of {D:,} features (the largest index and 1) x {q:,} labels x {levels} levels takes "
+            f"a model of {D:,} features x {q:,} labels x {levels} levels takes "
             f"{model / 1e9:,.1f} GB, {needed / 1e9:,.1f} GB in training, and this machine has {memory / 1e9:,.1f} GB: "
-            f"{_RENUMBER} levels"
+            "train fewer labels or levels"
         )
 
 

@@ -19,7 +19,8 @@ class Validation:
     folds: int | None = option(
         WordOr((AUTO,), Whole(2, MOST_INSTANCES)),
         None,
-        "Cross-validation folds. auto: 5, or 3 for more than 50,000 instances, or 2 for more than 200,000.",
+        "Cross-validation folds. auto: 5, or 3 for more than 50,000 instances or 500 labels, or 2 for more than 200,000 "
+        "instances.",
     )
     sample: int = option(
         Whole(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most this many instances, drawn at random."
@@ -66,6 +67,12 @@ class Options(Descent):
         Whether the predictions of the last level are made probabilities.
     """
 
+    eta0: float | None = option(
+        WordOr((AUTO,), WEIGHT),
+        None,
+        "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
+        "cross-validation, with C; where C is given, it depends on the passes over the data.",
+    )
     levels: int = option(
         Whole(1, MOST_LEVELS),
         2,
@@ -87,6 +94,12 @@ class Options(Descent):
         WEIGHT,
         0.3,
         "Weight of the predictions of a level as features of the next, relative to the length of instances.",
+    )
+    prune: float | None = option(
+        WordOr((AUTO,), WEIGHT),
+        None,
+        "Drop weights below this, in absolute value. auto: of more than 500 labels, as large as may be before the "
+        "expected F1 falls; of fewer, none.",
     )
     known: "KnownLabels | None" = None
     sampled: "np.ndarray | None" = None

@@ -19,13 +19,15 @@ def largest(values: np.ndarray) -> float:
     return float(max(np.max(values, initial=0), -np.min(values, initial=0)))
 
 
-def refuse_overflow(features: Features, weights: np.ndarray, bias: np.ndarray, largest_weight: float) -> None:
+def refuse_overflow(
+    features: Features, weights: np.ndarray | csr_array, bias: np.ndarray, largest_weight: float
+) -> None:
     """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and |b_k|, is beyond float32 for some i and k.
 
     Parameters
     ----------
     features : Features, n instances
-    weights : ndarray of float32, shape (width, q)
+    weights : ndarray or csr_array of float32, shape (width, q)
     bias : ndarray of float32, shape (q,)
     largest_weight : float
         Largest magnitude of a weight; with the largest value it bounds all sums, which are looked at where that is
@@ -35,6 +37,11 @@ def refuse_overflow(features: Features, weights: np.ndarray, bias: np.ndarray, l
     terms = int(np.diff(sparse.indptr).max(initial=0)) + dense.shape[1]
     bound = terms * max(largest(sparse.data), largest(dense)) * largest_weight + largest(bias)
     if bound <= LARGEST_SUM:  # NaN is not
+        return
+    if isinstance(weights, csr_array):
+        sums = (abs(features.as_sparse().astype(np.float64)) @ abs(weights.astype(np.float64))).data + largest(bias)
+        if not (sums <= LARGEST_SUM).all():
+            raise OverflowingError
         return
     D = sparse.shape[1]
     columns, places = np.unique(sparse.indices, return_inverse=True)  # the others may be many

@@ -10,10 +10,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import predicted
+from mpu_cli.core.predictions import Predictions, Top, collector
+from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, by_blocks
+from mpu_cli.core.validation import predict
 from mpu_cli.runtime.run import Run
 
 
@@ -24,7 +26,9 @@ def train_progressively(
     frequency: LabelFrequency,
     settings: Settings,
     run: Run,
-) -> tuple[LinearModel, np.ndarray]:
+    top: Top | None = None,
+    prune: float | None = None,
+) -> tuple[LinearModel, Predictions]:
     """Learn all labels from all instances in one pass.
 
     Parameters
@@ -39,24 +43,29 @@ def train_progressively(
     settings : Settings
         Its epochs are not looked at.
     run : Run
+    top : Top, optional
+        Which predictions are kept. Default: all.
+    prune : float, optional
+        As for `train_linear`; what predicts the last instances is pruned too.
 
     Returns
     -------
     model : LinearModel
-    probabilities : ndarray of float32, shape (m, q)
-        Of the last instances, by the model that has learned from all others.
+    predictions : ndarray or csr_array of float32, shape (m, q)
+        Probabilities of the last instances, by the model that has learned from all others.
     """
     n = len(features)
     first = np.setdiff1d(np.arange(n), last, assume_unique=True)
+    predictions = collector((len(last), labels.shape[1]), top, run.empty)
+    beginning, end = (TrainingSet(features, labels, rows, run) for rows in (first, last))
+    start = beginning.cold_start(frequency)
 
-    def learn(rows: np.ndarray, start: LinearModel | None, seen: int) -> LinearModel:
-        in_part = replace(settings, epochs=1, cost=settings.cost * n / len(rows))  # lambda is that of n instances
-        return train_linear(TrainingSet(features, labels, rows, run), frequency, in_part, start, seen)
+    def in_part(data: TrainingSet) -> Settings:
+        return replace(settings, epochs=1, cost=settings.cost * n / len(data.rows))  # lambda is that of n instances
 
-    model = learn(first, None, 0)
-    probabilities = run.empty((len(last), labels.shape[1]), np.float32)
-    done = 0
-    for rows, of_rows in predicted(model, features, last, run):
-        probabilities[done : done + len(rows)] = of_rows
-        done += len(rows)
-    return learn(last, model, len(first)), probabilities
+    def learn(block: slice) -> LinearModel:
+        model = sgd.train_block(beginning, block, frequency, in_part(beginning), start.block(block))
+        predict(model, features, last, block, predictions, run, prune, np.arange(len(last)))
+        return sgd.train_block(end, block, frequency, in_part(end), model, len(first))
+
+    return by_blocks(end, learn, prune), predictions.result()

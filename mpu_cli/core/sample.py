@@ -1,19 +1,24 @@
-"""The instances by which c, C and eta0 are chosen, in folds ready to learn from."""
+"""The instances and labels by which c, C and eta0 are chosen, in folds ready to learn from."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
+from mpu_cli.core.common_frequency import CommonFrequency
 from mpu_cli.core.features import Features
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.propensity import FrequencyEstimate
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
+Found = TypeVar("Found", FrequencyEstimate, CommonFrequency)
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
 _STEP_EXPONENT = 0.25
 # C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/choices.md).
@@ -25,8 +30,66 @@ def draw(n: int, size: int, seed: int) -> np.ndarray:
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
 
 
+@dataclass(frozen=True)
+class DrawnLabels:
+    """Some of many labels.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (m,)
+        Which they are, ascending.
+    weights : ndarray of float64, shape (m,)
+        How many labels each stands for: the inverse of the probability that it was drawn.
+    """
+
+    columns: np.ndarray
+    weights: np.ndarray
+
+
+def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: float = np.inf) -> DrawnLabels | None:
+    """Draw some of many labels, each with a probability proportional to the square root of its annotations.
+
+    Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
+    labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    seed : int
+    size : int
+        About so many; less than `FEW_LABELS` can be.
+    surely_from : float
+        Labels of so many annotations are drawn surely, beyond that size.
+
+    Returns
+    -------
+    DrawnLabels or None
+        None where labels are few: all are taken.
+    """
+    q = labels.shape[1]
+    if q <= FEW_LABELS or q <= size:
+        return None
+    annotations = np.bincount(labels.indices, minlength=q)
+    share = np.sqrt(np.maximum(annotations, 1.0))
+    surely = annotations >= surely_from
+    size = max(size - int(surely.sum()), min(size // 2, int((~surely).sum())))
+    while not surely.all():  # what would be drawn more than once is drawn surely, and the others share the rest
+        rate = size / share[~surely].sum()
+        more = ~surely & (share * rate >= 1)
+        if not more.any():
+            break
+        surely |= more
+        size -= int(more.sum())
+    probability = np.where(surely, 1.0, share * rate)
+    order = np.argsort(-annotations, kind="stable")
+    ends = np.floor(np.cumsum(probability[order]) + np.random.default_rng(seed).random())
+    columns = np.sort(order[np.diff(ends, prepend=0.0) > 0])
+    return DrawnLabels(columns, 1 / probability[columns])
+
+
 class Sample:
-    """At most so many of the instances, drawn without replacement.
+    """At most so many of the instances, drawn without replacement; of many labels, some.
 
     Parameters
     ----------
@@ -40,11 +103,17 @@ class Sample:
     run : Run
     known : KnownLabels, optional
         What is known of the instances.
+    drawn : DrawnLabels, optional
+        Some of the labels. Default: all.
 
     Attributes
     ----------
     features, labels, known
-        Those of the instances in it.
+        Those of the instances, and labels, in it.
+    columns : ndarray of int or slice
+        Which labels are in it, ascending.
+    weights : ndarray of float64, shape (m,), or None
+        How many labels each of them stands for; None: each for itself, since all are in it.
     rows : ndarray of int or slice
         Which they are, ascending.
     share : float
@@ -59,6 +128,7 @@ class Sample:
         m: int | None,
         run: Run = DEFAULT_RUN,
         known: KnownLabels | None = None,
+        drawn: DrawnLabels | None = None,
     ) -> None:
         self.share = min(size / len(features), 1.0)
         self.rows: np.ndarray | slice = slice(None)
@@ -66,9 +136,19 @@ class Sample:
             self.rows = draw(len(features), size, run.seed)
             features, labels = features[self.rows], labels[self.rows]
             known = known and known.rows(self.rows)
+        self.columns: np.ndarray | slice = slice(None)
+        self.weights: np.ndarray | None = None
+        if drawn is not None:
+            self.columns, self.weights = drawn.columns, drawn.weights
+            labels, known = labels[:, drawn.columns], known and known.block(drawn.columns)
         self.features, self.labels, self.known = features, labels, known
         self._fold_rows = deal(len(features), m or default_folds(len(features)), run.seed)
         self._run = run
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it has all instances and all labels."""
+        return self.share == 1 and self.weights is None
 
     @property
     def m(self) -> int:
@@ -84,8 +164,21 @@ class Sample:
         """Turn settings that are best on the sample into those for all instances."""
         return replace(settings, step=settings.step * self.share**_STEP_EXPONENT)
 
+    def of_sample(self, settings: sgd.Settings) -> sgd.Settings:
+        """Turn settings for all instances into those for the sample: the inverse of `transferred`."""
+        return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
+
+    def part(self, frequency: LabelFrequency) -> LabelFrequency:
+        """Return the frequencies of the instances and labels in it, from those of all."""
+        of_rows = frequency.rows(self.rows)
+        return of_rows if isinstance(self.columns, slice) else of_rows.block(self.columns)
+
+    def of_all_labels(self, found: Found) -> Found:
+        """Turn what was found of labels of the sample into that of labels of all: their numbers."""
+        return found if isinstance(self.columns, slice) else replace(found, labels=self.columns[found.labels])
+
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
-        """Predict Pr(s=1 | x) out of fold, float32, instances x q: what c is estimated from.
+        """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
 
         Learned from the cells whose annotation was left to chance (`KnownLabels.left_to_chance`).
         """

@@ -9,16 +9,22 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import DensePredictions
 from mpu_cli.core.thresholds import pooled_threshold
-from mpu_cli.core.validation import Fold, out_of_fold
+from mpu_cli.core.validation import Fold, out_of_fold, predict
+from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
+# Held-out instances by which the weights to drop are chosen.
+PRUNING_SIZE = 2_000
 # A change that gains less than this is noise, and not worth another round of training.
 WORTHWHILE = 5e-4
+# Below which weights are dropped, for instances of unit length.
+CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 class Scored(Protocol):
@@ -56,6 +62,7 @@ def choose_settings(
     start: sgd.Settings,
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
+    weights: np.ndarray | None = None,
 ) -> Choice:
     """Climb from a start along C, then along eta0, as long as the estimate rises.
 
@@ -75,22 +82,54 @@ def choose_settings(
     run : Run
     tick : callable
         Called once per setting.
+    weights : ndarray of float64, shape (q,), optional
+        How many labels each of these stands for. Default: each for itself.
 
     Returns
     -------
     Choice
     """
     rows = np.concatenate([fold.rows for fold in folds])
-    held_out, of_held_out = labels[rows], frequency.rows(rows)
+    held_out = labels[rows], frequency.rows(rows), weights
 
     def evaluate(settings: sgd.Settings) -> Choice:
         probabilities = out_of_fold(folds, labels.shape, frequency, settings, run)
         tick()
-        return Choice(settings, pooled_threshold(probabilities[rows], held_out, of_held_out)[1], probabilities)
+        return Choice(settings, pooled_threshold(probabilities[rows], *held_out)[1], probabilities)
 
     best = climb(lambda cost: evaluate(replace(start, cost=cost)), COSTS, start.cost, evaluate(start))
     chosen = best.settings
     return climb(lambda step: evaluate(replace(chosen, step=step)), STEPS, chosen.step, best)
+
+
+def choose_pruning(
+    folds: list[Fold],
+    labels: csr_array,
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    run: Run = DEFAULT_RUN,
+    weights: np.ndarray | None = None,
+) -> float:
+    """Choose the largest weight to drop: as large as may be before the estimate of micro-F1 falls.
+
+    Arguments as for `choose_settings`; the result is an absolute value, one of `CUTS` by the length of an instance.
+    """
+    rows = np.concatenate([fold.rows for fold in folds])
+    held_out = labels[rows], frequency.rows(rows), weights
+    cuts = np.array(CUTS) / np.sqrt(folds[0].training.mean_squared_norm)
+    probabilities = [np.empty(labels.shape, np.float32) for _ in cuts]
+
+    def try_block(fold: Fold, block: slice) -> None:
+        training = fold.training
+        model = sgd.train_block(training, block, frequency, settings, training.cold_start(frequency).block(block))
+        for cut, into in zip(cuts, probabilities, strict=True):
+            predict(model, fold.features, fold.rows, block, DensePredictions(into), run, float(cut))
+
+    tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
+    for _ in parallel.run(try_block, tasks, run.jobs):
+        pass
+    f1 = [pooled_threshold(of_cut[rows], *held_out)[1] for of_cut in probabilities]
+    return float(cuts[np.flatnonzero(np.array(f1) >= f1[0])[-1]])
 
 
 def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, found: Found) -> Found:

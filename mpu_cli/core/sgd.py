@@ -1,11 +1,12 @@
 """Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, hstack
 from scipy.special import expit, logit
 
 from mpu_cli.core import order
@@ -13,6 +14,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
+from mpu_cli.core.predictions import LEAST, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -52,17 +54,45 @@ class LinearModel:
 
     Attributes
     ----------
-    weights : ndarray of float32, shape (D, q)
+    weights : ndarray or csr_array of float32, shape (D, q)
     bias : ndarray of float32, shape (q,)
     """
 
-    weights: np.ndarray
+    weights: np.ndarray | csr_array
     bias: np.ndarray
 
     def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
         self.refuse_overflow(features)
-        return expit(kernel(run).scores(features, self.weights) + self.bias)
+        if isinstance(self.weights, csr_array):
+            scores = (features.as_sparse() @ self.weights).toarray()
+        else:
+            scores = kernel(run).scores(features, self.weights)
+        return expit(scores + self.bias)
+
+    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN) -> csr_array:
+        """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
+        self.refuse_overflow(features)
+        weights = self.weights if isinstance(self.weights, csr_array) else csr_array(self.weights)
+        found = kernel(run).top_scores(features.as_sparse(), weights, self.bias, top)
+        np.maximum(expit(found.data), np.float32(top.least), out=found.data)  # rounded, it may just fall short
+        return found
+
+    def block(self, labels: slice) -> "LinearModel":
+        """Return the model of a block of labels, with dense weights."""
+        dense = isinstance(self.weights, np.ndarray)
+        weights = self.weights[:, labels] if dense else self._by_label[:, labels].toarray()
+        return LinearModel(weights, self.bias[labels])
+
+    def pruned(self, least: float | None) -> "LinearModel":
+        """Return the model with dense weights without those below this absolute value; None: with all."""
+        if least is None:
+            return self
+        return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
+
+    @cached_property
+    def _by_label(self) -> csc_array:
+        return csc_array(self.weights)
 
     def refuse_overflow(self, features: Features) -> None:
         """Raise OverflowingError where a score of one of the instances may overflow."""
@@ -70,7 +100,7 @@ class LinearModel:
 
     @cached_property
     def _largest_weight(self) -> float:
-        return largest(self.weights)
+        return largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)
 
 
 class TrainingSet:
@@ -109,6 +139,20 @@ class TrainingSet:
         cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
         return [slice(start, stop) for start, stop in pairwise(cuts)]
 
+    def annotated(self, block: slice) -> csr_array:
+        """Return the annotated labels of a block, of all N instances."""
+        return self._by_label[:, block].tocsr()
+
+    @cached_property
+    def _by_label(self) -> csc_array:
+        """The labels by column: with many blocks, to look for each in all rows would take longer than to learn it."""
+        return self.labels.tocsc()
+
+    def cold_start(self, frequency: LabelFrequency) -> LinearModel:
+        """Return where all labels start, cold: biases from `initial_bias`, and no weights."""
+        bias = initial_bias(self.labels[self.rows], frequency.rows(self.rows).single_precision())
+        return LinearModel(np.empty((0, len(bias)), np.float32), bias)
+
 
 def train_linear(
     data: TrainingSet,
@@ -116,6 +160,7 @@ def train_linear(
     settings: Settings,
     start: LinearModel | None = None,
     seen: int = 0,
+    prune: float | None = None,
 ) -> LinearModel:
     """Learn all labels from all instances.
 
@@ -129,21 +174,38 @@ def train_linear(
         Where weights and biases start. Default: weights of zero, biases from `initial_bias`.
     seen : int
         Instances that `start` has learned from in the same pass; the steps go on decaying from there.
+    prune : float, optional
+        Drop weights below this, in absolute value, and keep the others in a sparse matrix. Each block of labels is
+        pruned before the next is learned, so that there are never D x q of them. Default: keep all.
 
     Returns
     -------
     LinearModel
     """
+    begin = data.cold_start(frequency) if start is None else start
+
+    def learn(block: slice) -> LinearModel:
+        return train_block(data, block, frequency, settings, begin.block(block), seen)
+
+    return by_blocks(data, learn, prune)
+
+
+def by_blocks(data: TrainingSet, learn: Callable[[slice], LinearModel], prune: float | None) -> LinearModel:
+    """Learn all labels, a block after another in threads, and put their models together; arguments as above."""
     q = data.labels.shape[1]
-    model = LinearModel(data.run.empty((data.width, q), np.float32), np.empty(q, np.float32))
+    bias = np.empty(q, np.float32)
+    weights = data.run.empty((data.width, q if prune is None else 0), np.float32)
 
-    def learn(block: slice) -> None:
-        learned = train_block(data, block, frequency, settings, start, seen)
-        model.weights[:, block], model.bias[block] = learned.weights, learned.bias
+    def keep(block: slice) -> csr_array | None:
+        learned = learn(block)
+        bias[block] = learned.bias
+        if prune is not None:
+            return pruned(learned.weights, prune)
+        weights[:, block] = learned.weights
+        return None
 
-    for _ in parallel.run(learn, ((block,) for block in data.blocks()), data.run.jobs):
-        pass
-    return model
+    parts = list(parallel.run(keep, ((block,) for block in data.blocks()), data.run.jobs))
+    return LinearModel(weights if prune is None else csr_array(hstack(parts, format="csr")), bias)
 
 
 def train_block(
@@ -151,31 +213,40 @@ def train_block(
     block: slice,
     frequency: LabelFrequency,
     settings: Settings,
-    start: LinearModel | None = None,
+    start: LinearModel,
     seen: int = 0,
 ) -> LinearModel:
-    """Learn one block of labels: the unit of work, a plain function of arrays."""
+    """Learn one block of labels: the unit of work, a plain function of arrays.
+
+    Arguments as for `train_linear`, but `start` is of this block. Weights of no features are a cold start.
+    """
     frequency = frequency.block(block).single_precision()
-    annotated = data.labels[:, block]
     n = len(data.rows)
     step = settings.step / data.mean_squared_norm
     with np.errstate(over="ignore", invalid="ignore"):
         weights, bias = kernel(data.run).descend(
             data.batches,
-            frequency.positives(annotated),
+            frequency.positives(data.annotated(block)),
             frequency,
-            initial_bias(annotated[data.rows], frequency.rows(data.rows)) if start is None else start.bias[block],
+            start.bias,
             step=step,
             bias_step=BIAS_STEP * settings.step,
             decay=1 / (settings.cost * n),
             epochs=settings.epochs or default_epochs(n),
             rng=np.random.default_rng(data.run.seed),
-            weights=None if start is None else start.weights[:, block],
+            weights=start.weights if len(start.weights) else None,
             seen=seen,
         )
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)
+
+
+def pruned(weights: np.ndarray, least: float) -> csr_array:
+    """Return the weights of at least this absolute value in a sparse matrix."""
+    rows, columns = np.nonzero(np.abs(weights) >= np.float32(max(least, LEAST)))
+    indptr = np.searchsorted(rows, np.arange(len(weights) + 1))
+    return csr_array((weights[rows, columns], columns.astype(np.int32), indptr), shape=weights.shape)
 
 
 def default_epochs(n: int, coherence: float = 1.0) -> int:

@@ -11,9 +11,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Columns, Features
+from mpu_cli.core.predictions import LEAST, Predictions, Top, at_least
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# Of many labels, predictions below this are no features.
+STACKED_FROM = 0.01
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class StackedModel:
     Attributes
     ----------
     levels : tuple of LinearModel
-        Level l has weights of shape (D + l q, q).
+        Level l has weights of shape (D' + l q, q), where D' of the D features have weights.
     scale : float
         What probabilities are multiplied by when they become features.
     thresholds : ndarray of float32, shape (q,)
@@ -33,6 +37,10 @@ class StackedModel:
         2008): its probabilities are divided by c, and cut off at 1.
     calibration : Calibration, optional
         What makes probabilities of the predictions of the last level; None: they are taken for such as they are.
+    top : Top, optional
+        Which predictions of a level are kept, where labels are many. None: all.
+    columns : Columns, optional
+        The features that have weights. None: all.
     """
 
     levels: tuple[LinearModel, ...]
@@ -40,14 +48,16 @@ class StackedModel:
     thresholds: np.ndarray
     frequencies: np.ndarray | None = None
     calibration: Calibration | None = None
+    top: Top | None = None
+    columns: Columns | None = None
 
     @property
     def n_features(self) -> int:
         """Number of features D that level 0 knows."""
-        return self.levels[0].weights.shape[0]
+        return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Pr(y^k = 1 | x) by the last level.
+        """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
 
         Parameters
         ----------
@@ -59,18 +69,43 @@ class StackedModel:
         -------
         ndarray of float32, shape (n, q)
         """
-        features = Features.of(matrix, self.n_features)
-        probabilities = self.levels[0].probabilities(features, run)
-        for level in self.levels[1:]:
-            features = stack(features, probabilities, self.scale)
-            probabilities = level.probabilities(features, run)
+        found = self.predictions(matrix, run)
+        return found if isinstance(found, np.ndarray) else found.toarray()
+
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
+        """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
+
+        With `most` these are so many of each instance, however improbable. Default: as many as `top` has.
+        """
+        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
+        last = self.top if self.top is None or most is None else Top(most, LEAST)
+        tops = [*[self.top] * (len(self.levels) - 1), last]
+        found = _predicted(self.levels[0], features, tops[0], run)
+        for level, top in zip(self.levels[1:], tops[1:], strict=True):
+            features = stack(features, found, self.scale)
+            found = _predicted(level, features, top, run)
         if self.frequencies is not None:
-            probabilities = np.minimum(probabilities / self.frequencies.astype(np.float32), np.float32(1))
-        return probabilities if self.calibration is None else self.calibration(probabilities)
+            found = np.minimum(found / self.frequencies.astype(np.float32), np.float32(1))
+        if self.calibration is None:
+            return found
+        if isinstance(found, np.ndarray):
+            return self.calibration(found)
+        self.calibration.apply(found)
+        return found
+
+    @property
+    def _width(self) -> int:
+        return self.levels[0].weights.shape[0]
+
+
+def _predicted(level: LinearModel, features: Features, top: Top | None, run: Run) -> Predictions:
+    return level.probabilities(features, run) if top is None else level.top(features, top, run)
 
 
 def stack(
-    features: Features, probabilities: np.ndarray, scale: float, empty: Callable[..., np.ndarray] = np.empty
+    features: Features, predictions: Predictions, scale: float, empty: Callable[..., np.ndarray] = np.empty
 ) -> Features:
     """Return x^(l) = (x^(l-1), scale * yhat^(l-1)); `empty` as for `Features.of`."""
-    return features.append(probabilities, scale, empty)
+    if isinstance(predictions, np.ndarray):
+        return features.append(predictions, scale, empty)
+    return features.append_sparse(at_least(predictions, STACKED_FROM), scale)

@@ -10,11 +10,14 @@ constant factor off where c is wrong, but its place hardly moves. In complete in
 count (`LabelFrequency.counted`).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.bins import BinnedCells, lower_edges
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import Predictions, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -22,17 +25,21 @@ _PASSES = 3
 _ROWS = 1 << 14
 
 
-def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> tuple[float, float]:
+def pooled_threshold(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
+) -> tuple[float, float]:
     """One threshold for all labels.
 
     Parameters
     ----------
-    probabilities : ndarray of float32, shape (n, q)
+    probabilities : ndarray or csr_array of float32, shape (n, q)
         Out-of-fold probabilities.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     frequency : LabelFrequency
         Of these instances and labels.
+    weights : ndarray of float64, shape (q,), optional
+        How many labels each of these stands for. Default: each for itself.
 
     Returns
     -------
@@ -51,7 +58,7 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: La
     >>> (probabilities[:, 0] >= threshold).tolist(), f1
     ([True, True, True, True, False], 1.0)
     """
-    binned = BinnedCells.of(probabilities, labels, frequency)
+    binned = BinnedCells.of(probabilities, labels, frequency, weights)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
     predicted, found = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
     f1 = 2 * found / np.maximum(predicted + binned.true.sum(), 1)
@@ -60,7 +67,7 @@ def pooled_threshold(probabilities: np.ndarray, labels: csr_array, frequency: La
 
 
 def label_thresholds(
-    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, start: float
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, start: float
 ) -> tuple[np.ndarray, float]:
     """One threshold a label, by coordinate ascent on the pooled F.
 
@@ -76,12 +83,9 @@ def label_thresholds(
     f1 : float
         The micro-F1 estimated at them.
     """
-    n, q = probabilities.shape
-    thresholds = np.full(q, start, np.float32)
-    by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
-    rows, columns = frequency.ignored()
-    ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=(n, q))
-    annotations = np.diff(by_chance.indptr) + np.diff(certain.indptr)
+    thresholds = np.full(labels.shape[1], start, np.float32)
+    annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))
+    ranked = _ranked(probabilities, labels, frequency)
     true = float(frequency.true_labels(labels).sum())
     predicted, found = _reaching(probabilities, labels, frequency, thresholds)
     predicted = predicted.astype(float)
@@ -89,13 +93,10 @@ def label_thresholds(
         for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS).tolist():
             others_predicted = predicted.sum() - predicted[k]
             others_found = found.sum() - found[k]
-            p = probabilities[:, k]
-            order = np.argsort(-p, kind="stable")
-            order = order[~_instances(ignored, k)[order]]
-            p = p[order]
+            p, hits = ranked(k)
+            if not len(p):
+                continue
             count = np.arange(1, len(p) + 1)
-            hits, sure = (np.cumsum(_instances(part, k)[order]) for part in (by_chance, certain))
-            hits = hits / frequency.rates[k] + sure
             f1 = 2 * (others_found + hits) / (others_predicted + count + true)
             f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
             best = int(np.argmax(f1))
@@ -105,7 +106,7 @@ def label_thresholds(
 
 
 def estimated_f1(
-    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
 ) -> float:
     """Micro-F1 that given thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
     predicted, found = _reaching(probabilities, labels, frequency, thresholds)
@@ -113,23 +114,66 @@ def estimated_f1(
     return float(2 * found.sum() / max(predicted.sum() + true, 1))
 
 
+def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
+    """Return the cells whose prediction reaches the threshold of the label: csr_array of bool, shape (n, q)."""
+    if isinstance(predictions, np.ndarray):
+        return csr_array(predictions >= thresholds)
+    found = csr_array(
+        (predictions.data >= thresholds[predictions.indices], predictions.indices, predictions.indptr),
+        shape=predictions.shape,
+    )
+    found.eliminate_zeros()
+    return found
+
+
+def _ranked(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency
+) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
+    """Return what ranks the instances of a label: their probabilities from the largest down, and the true ones so far.
+
+    Ignored cells, and predictions that are not kept, are left out.
+    """
+    shape = labels.shape
+    by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
+    rows, columns = frequency.ignored()
+    ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
+    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+
+    def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(by_label, np.ndarray):
+            instances, p = np.arange(shape[0]), by_label[:, k]
+        else:
+            stored = slice(*by_label.indptr[k : k + 2])
+            instances, p = by_label.indices[stored], by_label.data[stored]
+        counted = ~np.isin(instances, _instances(ignored, k))
+        order = np.argsort(-p[counted], kind="stable")
+        instances, p = instances[counted][order], p[counted][order]
+        hits, sure = (np.cumsum(np.isin(instances, _instances(part, k))) for part in (by_chance, certain))
+        return p, hits / frequency.rates[k] + sure
+
+    return of_label
+
+
 def _reaching(
-    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
 
     def reaching(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return np.bincount(columns[probabilities[rows, columns] >= thresholds[columns]], minlength=len(thresholds))
+        reach = values_at(probabilities, rows, columns) >= thresholds[columns]
+        return np.bincount(columns[reach], minlength=len(thresholds))
 
     predicted = -reaching(*frequency.ignored())
-    for start in range(0, len(probabilities), _ROWS):
-        predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
+    if isinstance(probabilities, np.ndarray):
+        for start in range(0, len(probabilities), _ROWS):
+            predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
+    else:
+        columns = probabilities.indices
+        predicted += np.bincount(columns[probabilities.data >= thresholds[columns]], minlength=len(thresholds))
     by_chance, certain = frequency.counted(labels)
     return predicted, reaching(*by_chance.nonzero()) / frequency.rates + reaching(*certain.nonzero())
 
 
 def _instances(labels: csc_array, k: int) -> np.ndarray:
-    """Tell which instances have label k: bool, shape (n,)."""
-    found = np.zeros(labels.shape[0], bool)
-    found[labels.indices[labels.indptr[k] : labels.indptr[k + 1]]] = True
-    return found
+    """Return the instances that have label k."""
+    return labels.indices[labels.indptr[k] : labels.indptr[k + 1]]

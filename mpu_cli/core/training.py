@@ -12,16 +12,17 @@ from scipy.sparse import csr_array
 from mpu_cli.core import thresholds
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.common_frequency import CommonFrequency, compare
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
+from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.propensity import FrequencyEstimate, estimate, tells
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
-from mpu_cli.core.sample import Sample
-from mpu_cli.core.selection import SELECTION_SIZE, choose_settings
+from mpu_cli.core.sample import Sample, draw_labels
+from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
@@ -29,6 +30,9 @@ from mpu_cli.core.warm_start import WarmStart, warm_epochs
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# Folds of many labels, whose models take long, and annotations that tell the threshold of all of them.
+_FOLDS_OF_MANY, _ENOUGH_ANNOTATIONS = 3, 5_000
 
 
 @dataclass(frozen=True)
@@ -117,15 +121,26 @@ def train(
         Weights or scores would leave the range of float32.
     """
     n, q = labels.shape
+    occurring = Columns.occurring(matrix)
+    compact = 2 * len(occurring.indices) < matrix.shape[1]
+    if compact:  # only features that occur are to take room
+        matrix = occurring.of(matrix)
+    many = q > FEW_LABELS
     refuse_too_large(matrix.shape[1], q, options.levels)
-    to_choose = options.c is None or (options.cost is None and start is None)
+    choose = options.cost is None and start is None
+    prune_automatically = many and options.prune is None
+    to_choose = options.c is None or choose or prune_automatically
+    folds = options.folds or (_FOLDS_OF_MANY if many and n <= 200_000 else None)
+    drawn = draw_labels(labels, run.seed)
     if to_choose:
-        refuse_large_sample(min(n, options.sample), q)
+        refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
     features = Features.of(matrix, empty=run.empty)
-    sample = Sample(features, labels, options.sample, options.folds, run, options.known) if to_choose else None
+    sample = None
+    if to_choose:
+        sample = Sample(features, labels, options.sample, folds, run, options.known, drawn)
     c, estimated, common, reviewed = options.c, None, None, None
     if c is None:
         with run.step("estimate c", sample.m) as tick:
@@ -133,19 +148,25 @@ def train(
         c = estimated.c if reviewed is None else reviewed.rates
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
-    held_out = None
     usual_epochs = default_epochs(n, features.coherence)
     epochs = options.epochs or usual_epochs
-    settings = (
-        Settings(step=default_step(epochs, features.coherence), epochs=epochs) if start is None else start.settings
-    )
+    if start is None:
+        settings = Settings(step=default_step(epochs, features.coherence), epochs=epochs)
+    else:
+        settings = replace(start.settings, epochs=epochs)
     if options.cost is not None:
         settings = replace(settings, cost=options.cost)
-    elif start is None:
+    if options.eta0 is not None:
+        settings = replace(settings, step=options.eta0)
+    held_out, prune = None, options.prune if many else options.prune or None
+    if choose:
         with run.step("choose C") as tick:
             settings, held_out = _choose(sample, frequency, settings, run, tick)
+        settings = replace(settings, epochs=epochs)
+    if prune_automatically:
+        with run.step("choose weights to drop"):
+            prune = _choose_pruning(sample, frequency, settings, run)
     del sample
-    settings = replace(settings, epochs=epochs)
     level_settings = (
         settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
     )
@@ -153,7 +174,8 @@ def train(
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
-    learner = LevelLearner(labels, frequency, settings, options.folds, run)
+    top = Top.enough_for(labels, float(frequency.rates.mean()))
+    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune)
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
@@ -162,13 +184,15 @@ def train(
             held_out = None
         # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
         is_last = level == options.levels - 1
-        enough = options.sample if is_last and options.threshold != "per-label" and not hold_out_all else n
+        enough = n
+        if is_last and options.threshold != "per-label" and not hold_out_all:
+            enough = _enough_for_a_threshold(labels, options.sample)
         if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
             model, held_out = learner.fit_and_predict(level, features, enough)
         else:
             begin = None
             if start is not None:
-                begin = start.level(level, matrix, labels, frequency, scale)
+                begin = start.level(level, occurring, labels, frequency, scale, compact, many)
                 begin.refuse_overflow(features)
             model = learner.fit(level, features, level_settings, begin)
         levels.append(model)
@@ -188,10 +212,19 @@ def train(
         else:
             chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
             f1 = thresholds.estimated_f1(*of_held_out, chosen)
-    stacked = StackedModel(tuple(levels), scale, chosen, calibration=calibration)
+    stacked = StackedModel(
+        tuple(levels), scale, chosen, calibration=calibration, top=top, columns=occurring if compact else None
+    )
     return stacked, Report(
         frequency.rates, estimated, reviewed, common, level_settings, level_f1, min(f1, 1.0), held_out, seconds
     )
+
+
+def _enough_for_a_threshold(labels: csr_array, sample: int) -> int:
+    """Return how many instances tell the threshold for all labels: no more than tell the settings do."""
+    if labels.shape[1] <= FEW_LABELS:
+        return sample
+    return min(sample, int(np.ceil(_ENOUGH_ANNOTATIONS * labels.shape[0] / labels.nnz)))
 
 
 def _estimate(
@@ -201,8 +234,8 @@ def _estimate(
 
     def compute() -> Found:
         probabilities = sample.naive_probabilities(tick)
-        estimated = estimate(probabilities, sample.labels, known=sample.known)
-        common = compare(probabilities, sample.labels, sample.known)
+        estimated = sample.of_all_labels(estimate(probabilities, sample.labels, known=sample.known))
+        common = sample.of_all_labels(compare(probabilities, sample.labels, sample.known))
         of_c = {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
         return of_c | {f"common {name}": value for name, value in vars(common).items()}
 
@@ -227,12 +260,12 @@ def _choose(
     """Choose C and eta0; return the out-of-fold predictions under them too where the sample is all there is."""
 
     def compute() -> Found:
-        of_sample = frequency.rows(sample.rows)
+        of_sample = sample.part(frequency)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, run, tick)
+        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, run, tick, sample.weights)
         for_all = sample.transferred(choice.settings)
         chosen = {"cost": for_all.cost, "step": for_all.step}
-        if sample.share < 1:
+        if not sample.is_all:
             return chosen
         probabilities = choice.probabilities
         out_of_fold(sample.folds[m:], probabilities.shape, of_sample, choice.settings, run, into=probabilities)
@@ -242,3 +275,15 @@ def _choose(
     settings = replace(start, cost=float(found["cost"]), step=float(found["step"]))
     probabilities = found.get("probabilities")
     return settings, None if probabilities is None else HeldOut(slice(None), probabilities)
+
+
+def _choose_pruning(sample: Sample, frequency: LabelFrequency, settings: Settings, run: Run) -> float:
+    """Choose which weights are dropped, on the sample."""
+
+    def compute() -> Found:
+        m = leading([fold.rows for fold in sample.folds], PRUNING_SIZE)
+        of_sample = sample.of_sample(settings)
+        given = sample.folds[:m], sample.labels, sample.part(frequency), of_sample, run, sample.weights
+        return {"prune": choose_pruning(*given)}
+
+    return float(run.journal.take("choose weights to drop", compute)["prune"])

@@ -10,7 +10,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import Collector, DensePredictions, Predictions, Top, collector
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.journal import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
@@ -78,16 +80,9 @@ def out_of_fold(
 
     Parameters
     ----------
-    folds : iterable of Fold
-        A list where they serve several times; a generator where they should be made one at a time.
+    folds, frequency, settings, run, tick
+        As for `predict_folds`.
     shape : (n, q)
-    frequency : LabelFrequency
-        Of n instances and q labels.
-    settings : Settings
-    run : Run
-        Its threads work on folds and label blocks.
-    tick : callable
-        Called once per fold, in their order.
     into : ndarray of float32, shape (n, q), optional
         Where to put the probabilities, and to leave those of instances that no fold holds out. Default: a new array.
 
@@ -97,12 +92,92 @@ def out_of_fold(
         Probabilities.
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
-    tasks = ((fold, block, frequency, settings, probabilities) for fold in folds for block in fold.training.blocks())
-    with closing(parallel.run(_predict_block, tasks, run.jobs)) as finished:  # if a tick fails, the rest is given up
-        for block in finished:
-            if block.stop == shape[1]:
-                tick()
+    predict_folds(folds, DensePredictions(probabilities), frequency, settings, run, tick)
     return probabilities
+
+
+def predict_folds(
+    folds: Iterable[Fold],
+    predictions: Collector,
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
+    prune: float | None = None,
+) -> None:
+    """Predict instances by models that have not seen them.
+
+    Parameters
+    ----------
+    folds : iterable of Fold
+        A list where they serve several times; a generator where they should be made one at a time.
+    predictions : Collector
+        Of n instances and q labels. Instances that no fold holds out are not touched.
+    frequency : LabelFrequency
+        Of n instances and q labels.
+    settings : Settings
+    run : Run
+        Its threads work on folds and label blocks.
+    tick : callable
+        Called once per fold, in their order.
+    prune : float, optional
+        Drop weights below this before predicting.
+    """
+
+    def predict_block(fold: Fold, block: slice, start: sgd.LinearModel) -> bool:
+        model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
+        predict(model, fold.features, fold.rows, block, predictions, run, prune)
+        return block.stop == len(start.bias)
+
+    def tasks() -> Iterator[tuple[Fold, slice, sgd.LinearModel]]:
+        for fold in folds:
+            start = fold.training.cold_start(frequency)
+            yield from ((fold, block, start) for block in fold.training.blocks())
+
+    with closing(parallel.run(predict_block, tasks(), run.jobs)) as finished:  # if a tick fails, the rest is given up
+        for is_last in finished:
+            if is_last:
+                tick()
+
+
+def predict(
+    model: sgd.LinearModel,
+    features: Features,
+    rows: np.ndarray,
+    block: slice,
+    predictions: Collector,
+    run: Run = DEFAULT_RUN,
+    prune: float | None = None,
+    places: np.ndarray | None = None,
+) -> None:
+    """Predict some of the instances by the model of a block of labels.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Of the labels of the block.
+    features : Features
+        Of all instances.
+    rows : ndarray of int, shape (r,)
+        The instances to predict.
+    block : slice
+    predictions : Collector
+    run : Run
+    prune : float, optional
+        Drop weights below this before.
+    places : ndarray of int, shape (r,), optional
+        Their rows in the predictions. Default: `rows`.
+
+    Raises
+    ------
+    OverflowingError
+        The numbers may leave their range.
+    """
+    model = model.pruned(prune)
+    places = rows if places is None else places
+    for start in range(0, len(rows), _ROWS):  # all together would be a copy of much of the data
+        part = slice(start, start + _ROWS)
+        predictions.put(places[part], block, model.probabilities(features[rows[part]], run))
 
 
 def out_of_unfinished_folds(
@@ -114,7 +189,9 @@ def out_of_unfinished_folds(
     run: Run,
     tick: Callable[[], None],
     step: str,
-) -> np.ndarray:
+    top: Top | None = None,
+    prune: float | None = None,
+) -> Predictions:
     """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
 
     Parameters
@@ -124,62 +201,36 @@ def out_of_unfinished_folds(
         Annotated labels.
     fold_rows : list of ndarray of int
         The instances of each fold, from `deal`.
-    frequency, settings, tick
-        As for `out_of_fold`.
+    frequency, settings, tick, prune
+        As for `predict_folds`.
     run : Run
         Its journal keeps the predictions of each fold as a step.
     step : str
         What to call the folds in it.
+    top : Top, optional
+        Which predictions are kept. Default: all.
 
     Returns
     -------
-    ndarray of float32, shape (n, q)
+    ndarray or csr_array of float32, shape (n, q)
         Probabilities.
     """
-    probabilities = run.empty(labels.shape, np.float32)
+    predictions = collector(labels.shape, top, run.empty)
     unfinished = []
     for number, rows in enumerate(fold_rows):
         name = f"{step}, fold {number}"
         if (found := run.journal.kept(name)) is None:
             unfinished.append((name, rows))
         else:
-            probabilities[rows] = found["probabilities"]
+            predictions.put_back(rows, unpacked("probabilities", found))
             tick()
     finished = iter(unfinished)
 
     def keep() -> None:
         name, rows = next(finished)
-        run.journal.keep(name, lambda: {"probabilities": probabilities[rows]})
+        run.journal.keep(name, lambda: packed("probabilities", predictions.of_rows(rows)))
         tick()
 
     folds = (split(features, labels, rows, run) for _, rows in unfinished)
-    return out_of_fold(folds, labels.shape, frequency, settings, run, keep, probabilities)
-
-
-def _predict_block(
-    fold: Fold, block: slice, frequency: LabelFrequency, settings: sgd.Settings, into: np.ndarray
-) -> slice:
-    model = sgd.train_block(fold.training, block, frequency, settings)
-    for rows, probabilities in predicted(model, fold.features, fold.rows, fold.training.run):
-        into[rows, block] = probabilities
-    return block
-
-
-def predicted(
-    model: sgd.LinearModel, features: Features, rows: np.ndarray, run: Run = DEFAULT_RUN
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Predict some of the instances, a slice of them at a time: all together would be a copy of much of the data.
-
-    Yields
-    ------
-    rows : ndarray of int, shape (r,)
-    probabilities : ndarray of float32, shape (r, q)
-
-    Raises
-    ------
-    OverflowingError
-        The numbers may leave their range.
-    """
-    for start in range(0, len(rows), _ROWS):
-        part = rows[start : start + _ROWS]
-        yield part, model.probabilities(features[part], run)
+    predict_folds(folds, predictions, frequency, settings, run, keep, prune)
+    return predictions.result()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.features import Columns
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import LinearModel, Settings, initial_bias
 from mpu_cli.core.stacking import StackedModel
@@ -29,7 +30,14 @@ class WarmStart:
     settings: Settings
 
     def level(
-        self, number: int, matrix: csr_array, labels: csr_array, frequency: LabelFrequency, scale: float
+        self,
+        number: int,
+        features: Columns,
+        labels: csr_array,
+        frequency: LabelFrequency,
+        scale: float,
+        compact: bool = False,
+        many: bool = False,
     ) -> LinearModel:
         """Return where a level starts on the new data.
 
@@ -40,36 +48,51 @@ class WarmStart:
         ----------
         number : int
             Level l.
-        matrix : csr_array, shape (n, D), float32
-            New features.
+        features : Columns
+            The features that occur in the new data, of D.
         labels : csr_array of bool, shape (n, q)
             New annotated labels.
         frequency : LabelFrequency
             Of the new labels.
         scale : float
             What probabilities are multiplied by when they become features of the new data.
+        compact : bool
+            Whether only the features that occur get weights: D' in place of D.
+        many : bool
+            Whether labels are many, so that the weights are to be sparse.
 
         Returns
         -------
         LinearModel
             Weights of shape (D + l q, q).
         """
-        old = self.model.levels[number]
-        q, D = labels.shape[1], matrix.shape[1]
+        old, q = self.model.levels[number], labels.shape[1]
+        D, old_D = len(features.indices) if compact else features.width, self.model.levels[0].weights.shape[0]
         known = np.flatnonzero(self.columns >= 0)
         column = self.columns[known]
-        weights = np.zeros((D + number * q, q), np.float32)
-        shared = np.unique(matrix.indices)
-        shared = shared[shared < self.model.n_features]
-        weights[np.ix_(shared, known)] = old.weights[np.ix_(shared, column)]
-        for below in range(number):
-            here, there = D + below * q, self.model.n_features + below * len(old.bias)
-            weights[np.ix_(here + known, known)] = old.weights[np.ix_(there + column, column)]
+        places, there = self._places(features.indices)
+        of_features = np.arange(D)[there] if compact else features.indices[there]
+        here = [of_features, *(D + below * q + known for below in range(number))]
+        before = [places[there], *(old_D + below * len(old.bias) + column for below in range(number))]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the level is used
-            weights[D:] *= np.float32(self.model.scale / scale)
+            factors = np.ones(D + number * q, np.float32)
+            factors[D:] = self.model.scale / scale
+            new, former = np.concatenate(here), np.concatenate(before)
+            shape = D + number * q, old.weights.shape[0]
+            rows = csr_array((factors[new], (new, former)), shape=shape)
+            chosen = csr_array((np.ones(len(known), np.float32), (column, known)), shape=(len(old.bias), q))
+            weights = rows @ old.weights @ chosen
+        if many != isinstance(weights, csr_array):
+            weights = csr_array(weights) if many else weights.toarray()
         bias = initial_bias(labels, frequency.single_precision())
         bias[known] = old.bias[column]
         return LinearModel(weights, bias)
+
+    def _places(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the row of the earlier model's weights for each feature, and whether there is one."""
+        if self.model.columns is not None:
+            return self.model.columns.look_up(features)
+        return features, features < self.model.n_features
 
 
 def warm_epochs(epochs: int) -> int:

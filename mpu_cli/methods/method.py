@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # help texts need methods, and no NumPy
     import numpy as np
     from scipy.sparse import csr_array
 
+    from mpu_cli.core.predictions import Predictions
     from mpu_cli.core.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
@@ -31,6 +32,9 @@ class Model(Protocol):
 
     def probabilities(self, matrix: "csr_array", run: "Run" = ...) -> "np.ndarray":
         """Return a number in [0, 1] for each of n instances and q labels: float32, n x q."""
+
+    def predictions(self, matrix: "csr_array", run: "Run" = ..., most: int | None = None) -> "Predictions":
+        """Return the same; of many labels only the largest of each instance, or so many, as a sparse matrix."""
 
 
 @dataclass(frozen=True)

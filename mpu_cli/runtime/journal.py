@@ -3,8 +3,27 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from scipy.sparse import csr_array
+
 # The result of a step: arrays and numbers by name.
 Found = dict[str, Any]
+
+
+def packed(name: str, matrix: np.ndarray | csr_array) -> Found:
+    """Return the arrays of a dense or sparse matrix, by name."""
+    if isinstance(matrix, np.ndarray):
+        return {name: matrix}
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
+    return {f"{name} {part}": array for part, array in parts.items()}
+
+
+def unpacked(name: str, found: Found) -> np.ndarray | csr_array:
+    """Return the matrix that `packed` has taken apart."""
+    if name in found:
+        return found[name]
+    data, indices, indptr, shape = (found[f"{name} {part}"] for part in ("data", "indices", "indptr", "shape"))
+    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
 class Journal:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-_ENTRIES = 1 << 20
-
 
 @dataclass(frozen=True)
 class Dataset:
@@ -46,11 +44,3 @@ class Dataset:
         columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
         shape = (len(self), len(occurs))
         return csr_array((self.labels.data, columns, self.labels.indptr), shape=shape), occurs
-
-
-def occurring(indices: np.ndarray, width: int) -> np.ndarray:
-    """Return which of the numbers below `width` occur in an array: bool, shape (width,)."""
-    occurs = np.zeros(width, bool)
-    for start in range(0, len(indices), _ENTRIES):  # NumPy copies the indices as 64-bit numbers
-        occurs[indices[start : start + _ENTRIES]] = True
-    return occurs

@@ -1,16 +1,17 @@
 import gzip
 import re
 import tracemalloc
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import prediction
 from mpu_cli.commands.prediction import _select, predict
+from mpu_cli.core.features import Columns
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
@@ -28,7 +29,7 @@ def make_model(seed=0, D=6, q=4, levels=2) -> TrainedModel:
         for level in range(levels)
     )
     thresholds = rng.uniform(0.2, 0.6, q).astype(np.float32)
-    known = np.arange(D) % 3 != 0
+    known = Columns(np.flatnonzero(np.arange(D) % 3), D)
     return TrainedModel("mpu", StackedModel(linear, 0.5, thresholds), IDS[:q], np.ones(q), known, {})
 
 
@@ -82,10 +83,12 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
         return np.array(data.draw(st.lists(TENTHS, min_size=size, max_size=size)), np.float32)
 
     matrix, thresholds = draw(n * q).reshape(n, q), draw(1 if one_threshold else q)
-    indptr, columns = _select(matrix, thresholds, top_k, ranked)
-    rows = [columns[start:stop].tolist() for start, stop in pairwise(indptr.tolist())]
-    assert rows == [brute_force(row, thresholds, top_k, ranked) for row in matrix]
-    assert indptr[-1] == len(columns)
+    expected = [brute_force(row, thresholds, top_k, ranked) for row in matrix]
+    for predictions in (matrix, csr_array(matrix)) if (thresholds > 0).all() else (matrix,):
+        rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
+        assert [columns[rows == i].tolist() for i in range(n)] == expected
+        assert (np.diff(rows) >= 0).all()
+        np.testing.assert_array_equal(probabilities, matrix[rows, columns])
 
 
 # Files
@@ -146,14 +149,14 @@ def test_scores_over_a_threshold(predicted):
 def test_slices_do_not_show(predicted, monkeypatch, options, budget):
     whole = predicted(**options)
     sizes = []
-    of_model = StackedModel.probabilities
+    of_model = StackedModel.predictions
 
-    def watched(self, features, run):
+    def watched(self, features, *more):
         sizes.append(features.shape[0])
-        return of_model(self, features, run)
+        return of_model(self, features, *more)
 
     monkeypatch.setattr(prediction, "_PROBABILITIES", budget)
-    monkeypatch.setattr(StackedModel, "probabilities", watched)
+    monkeypatch.setattr(StackedModel, "predictions", watched)
     lines, counts = predicted(**options)
     assert counts == whole[1]
     assert max(sizes) == max(1, budget // 4)
@@ -236,8 +239,8 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
 
 
 def test_one_label():
-    indptr, columns = _select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
-    assert (indptr.tolist(), columns.tolist()) == ([0, 0, 1], [0])
+    found = _select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
+    assert [part.tolist() for part in found] == [[1], [0], [pytest.approx(0.6)]]
 
 
 def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):

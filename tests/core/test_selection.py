@@ -75,9 +75,9 @@ def test_tries_no_setting_twice(monkeypatch, start):
     trained, ticks = [], []
     train_block = sgd.train_block
 
-    def counted(data, block, c, settings):
+    def counted(data, block, c, settings, start):
         trained.append((id(data), settings))
-        return train_block(data, block, c, settings)
+        return train_block(data, block, c, settings, start)
 
     monkeypatch.setattr(sgd, "train_block", counted)
     choose_settings(folds, labels, c, start, tick=lambda: ticks.append(1))

@@ -115,7 +115,8 @@ def test_blocks_are_learned_apart():
     model = train_linear(data, c, QUICK)
     assert [k for block in data.blocks() for k in range(block.start, block.stop)] == list(range(Y.shape[1]))
     for block in data.blocks():
-        assert_array_equal(train_block(data, block, c, QUICK).weights, model.weights[:, block])
+        start = data.cold_start(c).block(block)
+        assert_array_equal(train_block(data, block, c, QUICK, start).weights, model.weights[:, block])
 
 
 def test_seed_decides():

@@ -249,11 +249,27 @@ def test_expected_f1_on_digits_is_the_true_one(digits, missing):
     assert report.estimate.separable
 
 
-def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size():
-    wide = csr_array((np.ones(1, np.float32), ([0], [2**31 - 2])), shape=(2, 2**31 - 1))
-    labels = as_labels(np.ones((2, 1000)))
-    with pytest.raises(TooLargeError, match=r"2,147,483,647 features .* x 1,000 labels x 1 levels takes 8,589\.9 GB"):
-        train(wide, labels, quick(levels=1))
+def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):
+    monkeypatch.setattr(limits, "machine_memory", lambda: 900_000_000)
+    features = csr_array((np.ones(500_000, np.float32), (np.zeros(500_000, int), np.arange(500_000))))
+    with pytest.raises(TooLargeError, match=r"500,000 features x 200 labels x 1 levels takes 0\.4 GB"):
+        train(features, as_labels(np.ones((1, 200))), quick(levels=1))
+
+
+def test_features_that_do_not_occur_take_no_room():
+    """One feature, of the largest index there is, costs what one feature of index 1 does, and teaches the same."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=60).astype(np.float32)
+    labels = as_labels((values > 0)[:, None])
+
+    def learn(column, width):
+        return train(csr_array((values, (np.arange(60), np.full(60, column))), shape=(60, width)), labels, quick(c=1.0))
+
+    (model, _), (wide, _) = learn(0, 1), learn(2**31 - 2, 2**31 - 1)
+    assert wide.n_features == 2**31 - 1
+    other = csr_array((np.array([0.5, 0.7], np.float32), ([0, 1], [2**31 - 2, 5])), shape=(2, 2**31 - 1))
+    narrow = csr_array((np.array([0.5], np.float32), ([0], [0])), shape=(2, 1))
+    np.testing.assert_array_equal(wide.probabilities(other), model.probabilities(narrow))
 
 
 def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):

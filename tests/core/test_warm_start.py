@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import f1_score
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs
@@ -45,7 +45,7 @@ def test_levels_are_matched_by_label_and_feature():
     labels = as_labels([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0]])
     start = WarmStart(old, np.array([2, -1, 0]), Settings())
     for number in range(3):
-        level = start.level(number, matrix, labels, LabelFrequency(np.ones(3)), 0.3)
+        level = start.level(number, Columns.occurring(matrix), labels, LabelFrequency(np.ones(3)), 0.3)
         assert level.weights.dtype == level.bias.dtype == np.float32
         expected = np.zeros((4 + 3 * number, 3))
         for row in (0, 2):  # feature 1 is gone, feature 3 is new

@@ -4,17 +4,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
 from mpu_cli.core.order import visited
+from mpu_cli.core.predictions import Top, TopPredictions
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128
 # Batches of more instances than this are made anew at each visit: few epochs are needed, and kept they take several
 # times the memory of the data.
 _KEPT_INSTANCES = 100_000
+# Scores that are computed at a time where only the largest are kept.
+_SCORES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -162,3 +166,27 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     """Product of features (n x D) and weights (D x q): float32, n x q."""
     D = features.sparse.shape[1]
     return features.sparse @ weights[:D] + features.dense @ weights[D:]
+
+
+def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
+    """Largest scores of each instance among those that stand for `top.least` at least.
+
+    Parameters
+    ----------
+    matrix : csr_array of float32, shape (n, D)
+    weights : csr_array of float32, shape (D, q)
+    bias : ndarray of float32, shape (q,)
+    top : Top
+
+    Returns
+    -------
+    csr_array of float32, shape (n, q)
+        Scores, which may be 0, in ascending order of labels.
+    """
+    n, q = matrix.shape[0], len(bias)
+    in_scores = Top(top.most, float(logit(top.least)))
+    found = TopPredictions(in_scores, (n, q))
+    for start in range(0, n, size := max(1, _SCORES // q)):
+        scores = (matrix[start : start + size] @ weights).toarray() + bias
+        found.put(np.arange(start, start + len(scores)), slice(0, q), scores)
+    return found.result()

@@ -71,6 +71,10 @@ class KernelModel:
             scores[part] = rbf_kernel(matrix[part], self.support, self.gamma) @ self.coefficients
         return expit(scores)
 
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:
+        """Return the same: all of them."""
+        return self.probabilities(matrix, run)
+
 
 class RbfSpace:
     """The space of the RBF kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i).

@@ -100,6 +100,10 @@ class Answers:
             raise MpuError("well labels the instances that it is given while it learns, and no others")
         return self.values
 
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:
+        """Return the same: all of them."""
+        return self.probabilities(matrix, run)
+
 
 @dataclass(frozen=True)
 class Graph:

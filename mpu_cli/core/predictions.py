@@ -1,0 +1,187 @@
+"""Predictions of n instances and q labels: a dense array, or, of many labels, the largest of each instance.
+
+Of a hundred thousand labels, all but a few are improbable for an instance. A row of a sparse matrix keeps its `most`
+largest predictions that reach `least`; a label that is not kept counts as predicted with 0, and is never predicted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+# More labels than this are many: dense predictions of them take more time and memory than they are worth
+# (docs/choices.md, "Many labels").
+FEW_LABELS = 500
+# The least positive number of full precision in 32 bits.
+LEAST = float(np.finfo(np.float32).tiny)
+# Labels of an instance that are kept, at least, and by how many more than most of the instances have.
+_FEWEST_KEPT, _ROOM = 20, 2
+# Predictions of an instance, on average, that wait to be compared with those that are kept.
+_WAITING = 100
+
+Predictions: TypeAlias = np.ndarray | csr_array
+
+
+@dataclass(frozen=True)
+class Top:
+    """Which predictions of an instance are kept.
+
+    Attributes
+    ----------
+    most : int
+        At most so many, the largest; of equals the first.
+    least : float
+        At least of this probability.
+    """
+
+    most: int = _FEWEST_KEPT
+    least: float = 0.001
+
+    @classmethod
+    def enough_for(cls, labels: csr_array, c: float) -> "Top | None":
+        """Keep what instances may have of many labels, of which a share c is annotated; None: labels are few."""
+        if labels.shape[1] <= FEW_LABELS:
+            return None
+        usual = np.quantile(np.diff(labels.indptr), 0.99) / c
+        return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), labels.shape[1])))
+
+    def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:
+        """Keep the largest of each row among some cells.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int, shape (m,)
+            Where the cells are, each once.
+        values : ndarray of float32, shape (m,)
+            None of which is below `least`.
+        shape : (n, q)
+
+        Returns
+        -------
+        csr_array of float32, shape (n, q)
+            Columns of a row in ascending order.
+
+        Examples
+        --------
+        >>> cells = np.array([0, 0, 0, 1]), np.array([4, 2, 0, 3]), np.array([0.5, 0.2, 0.5, 0.1], np.float32)
+        >>> kept = Top(most=2).of_rows(*cells, (2, 5))
+        >>> kept.indices.tolist(), kept.indptr.tolist()
+        ([0, 4, 3], [0, 2, 3])
+        """
+        order = np.lexsort((columns, -values, rows))
+        count = np.bincount(rows, minlength=shape[0])
+        first = np.cumsum(count) - count
+        kept = order[np.arange(len(rows)) - first[rows[order]] < self.most]
+        indptr = np.concatenate([[0], np.cumsum(np.minimum(count, self.most))])
+        found = csr_array((values[kept], columns[kept].astype(np.int32), indptr), shape=shape)
+        found.sort_indices()
+        return found
+
+
+class Collector(Protocol):
+    """Takes predictions of n instances and q labels that come a block of labels at a time, from several threads."""
+
+    def put(self, rows: np.ndarray, block: slice, probabilities: np.ndarray) -> None:
+        """Take the predictions of some instances (r) and a block of labels (k): float32, shape (r, k)."""
+
+    def of_rows(self, rows: np.ndarray) -> Predictions:
+        """Return the predictions of some instances (r): shape (r, q)."""
+
+    def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:
+        """Take what `of_rows` has returned."""
+
+    def result(self) -> Predictions:
+        """Return all of them: float32, shape (n, q)."""
+
+
+def collector(shape: tuple[int, int], top: Top | None, empty: Callable[..., np.ndarray] = np.empty) -> Collector:
+    """Make one: for the largest predictions, or for all of them, in an array that `empty` makes."""
+    return DensePredictions(empty(shape, np.float32)) if top is None else TopPredictions(top, shape)
+
+
+@dataclass
+class DensePredictions:
+    """Collects all predictions in an array of shape (n, q); methods as in `Collector`."""
+
+    array: np.ndarray
+
+    def put(self, rows: np.ndarray, block: slice, probabilities: np.ndarray) -> None:  # noqa: D102
+        self.array[rows, block] = probabilities
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:  # noqa: D102
+        return self.array[rows]
+
+    def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
+        self.array[rows] = predictions
+
+    def result(self) -> np.ndarray:  # noqa: D102
+        return self.array
+
+
+class TopPredictions:
+    """Collects the largest predictions of each instance; methods as in `Collector`.
+
+    Parameters
+    ----------
+    top : Top
+    shape : (n, q)
+    """
+
+    def __init__(self, top: Top, shape: tuple[int, int]) -> None:
+        self._top, self._shape = top, shape
+        self._cells = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
+        self._waiting = 0
+        self._lock = Lock()
+
+    def put(self, rows: np.ndarray, block: slice, probabilities: np.ndarray) -> None:  # noqa: D102
+        i, k = np.nonzero(probabilities >= np.float32(self._top.least))
+        self._add(rows[i], (k + block.start).astype(np.int32), probabilities[i, k])
+
+    def of_rows(self, rows: np.ndarray) -> csr_array:  # noqa: D102
+        return self.result()[rows]
+
+    def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
+        kept = csr_array(predictions)
+        self._add(np.repeat(rows, np.diff(kept.indptr)), kept.indices, kept.data)
+
+    def result(self) -> csr_array:  # noqa: D102
+        with self._lock:
+            return self._merged()
+
+    def _add(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+        with self._lock:
+            self._cells.append((rows, columns, values))
+            self._waiting += len(rows)
+            if self._waiting > _WAITING * self._shape[0]:
+                self._merged()
+
+    def _merged(self) -> csr_array:
+        """Keep the largest of what is there; what comes later may still be larger."""
+        of_rows, columns, values = (np.concatenate(part) for part in zip(*self._cells, strict=True))
+        found = self._top.of_rows(of_rows, columns, values, self._shape)
+        rows = np.repeat(np.arange(self._shape[0]), np.diff(found.indptr))
+        self._cells, self._waiting = [(rows, found.indices, found.data)], 0
+        return found
+
+
+def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return some cells of a matrix, dense or sparse with sorted rows; 0 where none is stored."""
+    if isinstance(matrix, np.ndarray):
+        return matrix[rows, columns]
+    n, q = matrix.shape
+    keys = np.repeat(np.arange(n) * q, np.diff(matrix.indptr)) + matrix.indices
+    wanted = np.asarray(rows, np.int64) * q + columns
+    place = np.searchsorted(keys, wanted)
+    there = np.append(keys, -1)[place] == wanted
+    zero = np.zeros(1, matrix.dtype)
+    return np.where(there, np.append(matrix.data, zero)[place], zero)
+
+
+def at_least(predictions: csr_array, least: float) -> csr_array:
+    """Return the predictions that reach some probability."""
+    kept = predictions.data >= np.float32(least)
+    indptr = np.concatenate([[0], np.cumsum(kept)])[predictions.indptr]
+    return csr_array((predictions.data[kept], predictions.indices[kept], indptr), shape=predictions.shape)
