@@ -110,10 +110,11 @@ $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-# One by one: a peer that cannot be installed here must not keep out the others.
+# Line by line: a peer that cannot be installed here must not keep out the others. PECOS asks for libraries of neural
+# networks that its linear methods do not import, and for old ones of numbers, so these come first.
 $(PEERS)/installed: benchmarks/peers.txt | $(VENV)/bin/python
 	$(VENV)/bin/python -m venv $(PEERS)
-	-xargs -n 1 $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check < $<
+	-xargs -L 1 $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check < $<
 	@touch $@
 
 $(VENV)/bin/python:

@@ -35,11 +35,14 @@ class Usage:
     anonymous : int
         Largest anonymous memory (RssAnon) of the process and its descendants together, in bytes, sampled every
         `SAMPLE_SECONDS`; 0 where there is no /proc.
+    cpu_seconds : float
+        Processor time of the process and of the descendants that it waited for.
     """
 
     seconds: float
     max_rss: int
     anonymous: int
+    cpu_seconds: float
 
 
 def run(command: Sequence[str], timeout: float) -> Usage:
@@ -74,7 +77,7 @@ def run(command: Sequence[str], timeout: float) -> Usage:
             raise FailedError(f"took more than {timeout:g} s")
         if process.returncode:
             raise FailedError(_last_line(log) or f"status {process.returncode}")
-    return Usage(seconds, used.ru_maxrss * 1024, watch.anonymous)
+    return Usage(seconds, used.ru_maxrss * 1024, watch.anonymous, used.ru_utime + used.ru_stime)
 
 
 class _Watch(threading.Thread):

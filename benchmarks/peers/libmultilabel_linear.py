@@ -1,8 +1,9 @@
 """LibMultiLabel's linear methods: LIBLINEAR's support vector machine, one a label or in a tree of labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 from interface import main
 from libmultilabel import linear
 
@@ -25,15 +26,30 @@ def train(method: str, data: Path, model: Path) -> None:
     linear.save_pipeline(str(model), preprocessor, learned)
 
 
-def predict(method: str, model: Path, data: Path) -> Iterable[Iterable[int]]:
-    """Predict a file."""
+def values(model: Path, data: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give the ids of all labels and their values for each instance of a file."""
     preprocessor, learned = linear.load_pipeline(str(model / "linear_pipeline.pickle"))
     features = linear.load_dataset("svm", test_path=str(data))["test"]["x"]
-    _, _, threshold = METHODS[method]
     for start in range(0, features.shape[0], BATCH):
-        for values in learned.predict_values(features[start : start + BATCH]):
-            yield preprocessor.label_mapping[values > threshold].tolist()
+        for row in learned.predict_values(features[start : start + BATCH]):
+            yield preprocessor.label_mapping, row
+
+
+def predict(method: str, model: Path, data: Path) -> Iterable[Iterable[int]]:
+    """Predict a file."""
+    _, _, threshold = METHODS[method]
+    return (ids[row > threshold].tolist() for ids, row in values(model, data))
+
+
+def rank(method: str, model: Path, data: Path, labels: int) -> Iterator[Iterable[tuple[int, float]]]:
+    """Rank the labels of a file; the tree gives those that its search has not reached 0, and they are left out."""
+    for ids, row in values(model, data):
+        top = np.argpartition(-row, min(labels, len(row) - 1))[:labels]
+        top = top[np.argsort(-row[top], kind="stable")]
+        if method == "tree":
+            top = top[row[top] > 0]
+        yield zip(ids[top].tolist(), row[top].tolist(), strict=True)
 
 
 if __name__ == "__main__":
-    main(METHODS, train, predict)
+    main(METHODS, train, predict=predict, rank=rank)

@@ -23,5 +23,11 @@ def predict(method: str, model: Path, data: Path) -> Iterable[Iterable[int]]:
     return kind(str(model)).predict_for_file(str(data), threshold=THRESHOLD)
 
 
+def rank(method: str, model: Path, data: Path, labels: int) -> Iterable[Iterable[tuple[int, float]]]:
+    """Rank the labels of a file."""
+    kind, _ = METHODS[method]
+    return kind(str(model)).predict_proba_for_file(str(data), top_k=labels)
+
+
 if __name__ == "__main__":
-    main(METHODS, train, predict)
+    main(METHODS, train, predict=predict, rank=rank)

@@ -46,4 +46,4 @@ def predict(_method: str, model: Path, data: Path) -> Iterable[Iterable[int]]:
 
 
 if __name__ == "__main__":
-    main(METHODS, train, predict)
+    main(METHODS, train, predict=predict)

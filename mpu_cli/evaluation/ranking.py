@@ -28,6 +28,7 @@ class RankedHits(NamedTuple):
     """
 
     rows: np.ndarray
+    labels: np.ndarray
     first: np.ndarray  # best rank in the tied group
     last: np.ndarray  # worst rank in the tied group
     true_above: np.ndarray  # true labels with the same or a higher score, including the label itself
@@ -59,10 +60,17 @@ def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
     row_starts = scores.indptr[rows]
     return RankedHits(
         rows=rows,
+        labels=scores.indices[order][is_true],
         first=starts[group] - row_starts + 1,
         last=ends[group] - row_starts,
         true_above=true_before[ends[group]] - true_before[row_starts],
     )
+
+
+def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the gains at ranks 1 to r, for r from 0 to `length`: of precision (1), of DCG (1 / log2)."""
+    retrieved = np.arange(length + 1)
+    return retrieved, np.concatenate([[0.0], np.cumsum(1 / np.log2(retrieved[1:] + 1))])
 
 
 def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
@@ -138,8 +146,7 @@ class RankingMetrics:
         self._coverage_is_q += int(np.count_nonzero(unlisted))
 
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
-        retrieved = np.arange(longest + 1)  # as far as each rank
-        discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(retrieved[1:] + 1))])
+        retrieved, discounts = gains_up_to(longest)
         self._top_is_true += tied_gain(hits, retrieved, k=1).sum()
         for i, k in enumerate(self.ks):
             reach = min(k, longest)
