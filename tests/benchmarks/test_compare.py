@@ -30,8 +30,8 @@ def data(tmp_path):
 
 
 def measured(name: str, *seconds: float, micro_f1: float = 0.5) -> Result:
-    usages = [Usage(s, 3_000_000, 2_000_000) for s in seconds]
-    return Result(name, usages, Usage(0.25, 1, 1), micro_f1)
+    usages = [Usage(s, 3_000_000, 2_000_000, s) for s in seconds]
+    return Result(name, usages, Usage(0.25, 1, 1, 0.25), micro_f1)
 
 
 def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):

@@ -22,6 +22,18 @@ def test_time_and_memory_of_a_process():
         assert 60_000_000 < usage.anonymous < 2 * 60_000_000
 
 
+def test_processor_time_is_that_of_work_and_not_of_waiting():
+    waited, worked = python("import time; time.sleep(0.5)"), python("sum(range(30_000_000))")
+    assert waited.cpu_seconds < 0.4
+    assert worked.cpu_seconds > waited.cpu_seconds + 0.1
+
+
+def test_processor_time_of_a_child_counts():
+    child = [sys.executable, "-c", "sum(range(30_000_000))"]
+    alone, parent = python(child[2]), python(f"import subprocess; subprocess.run({child!r})")
+    assert parent.cpu_seconds > alone.cpu_seconds / 2
+
+
 @pytest.mark.skipif(not HAS_PROC, reason="needs /proc")
 def test_memory_of_descendants_is_summed():
     child = "x = bytearray(b'1') * 40_000_000; import time; time.sleep(1)"

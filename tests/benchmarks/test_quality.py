@@ -1,0 +1,67 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_array
+
+from benchmarks.quality import best_threshold, main, micro_and_macro_f1
+from mpu_cli.evaluation.compare import labels_from_scores
+from mpu_cli.svmlight.dataset import Dataset
+
+shapes = st.tuples(st.integers(1, 6), st.integers(1, 5))
+
+
+@given(
+    shapes.flatmap(
+        lambda s: st.tuples(hnp.arrays(bool, s), hnp.arrays(np.float32, s, elements=st.sampled_from([0.25, 0.5, 0.75])))
+    )
+)
+def test_no_threshold_is_better_than_the_best(matrices):
+    labels, scores = matrices
+    truth = Dataset(csr_array(labels), csr_array(labels.shape, dtype=np.float32))
+    listed = Dataset(csr_array(labels.shape, dtype=bool), csr_array(scores))
+    best = best_threshold(truth, listed)
+    f1 = {t: micro_and_macro_f1(truth, labels_from_scores(listed.features, t))[0] for t in np.unique(scores).tolist()}
+    assert f1[best] == max(f1.values())
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two test instances: label 1 of the first is found, label 3 of the second is third."""
+    texts = {
+        "train": "1 1:1\n1 1:1\n1,2 1:1\n3 1:1\n",
+        "test": "1 1:1\n3 1:1\n",
+        "scores": "1:0.75 2:0.25\n1:0.9 2:0.6 3:0.5\n",
+        "labels": "1\n2\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return [str(tmp_path / name) for name in texts]
+
+
+def quality(*arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def test_quality_by_hand(files):
+    found = quality(*files[:3], "--label-sets", files[3])
+    assert found["precision_at_1"] == 0.5
+    assert found["precision_at_3"] == pytest.approx(2 / 6)
+    assert found["micro_f1"] == 0.5
+    assert found["macro_f1"] == pytest.approx(1 / 3)  # of labels 1, 2 and 3
+    assert found["best_micro_f1"] == pytest.approx(2 * 2 / (2 + 4))  # 0.9, 0.75, 0.6 and 0.5 against two labels
+    scale = (np.log(4) - 1) * 2.5**0.55
+    frequent, rare = (1 + scale * (n + 1.5) ** -0.55 for n in (3, 1))
+    assert found["psp_at_1"] == pytest.approx(frequent / (frequent + rare))
+    assert found["psp_at_3"] == pytest.approx(1)
+
+
+def test_a_threshold_is_a_rule_too_and_no_rule_is_none(files):
+    assert quality(*files[:3], "--threshold", "0.6")["micro_f1"] == pytest.approx(2 / (3 + 2))
+    assert "micro_f1" not in quality(*files[:3])
