@@ -22,7 +22,7 @@ KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test test-blas test-bounds endurance fuzz lint docs man rcv1 rcv1-small bench bench-full clean
+.PHONY: help venv demo test test-blas test-bounds endurance fuzz lint docs man rcv1 rcv1-small bench bench-full bench-many clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,14 @@ bench: $(VENV)/installed-bench $(PEERS)/installed  ## Compare speed and quality 
 
 bench-full: $(VENV)/installed-bench $(PEERS)/installed  ## The same on 804,414 instances, as many as RCV1 has (hours)
 	$(call compare,804414,1)
+
+bench-many: $(VENV)/installed-bench $(PEERS)/installed  ## Compare on 4,101 labels, complete and with 60 % missing (half an hour)
+	mkdir -p bench/many
+	$(VENV)/bin/python -m benchmarks.generate bench/many/q --instances 50000 --test-instances 10000 --labels 4101
+	$(VENV)/bin/python -m benchmarks.many_labels bench/many/q-train.svm bench/many/q-test.svm --output bench/many/complete \
+		--peers $(PEERS)/bin/python
+	$(VENV)/bin/python -m benchmarks.many_labels bench/many/q-train.svm bench/many/q-test.svm --output bench/many/missing \
+		--peers $(PEERS)/bin/python --missing 0.6
 
 # compare INSTANCES,REPETITIONS: results go to bench/INSTANCES/
 define compare

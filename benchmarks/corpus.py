@@ -19,6 +19,8 @@ from benchmarks import topics
 
 CHUNK = 8192  # documents that are made together
 
+_TOPICS_AT_ONCE = 1024  # whose words are drawn together: q topics with all of their words as float64 take much memory
+
 _SECOND_TOPIC = 0.25  # share of the documents that draw a second topic
 _LENGTH = 76, 0.55  # words a document: median, and deviation of the logarithm
 _SHORTEST, _LONGEST = 10, 1000
@@ -108,7 +110,11 @@ class Corpus:
     def topic_words(self) -> np.ndarray:
         """Word of each rank of each topic, shape (q, V): mostly common words, so that topics share some."""
         rng = np.random.default_rng([self.seed, 2])
-        return self.words[(self.features * rng.random((self.labels, self.topical.n)) ** 2).astype(np.int64)]
+        words = np.empty((self.labels, self.topical.n), np.int32)
+        for start in range(0, self.labels, _TOPICS_AT_ONCE):
+            block = words[start : start + _TOPICS_AT_ONCE]
+            block[:] = self.words[(self.features * rng.random(block.shape) ** 2).astype(np.int64)]
+        return words
 
     @cached_property
     def idf(self) -> np.ndarray:
@@ -121,8 +127,11 @@ class Corpus:
         )
         about = _TOPICAL[0] / sum(_TOPICAL)
         from_topics = about * from_labels + (1 - about) * _ASTRAY / self.labels
-        masses = np.outer(from_topics, self.topical.probabilities())
-        frequencies = np.bincount(self.topic_words.ravel(), masses.ravel(), minlength=self.features)
+        probabilities = self.topical.probabilities()
+        frequencies = np.zeros(self.features)
+        for start in range(0, self.labels, _TOPICS_AT_ONCE):
+            block = slice(start, start + _TOPICS_AT_ONCE)
+            np.add.at(frequencies, self.topic_words[block], np.outer(from_topics[block], probabilities))
         frequencies[self.words] += (1 - about) * (1 - _ASTRAY) * self.background.probabilities()
         return -np.log(-np.expm1(-_LENGTH[0] * frequencies))
 

@@ -1,7 +1,7 @@
 """Write data in the shape of RCV1-v2 as LIBSVM files, a training and a test part, in bounded memory."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mpu_cli.svmlight.streams import open_output
 
 TRAIN, TEST = 0, 1  # parts of a corpus
 DECIMALS = 7
+_TEXTS = 1 << 16  # of label sets that are kept
 _ZERO, _COLON, _POINT, _SPACE = b"0:. "
 
 
@@ -60,7 +61,7 @@ def _write_digits(cells: np.ndarray, numbers: np.ndarray) -> None:
 def lines(documents: Documents, tree: TopicTree) -> Iterator[bytes]:
     """Write each document as a LIBSVM line."""
 
-    @cache
+    @lru_cache(maxsize=_TEXTS)
     def label_text(one: int, other: int) -> bytes:
         return ",".join(map(str, np.unique(tree.paths[[one, other]]))).encode()
 

@@ -42,13 +42,15 @@ def grow(labels: int, rng: np.random.Generator) -> TopicTree:
     paths = np.zeros((labels, MAX_DEPTH), np.int64)
     paths[:tops] = np.arange(tops)[:, None]
     depths = np.ones(labels, np.int64)
+    inner = []  # topics with a parent that may have children
     for topic in range(tops, labels):
-        inner = np.flatnonzero((depths[:topic] > 1) & (depths[:topic] < MAX_DEPTH))
-        under_top = not len(inner) or rng.random() < _UNDER_TOP
-        parent = rng.integers(tops) if under_top else rng.choice(inner)
+        under_top = not inner or rng.random() < _UNDER_TOP
+        parent = rng.integers(tops) if under_top else inner[rng.integers(len(inner))]
         parents[topic] = parent
         paths[topic] = [topic, *paths[parent, :-1]]
         depths[topic] = depths[parent] + 1
+        if depths[topic] < MAX_DEPTH:
+            inner.append(topic)
     return TopicTree(paths, depths, _shares(parents, tops))
 
 
@@ -56,8 +58,10 @@ def _shares(parents: np.ndarray, tops: int) -> np.ndarray:
     """Hand each topic's share down to its children; parents come before their children."""
     shares = np.zeros(len(parents))
     shares[:tops] = _TOP_SHARES[:tops] / _TOP_SHARES[:tops].sum()
+    by_parent = np.argsort(parents, kind="stable")
+    starts = np.searchsorted(parents[by_parent], np.arange(len(parents) + 1))
     for topic in range(len(parents)):
-        children = np.flatnonzero(parents == topic)
+        children = by_parent[starts[topic] : starts[topic + 1]]
         if len(children):
             weights = 1 / np.arange(1, len(children) + 1)
             shares[children] = (1 - _STAYS) * shares[topic] * weights / weights.sum()
