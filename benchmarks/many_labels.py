@@ -63,6 +63,7 @@ _PEERS = {
     "napkinXC PLT": ("napkin_xc.py", "plt", 0.5, False),
     "napkinXC PLT, AdaGrad": ("napkin_xc.py", "plt-adagrad", 0.5, False),
     "LibMultiLabel tree": ("libmultilabel_linear.py", "tree", 0.5, False),
+    "LibMultiLabel tree, -s 2 -B 1 -e 0.0001": ("libmultilabel_linear.py", "tree-example", 0.5, False),
     "LibMultiLabel one-vs-rest": ("libmultilabel_linear.py", "1vsrest", 0.0, False),
     "Omikuji Bonsai": ("omikuji_trees.py", "bonsai", None, True),
     "PECOS XR-Linear": ("pecos_xlinear.py", "xlinear", None, False),

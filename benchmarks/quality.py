@@ -11,7 +11,7 @@ import numpy as np
 
 from mpu_cli.evaluation.compare import labels_from_scores
 from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
-from mpu_cli.evaluation.propensities import Propensities, jain_propensities
+from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.svmlight.dataset import Dataset
@@ -57,10 +57,7 @@ def quality(train: Path, test: Path, ranking: Path, label_sets: Path | None, thr
         Where there are none: the tool's own rule, a score from which on a label is predicted. None where it has none.
     """
     truth, listed = read(str(test)), read(str(ranking), PREDICTIONS)
-    annotated = read(str(train)).labels
-    labels, counts = np.unique(annotated.indices, return_counts=True)
-    n = annotated.shape[0]
-    known = Propensities(labels, jain_propensities(counts, n), float(jain_propensities(0, n)))
+    known = Propensities.of_annotations([read(str(train)).labels])
 
     ranks, scored = RankingMetrics(), PropensityScoredMetrics(known)
     ranks.add(truth.labels, listed.features)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
         Thresholds,
         c_from_review,
         choose_thresholds,
-        corrected_metrics,
         estimate_c,
         out_of_fold,
     )
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.estimator import MPUClassifier, load
+    from mpu_cli.metrics import corrected_metrics, jain_propensities, ranking_metrics
 
 __version__ = "0.1.0"
 
@@ -37,8 +37,10 @@ __all__ = [
     "choose_thresholds",
     "corrected_metrics",
     "estimate_c",
+    "jain_propensities",
     "load",
     "out_of_fold",
+    "ranking_metrics",
     "unannotated_posterior",
 ]
 
@@ -48,7 +50,6 @@ _MODULES = {
         "Thresholds",
         "c_from_review",
         "choose_thresholds",
-        "corrected_metrics",
         "estimate_c",
         "out_of_fold",
     ),
@@ -57,6 +58,7 @@ _MODULES = {
     "mpu_cli.core.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.estimator": ("MPUClassifier", "load"),
+    "mpu_cli.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

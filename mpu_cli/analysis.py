@@ -1,4 +1,4 @@
-"""Functions for people with arrays: c, thresholds, metrics and posteriors where labels are incomplete."""
+"""Functions for people with arrays: c, thresholds and out-of-fold predictions where labels are incomplete."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +15,6 @@ from mpu_cli.core.propensity import METHODS, FrequencyEstimate
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.errors import DataError
 from mpu_cli.estimator import MPUClassifier
-from mpu_cli.evaluation import incomplete
-from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.runtime.run_options import RunOptions
 
 _CRITERIA = ("pu-f1", "per-label")
@@ -309,49 +307,3 @@ def choose_thresholds(
     rates = np.broadcast_to(np.asarray(c, float), (width,))[columns]
     found, f1 = learning.best_thresholds(np.ascontiguousarray(P[:, columns]), annotations, rates, criterion)
     return Thresholds(arrays.widened(found, columns, width, np.inf), f1)
-
-
-def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | bool | int]:
-    """Estimate precision, recall and F1 on complete labels, where the true labels are incomplete.
-
-    A label that is predicted and true is annotated with probability c, whatever the features. So precision is too low
-    by the factor c, and recall is right.
-
-    Parameters
-    ----------
-    y_true : array_like, sparse matrix or data frame, shape (n, q)
-        Annotated labels.
-    y_pred : array_like, sparse matrix or data frame, shape (n, q)
-        Predicted labels, of models that have not seen these annotations.
-    c : float
-        Label frequency of `y_true`, in (0, 1]. 1 gives the usual metrics.
-
-    Returns
-    -------
-    dict
-        ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the micro-averaged precision exceeded 1 and was
-        cut, a sign that c is too small; and ``clipped_labels``, for how many labels that happened. Macro averages are
-        over the labels that are annotated or predicted at least once.
-
-    Raises
-    ------
-    ValueError
-        The matrices have different shapes, or other values than 0 and 1, or c is out of its range.
-
-    References
-    ----------
-    The setting is that of Kong et al., SDM 2014, Section 2.1, and Elkan and Noto, KDD 2008, Section 2.
-
-    Examples
-    --------
-    >>> from mpu_cli import corrected_metrics
-    >>> found = corrected_metrics([[1, 0], [0, 0], [0, 1], [0, 0]], [[1, 0], [1, 0], [0, 1], [0, 1]], c=0.5)
-    >>> found["micro_precision"], found["micro_recall"], found["micro_f1"]
-    (1.0, 1.0, 1.0)
-    """
-    truth, predicted = indicator(y_true, "y_true"), indicator(y_pred, "y_pred")
-    if truth.shape != predicted.shape:
-        raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
-    counts = LabelSetMetrics()
-    counts.add(truth, predicted)
-    return incomplete.corrected_metrics(counts, parameters.one_frequency("c", c))

@@ -71,6 +71,11 @@ def one_frequency(name: str, value: Any) -> float:
     return _real(FREQUENCY, name, value)
 
 
+def number(kind: Real, name: str, value: Any) -> float:
+    """Check a number of a kind."""
+    return _real(kind, name, value)
+
+
 def declared(estimator: Estimator) -> Estimator:
     """Give the constructor of an estimator, and its docstring, the parameters that are declared.
 

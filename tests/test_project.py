@@ -26,6 +26,7 @@ TARGETS = {
     "rcv1-small",
     "bench",
     "bench-full",
+    "bench-many",
     "clean",
 }
 

@@ -60,7 +60,7 @@ def test_all_names_are_there_and_documented():
         mpu_cli.MPUClasifier  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["analysis", "estimator", "core.posterior"])
+@pytest.mark.parametrize("name", ["analysis", "estimator", "metrics", "core.posterior", "evaluation.propensities"])
 def test_examples_are_true(name):
     result = doctest.testmod(import_module(f"mpu_cli.{name}"))
     assert result.attempted

@@ -14,7 +14,14 @@ from mpu_cli.cli.common import (
 from mpu_cli.cli.messages import log_format_option, warn
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.runtime.options import FREQUENCY, PROBABILITY
+from mpu_cli.runtime.options import (
+    FREQUENCY,
+    PROBABILITY,
+    PROPENSITY_A,
+    PROPENSITY_A_RANGE,
+    PROPENSITY_B,
+    PROPENSITY_B_RANGE,
+)
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
@@ -60,7 +67,35 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     show_default=True,
     metavar="NUMBERS",
     callback=_cutoffs,
-    help="Cut-offs k of precision at k and nDCG at k. They need scores.",
+    help="Cut-offs k of precision, nDCG, recall and coverage at k. They need scores.",
+)
+@click.option(
+    "--training",
+    metavar="TRAIN.svm",
+    type=click.Path(allow_dash=True),
+    help="Also report propensity-scored precision and nDCG at k (PSP, PSnDCG). The propensity of a label comes from "
+    "the number of its annotations in this file, by the model of Jain et al. (2016).",
+)
+@click.option(
+    "--propensity-a",
+    type=click_type(PROPENSITY_A_RANGE),
+    default=PROPENSITY_A,
+    show_default=True,
+    help="Constant A of this model. 0.5 was fitted to Wikipedia, 0.6 to Amazon.",
+)
+@click.option(
+    "--propensity-b",
+    type=click_type(PROPENSITY_B_RANGE),
+    default=PROPENSITY_B,
+    show_default=True,
+    help="Constant B of this model. 0.4 was fitted to Wikipedia, 2.6 to Amazon.",
+)
+@click.option(
+    "--frequencies",
+    metavar="FILE",
+    type=click.Path(),
+    help="In place of --training: report them with the label frequency of each label as its propensity. The file has "
+    "one line `label c` for each label, as `mpu estimate-c --output` writes it.",
 )
 @click.option(
     "--threshold",
@@ -103,6 +138,10 @@ def evaluate(
     label_names: str | None,
     c: float | None,
     ks: tuple[int, ...],
+    training: str | None,
+    propensity_a: float,
+    propensity_b: float,
+    frequencies: str | None,
     threshold: float,
     calibration: bool,
     calibration_plot: str | None,
@@ -120,8 +159,9 @@ def evaluate(
     Metrics of label sets: precision, recall and F1, each as micro average, macro average (over labels) and samples
     average (over instances); Hamming loss; subset accuracy. Only labels that occur in a true or a predicted set count.
 
-    Metrics of rankings, if PREDICTIONS has scores: precision at k, nDCG at k, label ranking average precision, coverage
-    error and one-error. Labels without a score rank last.
+    Metrics of rankings, if PREDICTIONS has scores: precision, nDCG and recall at k, label ranking average precision,
+    coverage error, one-error, and coverage at k, the share of the true labels that are found among the first k of one
+    instance at least. Labels without a score rank last and are not found.
 
     \b
     Example:
@@ -130,16 +170,22 @@ def evaluate(
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
       mpu evaluate test.svm scores.txt --calibration
+      mpu evaluate test.svm scores.txt --training train.svm --k 1,3,5
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
     """
     from mpu_cli.commands import evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
     inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}
+    inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
     if reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
+    if training and frequencies:
+        raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
+    if not training and (given := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
+        raise click.UsageError(f"--{given[0].replace('_', '-')} needs --training.")
     if label_names and not per_label:
         raise click.UsageError("--label-names needs --per-label.")
     names = metrics.split(",") if metrics is not None else None
@@ -155,6 +201,10 @@ def evaluate(
         label_names=label_names,
         c=c,
         ks=ks,
+        training=training,
+        frequencies=frequencies,
+        propensity_a=propensity_a,
+        propensity_b=propensity_b,
         threshold=threshold,
         calibration=calibration,
         calibration_plot=calibration_plot,
@@ -162,8 +212,7 @@ def evaluate(
         reading=reading,
         run=run,
     )
-    by_default = click.get_current_context().get_parameter_source("threshold") is ParameterSource.DEFAULT
-    if report.threshold is not None and report.uses_label_sets and by_default:
+    if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):
         warn(
             f"labels that score {threshold:g} or more count as predicted, whatever the thresholds of the model are; "
             "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold"
@@ -176,6 +225,10 @@ def evaluate(
         print_json(report.as_json())
     else:
         _print_report(report)
+
+
+def _by_default(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT
 
 
 def _print_report(report: "Report") -> None:

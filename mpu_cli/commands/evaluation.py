@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.commands.propensities import from_frequencies, from_training
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (
@@ -19,10 +21,13 @@ from mpu_cli.evaluation.compare import (
 )
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.propensities import Propensities
+from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import plot
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
+from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -98,6 +103,10 @@ def evaluate(
     c: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float = 0.5,
+    training: str | None = None,
+    frequencies: str | None = None,
+    propensity_a: float = PROPENSITY_A,
+    propensity_b: float = PROPENSITY_B,
     calibration: bool = False,
     calibration_plot: str | None = None,
     reviewed: Sequence[str] = (),
@@ -118,6 +127,11 @@ def evaluate(
         Text file whose line k names label k; for `per_label`.
     c : float, optional
         The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels too.
+    training, frequencies : str, optional
+        One of them gives propensities, for the metrics that weigh labels by them: training data, by the number of
+        annotations of each label; or a file with the label frequency of each label.
+    propensity_a, propensity_b : float
+        Constants of the model for `training`.
     calibration : bool
         Whether to report how well scores are probabilities.
     calibration_plot : str, optional
@@ -135,10 +149,16 @@ def evaluate(
     InputError
         A file cannot be read.
     MpuError
-        The files have different numbers of instances, or one of `metrics` needs scores and there are none.
+        The files have different numbers of instances, one of `metrics` needs scores or propensities and there are none,
+        or there are propensities and no scores.
     """
     calibration = calibration or calibration_plot is not None
-    how: dict[str, Any] = {"threshold": threshold, "ks": ks, "calibration": calibration}
+    propensities: Propensities | None = None
+    if training is not None:
+        propensities = from_training(training, propensity_a, propensity_b, reading, run)
+    elif frequencies is not None:
+        propensities = from_frequencies(frequencies)
+    how: dict[str, Any] = {"threshold": threshold, "ks": ks, "propensities": propensities, "calibration": calibration}
     if reviewed:
         pair = _reviewed_pair(truth, predictions, reviewed, reading, run)
         comparison = compare_pairs([pair], predictions, **how)
@@ -146,6 +166,8 @@ def evaluate(
     else:
         comparison = compare(truth, predictions, **how, reading=reading, run=run)
         report = build_report(comparison, metrics, c)
+    if propensities is not None and comparison.propensity_scored is None:
+        raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if calibration:
         found = calibration_report(comparison, c)
         report = replace(report, calibration=found)
@@ -184,7 +206,12 @@ def _intervals(true: Dataset, listed: Dataset, threshold: float, seed: int) -> d
 
 def metric_names(ks: Sequence[int]) -> list[str]:
     """Names of all metrics, in the order of the report."""
-    return [*LabelSetMetrics().results(), *RankingMetrics(tuple(ks)).results()]
+    return [*LabelSetMetrics().results(), *RankingMetrics(tuple(ks)).results(), *_propensity_scored_names(ks)]
+
+
+def _propensity_scored_names(ks: Sequence[int]) -> list[str]:
+    unknown = Propensities(np.empty(0, np.int64), np.empty(0))
+    return list(PropensityScoredMetrics(unknown, tuple(ks)).results())
 
 
 def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c: float | None = None) -> Report:
@@ -199,11 +226,13 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
     Raises
     ------
     MpuError
-        One of `metrics` needs scores and the predictions are label sets.
+        One of `metrics` needs scores and the predictions are label sets, or it needs propensities and there are none.
     """
     results = comparison.results()
     names = list(results) if metrics is None else metrics
     if missing := [name for name in names if name not in results]:
+        if comparison.ranking is not None:
+            raise MpuError(f"{missing[0]} needs propensities; --training or --frequencies gives them")
         raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     counts = comparison.label_sets
     estimates = None

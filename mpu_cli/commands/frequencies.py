@@ -13,7 +13,7 @@ _LINE_BYTES = 1 << 16  # no label and number need as many; what has no line ends
 
 
 def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
-    """Read the label frequency of each label.
+    """Read the label frequency of each of some labels.
 
     Parameters
     ----------
@@ -28,7 +28,25 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     Raises
     ------
     InputError
-        A line is not a label and a number in that range, a label occurs twice, or one of the labels is missing.
+        As for `frequencies_of_file`, or one of the labels is missing.
+    """
+    frequencies = frequencies_of_file(source)
+    if absent := [label for label in label_ids.tolist() if label not in frequencies]:
+        raise InputError(
+            str(source),
+            None,
+            f"there is no line for label {absent[0]}; each label of the data, and of a review of them, needs one",
+        )
+    return np.array([frequencies[label] for label in label_ids.tolist()])
+
+
+def frequencies_of_file(source: str | Path) -> dict[int, float]:
+    """Read the label frequency of each label of a file.
+
+    Raises
+    ------
+    InputError
+        A line is not a label and a number from `LEAST_FREQUENCY` to 1, or a label occurs twice.
     """
     frequencies: dict[int, float] = {}
     with open_input(source) as stream:
@@ -50,13 +68,7 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
             if label in frequencies:
                 raise InputError(str(source), number, f"label {label} is there twice; remove one of the lines")
             frequencies[label] = float(c)
-    if absent := [label for label in label_ids.tolist() if label not in frequencies]:
-        raise InputError(
-            str(source),
-            None,
-            f"there is no line for label {absent[0]}; each label of the data, and of a review of them, needs one",
-        )
-    return np.array([frequencies[label] for label in label_ids.tolist()])
+    return frequencies
 
 
 def frequency_lines(label_ids: np.ndarray, c: np.ndarray) -> bytes:

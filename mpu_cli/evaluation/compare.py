@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.evaluation.propensities import Propensities
+from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -34,16 +36,20 @@ class Comparison:
         Labels with at least this score count as predicted; None if there are no scores.
     reliability : Reliability or None
         How well the scores agree with probabilities; None if not requested, or if there are no scores.
+    propensity_scored : PropensityScoredMetrics or None
+        Sums for the metrics that weigh labels; None if there are no propensities, or where `ranking` is None.
     """
 
     label_sets: LabelSetMetrics
     ranking: RankingMetrics | None = None
     threshold: float | None = None
     reliability: Reliability | None = None
+    propensity_scored: PropensityScoredMetrics | None = None
 
     def results(self) -> dict[str, float]:
         """Return all metrics by name."""
-        return self.label_sets.results() | (self.ranking.results() if self.ranking else {})
+        parts = (self.label_sets, self.ranking, self.propensity_scored)
+        return {name: value for part in parts if part is not None for name, value in part.results().items()}
 
 
 def compare(
@@ -52,6 +58,7 @@ def compare(
     *,
     threshold: float = 0.5,
     ks: tuple[int, ...] = (1, 3, 5),
+    propensities: Propensities | None = None,
     calibration: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
@@ -68,7 +75,9 @@ def compare(
     threshold : float
         Labels with at least this score count as predicted.
     ks : tuple of int
-        Cut-offs of precision at k and nDCG at k.
+        Cut-offs of the metrics at k.
+    propensities : Propensities, optional
+        Of the labels of `truth`, for the metrics that weigh them.
     calibration : bool
         Whether to compare scores with probabilities.
     reading : Reading
@@ -84,10 +93,13 @@ def compare(
     InputError
         A file cannot be parsed, or `predictions` has both labels and scores.
     MpuError
-        The files have different numbers of instances, or a score is no probability and calibration is asked for.
+        The files have different numbers of instances, a score is no probability and calibration is asked for, or a true
+        label has no propensity.
     """
     pairs = lockstep(iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run))
-    return compare_pairs(pairs, predictions, threshold=threshold, ks=ks, calibration=calibration)
+    return compare_pairs(
+        pairs, predictions, threshold=threshold, ks=ks, propensities=propensities, calibration=calibration
+    )
 
 
 def as_predictions(reading: Reading) -> Reading:
@@ -101,6 +113,7 @@ def compare_pairs(
     *,
     threshold: float = 0.5,
     ks: tuple[int, ...] = (1, 3, 5),
+    propensities: Propensities | None = None,
     calibration: bool = False,
 ) -> Comparison:
     """Compare as `compare` does.
@@ -111,11 +124,12 @@ def compare_pairs(
         Truth and predictions of the same instances.
     predictions : str
         The file of predictions, as the user named it.
-    threshold, ks, calibration
+    threshold, ks, propensities, calibration
         As for `compare`.
     """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
     reliability = Reliability() if calibration else None
+    scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
     saw_labels = saw_scores = False
     for true, predicted in pairs:
         saw_labels |= predicted.labels.nnz > 0
@@ -132,11 +146,15 @@ def compare_pairs(
         else:
             label_sets.add(true.labels, labels_from_scores(predicted.features, threshold))
             ranking.add(true.labels, predicted.features)
+            if scored is not None:
+                scored.add(true.labels, predicted.features)
             if reliability is not None:
                 reliability.add(true.labels, predicted.features)
     if saw_labels:
         return Comparison(label_sets)
-    return Comparison(label_sets, ranking, threshold if saw_scores else None, reliability if saw_scores else None)
+    return Comparison(
+        label_sets, ranking, threshold if saw_scores else None, reliability if saw_scores else None, scored
+    )
 
 
 def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterator[tuple[Dataset, Dataset]]:

@@ -16,18 +16,23 @@ Schultheis, Wydmuch, Babbar, Dembczyński, "On Missing Labels, Long-tails and Pr
 Classification", KDD 2022.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
-A, B = 0.55, 1.5  # of Jain et al. for all collections but those of Amazon (0.6, 2.6) and Wikipedia (0.5, 0.4)
-_FEWEST_INSTANCES = 3  # below, C is negative and a propensity would exceed 1
+FEWEST_INSTANCES = 3  # below, C is negative and a propensity would exceed 1
 
 
-def jain_propensities(annotations: ArrayLike, instances: int, a: float = A, b: float = B) -> np.ndarray:
+def jain_propensities(
+    annotations: ArrayLike, instances: int, a: float = PROPENSITY_A, b: float = PROPENSITY_B
+) -> np.ndarray:
     """Return the propensity of labels by the model of Jain et al., which grows with the number of annotations.
 
     Parameters
@@ -37,7 +42,7 @@ def jain_propensities(annotations: ArrayLike, instances: int, a: float = A, b: f
     instances : int
         Number of training instances, at least 3.
     a, b : float
-        Constants A and B of the model, A >= 0 and B > 0.
+        Constants A and B of the model: not negative, and positive.
 
     Returns
     -------
@@ -52,10 +57,10 @@ def jain_propensities(annotations: ArrayLike, instances: int, a: float = A, b: f
     Examples
     --------
     >>> jain_propensities([0, 1, 100], instances=10_000).round(3)
-    array([0.085, 0.109, 0.485])
+    array([0.084, 0.109, 0.483])
     """
-    if instances < _FEWEST_INSTANCES:
-        raise MpuError(f"the propensity model needs at least {_FEWEST_INSTANCES} training instances, not {instances}")
+    if instances < FEWEST_INSTANCES:
+        raise MpuError(f"the propensity model needs at least {FEWEST_INSTANCES} training instances, not {instances}")
     scale = (np.log(instances) - 1) * (b + 1) ** a
     return 1 / (1 + scale * (np.asarray(annotations, float) + b) ** -a)
 
@@ -72,11 +77,38 @@ class Propensities:
         In (0, 1].
     others : float or None
         That of all other labels; None where it is unknown.
+    source : str
+        The file that they were read from, for messages.
     """
 
     labels: np.ndarray
     values: np.ndarray
     others: float | None = None
+    source: str = ""
+
+    @classmethod
+    def of_annotations(
+        cls, chunks: Iterable[csr_array], a: float = PROPENSITY_A, b: float = PROPENSITY_B
+    ) -> "Propensities":
+        """Count the annotations of each label, and take its propensity from that by the model of Jain et al.
+
+        Parameters
+        ----------
+        chunks : iterable of csr_array of bool, shapes (n, Q)
+            Annotated labels of the training instances, some instances at a time.
+        a, b : float
+            As for `jain_propensities`.
+
+        Raises
+        ------
+        MpuError
+            There are fewer than 3 instances.
+        """
+        counts = LabelSetMetrics()
+        for annotated in chunks:
+            counts.add(annotated, csr_array(annotated.shape, dtype=bool))
+        of_labels, others = (jain_propensities(x, counts.instances, a, b) for x in (counts.support, 0))
+        return cls(counts.labels, of_labels, float(others))
 
     def inverse(self, labels: np.ndarray) -> np.ndarray:
         """Return 1 / propensity of each of some labels.
@@ -91,14 +123,15 @@ class Propensities:
 
         Raises
         ------
-        MpuError
+        InputError
             The propensity of one of the labels is unknown.
         """
         place = np.searchsorted(self.labels, labels)
         known = place < len(self.labels)
         known[known] = self.labels[place[known]] == labels[known]
         if self.others is None and not known.all():
-            raise MpuError(f"label {labels[~known].min()} has no propensity; give one for each label of the truth")
+            absent = labels[~known].min()
+            raise InputError(self.source, None, f"there is no line for label {absent}; each label of TRUTH needs one")
         found = np.full(len(labels), self.others if self.others is not None else np.nan)
         found[known] = self.values[place[known]]
         return 1 / found

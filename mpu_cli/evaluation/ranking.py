@@ -5,10 +5,11 @@ last place and never count as retrieved. The number of labels q counts the label
 list. It is known only at the end, so sums that depend on q are kept separately.
 
 Ties are treated as in scikit-learn. In label ranking average precision and coverage error, all labels of a tied group
-have the worst rank of the group. P@k, nDCG@k and one-error are averaged over the orders of the group.
+have the worst rank of the group. P@k, nDCG@k, recall@k and one-error are averaged over the orders of the group. In
+coverage@k, a label is retrieved only if it is among the first k in every order.
 
 Instances without true labels count as in scikit-learn: 1 in label ranking average precision, 0 in coverage error, 0 in
-nDCG@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
+nDCG@k and recall@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
 """
 
 from dataclasses import dataclass, field
@@ -100,7 +101,7 @@ class RankingMetrics:
     Attributes
     ----------
     ks : tuple of int
-        Cut-offs of P@k and nDCG@k.
+        Cut-offs of P@k, nDCG@k, recall@k and coverage@k.
     instances : int
         Number of instances so far.
     labels : ndarray, shape (q,), int64
@@ -119,6 +120,9 @@ class RankingMetrics:
     def __post_init__(self) -> None:
         self._precision = np.zeros(len(self.ks))
         self._ndcg = np.zeros(len(self.ks))
+        self._recall = np.zeros(len(self.ks))
+        self._true_labels = np.empty(0, np.int64)  # that occur in a true set, ascending;
+        self._retrieved = [self._true_labels] * len(self.ks)  # those of them that are retrieved once at least
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk.
@@ -147,10 +151,14 @@ class RankingMetrics:
 
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved, discounts = gains_up_to(longest)
+        self._true_labels = merge_labels(self._true_labels, truth.indices)
         self._top_is_true += tied_gain(hits, retrieved, k=1).sum()
         for i, k in enumerate(self.ks):
             reach = min(k, longest)
-            self._precision[i] += tied_gain(hits, retrieved, reach).sum() / k
+            gain = np.bincount(hits.rows, tied_gain(hits, retrieved, reach), minlength=n)
+            self._precision[i] += gain.sum() / k
+            self._recall[i] += divide(gain, true_sizes).sum()
+            self._retrieved[i] = merge_labels(self._retrieved[i], hits.labels[hits.last <= k])
             gain = np.bincount(hits.rows, tied_gain(hits, discounts, reach), minlength=n)
             self._ndcg[i] += divide(gain, discounts[np.minimum(true_sizes, reach)]).sum()
 
@@ -163,15 +171,21 @@ class RankingMetrics:
         Returns
         -------
         dict
-            ``precision_at_K`` and ``ndcg_at_K`` for each cut-off, ``label_ranking_average_precision``,
-            ``coverage_error`` (a number of labels) and ``one_error``.
+            ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
+            ``label_ranking_average_precision``, ``coverage_error`` (a number of labels) and ``one_error``.
+            ``coverage_at_K`` is the share of the labels that occur in a true set that are retrieved, where they are
+            true, among the first K of one instance at least.
         """
         q = len(self.labels)
         sums: dict[str, ArrayLike] = {
             **{f"precision_at_{k}": total for k, total in zip(self.ks, self._precision, strict=True)},
             **{f"ndcg_at_{k}": total for k, total in zip(self.ks, self._ndcg, strict=True)},
+            **{f"recall_at_{k}": total for k, total in zip(self.ks, self._recall, strict=True)},
             "label_ranking_average_precision": self._average_precision + divide(self._unlisted, q),
             "coverage_error": self._coverage + self._coverage_is_q * q,
             "one_error": self.instances - self._top_is_true,
         }
-        return {name: float(divide(total, self.instances)) for name, total in sums.items()}
+        averages = {name: float(divide(total, self.instances)) for name, total in sums.items()}
+        occurring = len(self._true_labels)
+        covered = [float(divide(len(labels), occurring)) for labels in self._retrieved]
+        return averages | {f"coverage_at_{k}": share for k, share in zip(self.ks, covered, strict=True)}

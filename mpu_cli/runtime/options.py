@@ -65,6 +65,11 @@ FREQUENCY = Real(ranges.LEAST_FREQUENCY, 1)
 POSITIVE = Real(ranges.LEAST_POSITIVE, ranges.LARGEST_POSITIVE)
 WEIGHT = Real(ranges.LEAST_WEIGHT, ranges.LARGEST_WEIGHT)
 
+# Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these ranges. The
+# defaults are those of Jain et al. for all collections but Amazon's (0.6, 2.6) and Wikipedia (0.5, 0.4).
+PROPENSITY_A, PROPENSITY_A_RANGE = 0.55, Real(0, 10)
+PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
+
 
 @dataclass(frozen=True)
 class Option:

@@ -310,3 +310,65 @@ def test_calibration_plot(run, files, tmp_path):
     assert run("evaluate", truth, scores, "--calibration-plot", tmp_path / "plot.png").exit_code == 0
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     assert run("evaluate", truth, scores, "--calibration-plot", scores).exit_code == 2
+
+
+TRAIN = "3,7 1:1\n7 1:1\n1 1:1\n7 1:1\n7 1:1\n"
+
+
+def test_propensities_from_training_data(run, files, tmp_path):
+    truth, _, scores = files
+    (tmp_path / "train.svm").write_text(TRAIN)
+    plain = json.loads(run("evaluate", truth, scores, "--json").stdout)
+    report = json.loads(run("evaluate", truth, scores, "--json", "--training", tmp_path / "train.svm").stdout)
+    names = [f"{name}_at_{k}" for name in ("psp", "psndcg") for k in (1, 3, 5)]
+    assert list(report) == [*plain, *names]
+    scale = (np.log(5) - 1) * 2.5**0.55
+    rare, frequent = (1 + scale * (count + 1.5) ** -0.55 for count in (1, 4))
+    # First labels: 7 (true), 1 (true), 3 (no true labels), 3 (7 is true); the best are 3 or 7, 1, none and 7.
+    assert report["psp_at_1"] == pytest.approx((frequent + rare) / (rare + rare + frequent))
+    assert report["psp_at_5"] == pytest.approx(1)
+
+    options = ("--training", tmp_path / "train.svm", "--propensity-a", "0", "--metrics", "psp_at_1")
+    assert json.loads(run("evaluate", truth, scores, "--json", *options).stdout)["psp_at_1"] == pytest.approx(2 / 3)
+
+
+def test_propensities_from_label_frequencies(run, files, tmp_path):
+    truth, _, scores = files
+    frequencies = tmp_path / "c.txt"
+    frequencies.write_text("1 0.5  # reviewed\n3 0.25\n7 1\n" + "9" * 30 + " 0.5\n")
+    found = json.loads(run("evaluate", truth, scores, "--json", "--frequencies", frequencies).stdout)
+    assert found["psp_at_1"] == pytest.approx((1 + 2) / (4 + 2 + 1))
+    frequencies.write_text("1 0.5\n7 1\n")
+    result = run("evaluate", truth, scores, "--frequencies", frequencies)
+    assert result.exit_code == 1
+    assert f"{frequencies}: there is no line for label 3" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (("--training", "{train}", "--frequencies", "{train}"), 2, "exclude each other"),
+        (("--propensity-b", "2"), 2, "--propensity-b needs --training"),
+        (("--training", "{train}", "--propensity-a", "11"), 2, "0<=x<=10"),
+        (("--training", "{train}", "--propensity-b", "nan"), 2, "nan is not a finite number"),
+        (("--metrics", "psp_at_1"), 1, "psp_at_1 needs propensities; --training or --frequencies gives them"),
+        (("--training", "{short}"), 1, "at least 3 training instances, not 1"),
+        (("--training", "{absent}"), 1, "absent.svm"),
+        (("--frequencies", "{train}"), 1, "train.svm:1: expected a label and its frequency"),
+    ],
+)
+def test_propensities_that_cannot_be_had(run, files, tmp_path, options, status, message):
+    (tmp_path / "train.svm").write_text(TRAIN)
+    (tmp_path / "short.svm").write_text("1 1:1\n")
+    paths = {name: tmp_path / f"{name}.svm" for name in ("train", "short", "absent")}
+    result = run("evaluate", files[0], files[2], *(option.format(**paths) for option in options))
+    assert result.exit_code == status, result.stderr
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_propensities_need_scores(run, files, tmp_path):
+    (tmp_path / "train.svm").write_text(TRAIN)
+    result = run("evaluate", *files[:2], "--training", tmp_path / "train.svm")
+    assert result.exit_code == 1
+    assert "need scores, and PREDICTIONS has label lists" in result.stderr

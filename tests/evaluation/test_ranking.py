@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score
 
 from mpu_cli.evaluation.ranking import RankingMetrics
+from tests.evaluation.orders import mean_over_rankings, rankings
 
 KS = (1, 3, 5)
 shapes = st.tuples(st.integers(1, 10), st.integers(2, 8))
@@ -79,6 +80,36 @@ def test_chunks_do_not_matter(matrices, data):
     assert rank(truth, lists, *cuts) == pytest.approx(rank(truth, lists), rel=0, abs=1e-12)
 
 
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(
+            hnp.arrays(bool, (n, 5)), hnp.arrays(np.float32, (n, 5), elements=few_scores), hnp.arrays(bool, (n, 5))
+        )
+    )
+)
+def test_recall_and_coverage_by_their_definition_in_every_order_of_ties(example):
+    truth, scores, listed = example
+    results = rank(truth, score_lists(scores, listed))
+    sets = [set(np.flatnonzero(row).tolist()) for row in truth]
+    lists = [
+        {j: float(row[j]) for j in np.flatnonzero(which).tolist()} for row, which in zip(scores, listed, strict=True)
+    ]
+    for k in KS:
+        recalls = [
+            mean_over_rankings(ranks, lambda order, true=true, k=k: len(true & set(order[:k])) / len(true))
+            if true
+            else 0
+            for true, ranks in zip(sets, lists, strict=True)
+        ]
+        always = [
+            true.intersection(*(order[:k] for order in rankings(ranks)))
+            for true, ranks in zip(sets, lists, strict=True)
+        ]
+        occurring, covered = set().union(*sets), set().union(*always)
+        assert results[f"recall_at_{k}"] == pytest.approx(sum(recalls) / len(truth), rel=0, abs=1e-12)
+        assert results[f"coverage_at_{k}"] == pytest.approx(len(covered) / max(len(occurring), 1), rel=0, abs=1e-12)
+
+
 def test_unlisted_labels_are_never_retrieved():
     truth = np.array([[1, 1, 1, 0]], bool)
     lists = score_lists(np.array([[0.9, 0, 0, 0.5]], np.float32), np.array([[1, 0, 0, 1]], bool))
@@ -86,6 +117,7 @@ def test_unlisted_labels_are_never_retrieved():
     assert results["precision_at_3"] == pytest.approx(1 / 3)
     assert results["ndcg_at_3"] == pytest.approx(1 / (1 + 1 / np.log2(3) + 1 / 2))
     assert results["coverage_error"] == 4
+    assert results["recall_at_3"] == results["coverage_at_3"] == pytest.approx(1 / 3)
 
 
 def test_tied_top_labels_share_one_error():
@@ -97,6 +129,7 @@ def test_no_scores_and_no_labels():
     results = rank(np.zeros((2, 3), bool), csr_array((2, 3), dtype=np.float32))
     assert results["label_ranking_average_precision"] == results["one_error"] == 1
     assert results["coverage_error"] == results["precision_at_1"] == results["ndcg_at_5"] == 0
+    assert results["recall_at_5"] == results["coverage_at_5"] == 0
 
 
 def test_a_cutoff_beyond_all_labels_takes_no_memory():

@@ -1,0 +1,113 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_array
+
+from mpu_cli.evaluation.propensities import Propensities
+from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.ranking import RankingMetrics
+from tests.evaluation.orders import mean_over_rankings
+from tests.evaluation.test_ranking import KS, score_lists
+
+LABELS = 5
+sizes = st.integers(1, 6)
+
+
+def examples(size: int):
+    """Truth, scores with ties, which of them are listed, and propensities."""
+    shape = (size, LABELS)
+    scores = hnp.arrays(np.float32, shape, elements=st.sampled_from([0, 0.25, 0.5, 0.75]))
+    propensities = hnp.arrays(float, LABELS, elements=st.sampled_from([0.1, 0.25, 0.5, 1]))
+    return st.tuples(hnp.arrays(bool, shape), scores, hnp.arrays(bool, shape), propensities)
+
+
+def measured(truth, lists, propensities, *cuts) -> dict[str, float]:
+    """Measure in chunks that end at `cuts`."""
+    metrics = PropensityScoredMetrics(Propensities(np.arange(LABELS), propensities), KS)
+    for start, stop in zip([0, *cuts], [*cuts, len(truth)], strict=True):
+        metrics.add(csr_array(truth[start:stop]), lists[start:stop])
+    return metrics.results()
+
+
+def naive(truth, scores, listed, propensities) -> dict[str, float]:
+    """The definitions, instance by instance and order by order."""
+    results = {}
+    for k in KS:
+        sums = np.zeros((2, 2))  # gained and possible, of precision and of nDCG
+        for row, true in enumerate(truth):
+            labels = set(np.flatnonzero(true).tolist())
+            normalizer = sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(labels)) + 1))
+            lists = {j: float(scores[row, j]) for j in range(LABELS) if listed[row, j]}
+            ideal = {j: 1 / propensities[j] for j in labels}
+            for i, ranks in enumerate((lists, ideal)):
+                gains = mean_over_rankings(
+                    ranks,
+                    lambda order, k=k, labels=labels: np.sum(
+                        [
+                            (1 / propensities[j], 1 / propensities[j] / math.log2(rank + 1))
+                            for rank, j in enumerate(order[:k], 1)
+                            if j in labels
+                        ]
+                        or [(0, 0)],
+                        axis=0,
+                    ),
+                )
+                sums[0, i] += gains[0]
+                sums[1, i] += gains[1] / normalizer if labels else 0
+        for name, (gained, possible) in zip(("psp", "psndcg"), sums, strict=True):
+            results[f"{name}_at_{k}"] = gained / possible if possible else 0
+    return results
+
+
+@given(sizes.flatmap(examples))
+def test_by_their_definition_ties_and_unlisted_labels_included(example):
+    truth, scores, listed, propensities = example
+    found = measured(truth, score_lists(scores, listed), propensities)
+    assert found == pytest.approx(naive(*example), rel=0, abs=1e-12)
+
+
+@given(sizes.flatmap(examples), st.data())
+def test_chunks_do_not_matter(example, data):
+    truth, scores, listed, propensities = example
+    lists = score_lists(scores, listed)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(truth)), max_size=3)))
+    whole = measured(truth, lists, propensities)
+    assert measured(truth, lists, propensities, *cuts) == pytest.approx(whole, rel=0, abs=1e-12)
+
+
+@given(sizes.flatmap(examples))
+def test_the_best_ranking_reaches_1(example):
+    truth, _, _, propensities = example
+    results = measured(truth, csr_array(truth / propensities), propensities)
+    assert results == pytest.approx(dict.fromkeys(results, float(truth.any())))
+
+
+def test_with_equal_propensities_they_are_precision_over_the_best_and_ndcg():
+    rng = np.random.default_rng(0)
+    truth = rng.random((40, LABELS)) < 0.4
+    truth[:, 0] = True  # nDCG counts instances without true labels, PSnDCG does not
+    lists = csr_array(rng.random(truth.shape).astype(np.float32))
+    ranking = RankingMetrics(KS)
+    ranking.add(csr_array(truth), lists)
+    plain, found = ranking.results(), measured(truth, lists, np.full(LABELS, 0.3))
+    for k in KS:
+        best = np.minimum(truth.sum(axis=1), k).mean() / k
+        assert found[f"psp_at_{k}"] == pytest.approx(plain[f"precision_at_{k}"] / best)
+        assert found[f"psndcg_at_{k}"] == pytest.approx(plain[f"ndcg_at_{k}"])
+
+
+def test_a_rare_label_counts_more():
+    truth, propensities = np.eye(2, LABELS, dtype=bool), np.array([1, 0.25, 1, 1, 1])
+    first, second = csr_array([[0.9, 0, 0, 0, 0.1]] * 2), csr_array([[0.1, 0.9, 0, 0, 0]] * 2)
+    assert measured(truth, first, propensities)["psp_at_1"] == pytest.approx(1 / 5)
+    assert measured(truth, second, propensities)["psp_at_1"] == pytest.approx(4 / 5)
+
+
+def test_a_cutoff_beyond_all_labels_takes_no_memory():
+    metrics = PropensityScoredMetrics(Propensities(np.arange(2), np.array([0.5, 0.5])), (10**12,))
+    metrics.add(csr_array(np.array([[1, 0]], bool)), csr_array(np.array([[0.2, 0.7]], np.float32)))
+    assert metrics.results()["psp_at_1000000000000"] == pytest.approx(1)
