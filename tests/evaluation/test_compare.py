@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import compare, labels_from_scores, lockstep
+from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import BLOCK_BYTES
@@ -134,3 +137,21 @@ def test_implicit_values_are_for_the_truth(write):
     assert (
         compare(truth, write("predictions", "1\n2\n"), reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
     )
+
+
+def test_memory_does_not_grow_with_instances_times_labels(tmp_path):
+    """As a matrix, these scores would be 800 MB; the labels are read, ranked and weighed in a few."""
+    rng = np.random.default_rng(0)
+    n, q = 2_000, 100_000
+    with (tmp_path / "truth").open("w") as truth, (tmp_path / "scores").open("w") as scores:
+        for row in rng.integers(q, size=(n, 20)):
+            labels = np.unique(row).tolist()
+            truth.write(",".join(map(str, labels[:3])) + " 1:1\n")
+            scores.write(" ".join(f"{label}:0.5" for label in labels) + "\n")
+    weights = Propensities(np.arange(q), np.full(q, 0.5))
+    tracemalloc.start()
+    results = compare(str(tmp_path / "truth"), str(tmp_path / "scores"), propensities=weights).results()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert results["psp_at_1"] == pytest.approx(3 / 20, abs=0.001)
+    assert peak < 100_000_000
