@@ -118,8 +118,8 @@ $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-# Line by line: a peer that cannot be installed here must not keep out the others. PECOS asks for libraries of neural
-# networks that its linear methods do not import, and for old ones of numbers, so these come first.
+# Line by line: a peer that cannot be installed here must not keep out the others. PECOS needs NumPy 1 and SciPy of then, so
+# all have those; it also asks for libraries of neural networks, which its linear methods do not import.
 $(PEERS)/installed: benchmarks/peers.txt | $(VENV)/bin/python
 	$(VENV)/bin/python -m venv $(PEERS)
 	-xargs -L 1 $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check < $<
