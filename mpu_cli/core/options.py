@@ -19,8 +19,8 @@ class Validation:
     folds: int | None = option(
         WordOr((AUTO,), Whole(2, MOST_INSTANCES)),
         None,
-        "Cross-validation folds. auto: 5, or 3 for more than 50,000 instances or 500 labels, or 2 for more than 200,000 "
-        "instances.",
+        "Cross-validation folds. auto: 5, or 3 for more than 50,000 instances or 500 labels, or 2 for more than "
+        "200,000 instances.",
     )
     sample: int = option(
         Whole(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most this many instances, drawn at random."
