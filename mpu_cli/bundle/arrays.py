@@ -34,6 +34,11 @@ def expect(condition: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
+def ascending(array: np.ndarray) -> bool:
+    """Whether each number is larger than the one before; their differences might leave the range of their type."""
+    return bool(np.all(array[1:] > array[:-1]))
+
+
 def write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
     """Write arrays, the same bytes every time."""
     np.savez(file, **arrays)

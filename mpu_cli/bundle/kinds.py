@@ -18,6 +18,7 @@ from mpu_cli.core.features import Columns
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
+from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
@@ -38,12 +39,11 @@ class Kind:
     parts : callable
         Gives the arrays of a predictor, by part and name.
     layouts : callable
-        Gives name and layout of each part, one after another, from the numbers, the number of
-        features that occurred in training, D and q.
+        Gives name and layout of each part, one after another, from the numbers, the number of features that occurred
+        in training, D and q.
     predictor : callable
         Gives the predictor again from the numbers, the arrays, the features that occurred in training, and the
-        thresholds; ValueError where they cannot be
-        those of one.
+        thresholds; ValueError where they cannot be those of one.
     """
 
     type: str
@@ -143,6 +143,7 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
     levels = tuple(LinearModel(_matrix(part, len(thresholds)), part["bias"]) for part in parts.values())
     calibration, top = _calibration(numbers["calibration"]), _top(numbers["top"])
+    expect(frequencies is None or top is None, "frequencies are for all predictions")
     columns = known if numbers["compact"] else None
     return StackedModel(levels, scale, thresholds, frequencies, calibration, top, columns)
 
@@ -150,8 +151,16 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
 def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:
     if "weights" in part:
         return part["weights"]
-    matrix = csr_array((part["data"], part["indices"], part["indptr"]), shape=(len(part["indptr"]) - 1, q))
+    return _sparse(part, (len(part["indptr"]) - 1, q))
+
+
+def _sparse(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> csr_array:
+    """Return a matrix of each cell once; ValueError where the arrays cannot be those of one, with rows in order."""
+    data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
+    expect(bool(indptr[-1] == len(data)), "entries of no row")
+    matrix = csr_array((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)  # ValueError where an index is out of range
+    expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
 
 
@@ -160,7 +169,7 @@ def _top(values: dict | None) -> Top | None:
         return None
     expect(isinstance(values, dict), "top has no names")
     most, least = whole(values["most"], 1), real(values["least"])
-    expect(0 < least < 1, "top out of range")
+    expect(most <= MAX_ID + 1 and 0 < least < 1, "top out of range")
     return Top(most, least)
 
 
@@ -214,9 +223,7 @@ def _kernel(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray)
     gamma = real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
     arrays = parts["kernel"]
-    shape = (len(arrays["coefficients"]), known.width)
-    support = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-    support.check_format(full_check=True)  # ValueError where an index is out of range
+    support = _sparse(arrays, (len(arrays["coefficients"]), known.width))
     return KernelModel(support, arrays["coefficients"], gamma, thresholds)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.bundle.arrays import Layout, expect, read_arrays
+from mpu_cli.bundle.arrays import Layout, ascending, expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
 from mpu_cli.bundle.trained import TrainedModel
@@ -81,7 +81,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         labels, c, thresholds = ((manifest.of_labels or arrays)[name] for name in OF_LABELS)
         check_labels(labels, c, thresholds)
         known = Columns(np.flatnonzero(arrays["known"]).astype(np.int32) if n_known is None else arrays["known"], D)
-        expect(bool(np.all(np.diff(known.indices) > 0)), "known features out of order")
+        expect(ascending(known.indices), "known features out of order")
         expect(not n_known or bool(known.indices[0] >= 0 and known.indices[-1] < D), "known features out of range")
         predictor = kind.predictor(manifest.numbers, parts, known, thresholds)
     except (ValueError, KeyError, TypeError, OverflowError) as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli import __version__
-from mpu_cli.bundle.arrays import expect
+from mpu_cli.bundle.arrays import ascending, expect
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -135,15 +135,15 @@ def _from_version_2(values: dict) -> dict:
     """Return the values in the present format: version 2 knew no calibration, and had lists of labels."""
     numbers = values["predictor"]
     expect(isinstance(numbers, dict), "numbers are not named")
-    of_labels = {name: number_list(values[name], name, dtype) for name, dtype in OF_LABELS.items()}
+    exact = {name: np.int64 if np.issubdtype(dtype, np.integer) else np.float64 for name, dtype in OF_LABELS.items()}
+    of_labels = {name: number_list(values[name], name, dtype) for name, dtype in exact.items()}
+    check_labels(**of_labels)
     if values["kind"] == "stacked":
-        expect(type(numbers["levels"]) is int, "levels are no number")
         numbers = numbers | {"calibration": None, "top": None, "compact": False, "entries": None}
     return values | {
         "predictor": numbers,
         "labels": len(of_labels["labels"]),
-        "of_labels": of_labels,
-        "features_known": None,
+        "of_labels": {name: array.astype(OF_LABELS[name]) for name, array in of_labels.items()},
     }
 
 
@@ -161,15 +161,15 @@ def _manifest(values: dict) -> Manifest:
     expect(n_features <= MAX_ID + 1, "features out of range")
     n_labels = whole(values["labels"], 1)
     expect(n_labels <= MAX_ID + 1, "labels out of range")
-    n_known = values["features_known"]
-    expect(n_known is None or whole(n_known) <= n_features, "known features out of range")
+    n_known = None if "of_labels" in values else whole(values["features_known"])
+    expect(n_known is None or n_known <= n_features, "known features out of range")
     return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, values.get("of_labels"))
 
 
 def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> None:
     """Raise ValueError where the arrays of `OF_LABELS` cannot be those of a model."""
-    expect(len(labels) == len(c) == len(thresholds), "lists of unequal length")
-    expect(bool(np.all(np.diff(labels) > 0)), "labels out of order")
+    expect(0 < len(labels) == len(c) == len(thresholds), "lists of unequal length")
+    expect(ascending(labels), "labels out of order")
     expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")
     expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
     expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")

@@ -1,7 +1,7 @@
 import pytest
 
 from mpu_cli import bundle
-from tests.bundle.models import make_model
+from tests.bundle.models import make_model, make_sparse_model, to_format_2
 
 
 @pytest.fixture
@@ -13,3 +13,15 @@ def path(tmp_path):
 def saved(path):
     bundle.save(make_model(), path)
     return path
+
+
+@pytest.fixture
+def sparse(path):
+    bundle.save(make_sparse_model(), path)
+    return path
+
+
+@pytest.fixture
+def saved_2(saved):
+    to_format_2(saved)
+    return saved

@@ -11,28 +11,49 @@ from hypothesis import HealthCheck, settings
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.calibration import Calibration
-from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.features import Columns
+from mpu_cli.core.predictions import Top
+from mpu_cli.core.sgd import LinearModel, pruned
 from mpu_cli.core.stacking import StackedModel
 
 D, Q = 4, 3
+KNOWN = Columns(np.array([1, 2], np.int32), D)
+THRESHOLDS = np.array([0.25, 0.5, 1], np.float32)
+TOP = Top(most=2, least=0.01)
+# Of manifests of formats 1 and 2.
+LISTS = {"labels": [0, 7, 9], "c": [0.4, 1, 0.1], "thresholds": [0.5, 0.5, 0.5]}
+DAMAGED = r"news\.mpu(/level0-[0-9a-f]{16}\.npz)?: (manifest\.json )?is damaged .*; train the model again"
 same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 
 
 def make_model(seed=0, levels=2) -> bundle.TrainedModel:
-    rng = np.random.default_rng(seed)
+    levels_ = tuple(_level(seed, (D + level * Q, Q)) for level in range(levels))
+    calibration = Calibration(np.array([-4.0, 0.5]), np.array([-5.0, 1 / 3])) if levels > 1 else None
+    return _trained(seed, StackedModel(levels_, 0.3, THRESHOLDS, calibration=calibration))
 
-    def normal(*shape):
-        return rng.standard_normal(shape).astype(np.float32)
 
-    stacked = StackedModel(
-        tuple(LinearModel(normal(D + level * Q, Q), normal(Q)) for level in range(levels)),
-        0.3,
-        np.array([0.25, 0.5, 1], np.float32),
-        calibration=Calibration(np.array([-4.0, 0.5]), np.array([-5.0, 1 / 3])) if levels > 1 else None,
+def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
+    """Make one with weights in sparse matrices, as many labels have; with `compact` only of `KNOWN` features."""
+    width = len(KNOWN.indices) if compact else D
+    levels = []
+    for number in range(2):
+        dense = _level(seed + number, (width + number * Q, Q))
+        levels.append(LinearModel(pruned(dense.weights, 0.5), dense.bias))
+    return _trained(
+        seed,
+        StackedModel(tuple(levels), 0.3, THRESHOLDS, calibration=None, top=top, columns=KNOWN if compact else None),
     )
-    known = np.array([False, True, True, False])
+
+
+def _level(seed: int, shape: tuple[int, int]) -> LinearModel:
+    rng = np.random.default_rng([seed, *shape])
+    weights, bias = rng.standard_normal(shape), rng.standard_normal(shape[1])
+    return LinearModel(weights.astype(np.float32), bias.astype(np.float32))
+
+
+def _trained(seed: int, predictor: StackedModel) -> bundle.TrainedModel:
     label_ids, c = np.array([0, 7, 2**31 - 2]), np.array([0.4, 1, 0.1])
-    return bundle.TrainedModel("mpu", stacked, label_ids, c, known, {"seed": seed})
+    return bundle.TrainedModel("mpu", predictor, label_ids, c, KNOWN, {"seed": seed})
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -41,19 +62,47 @@ def contents(path: Path) -> dict[str, bytes]:
 
 def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
     assert left.method == right.method
-    for name in ("label_ids", "c", "known"):
+    for name in ("label_ids", "c"):
         np.testing.assert_array_equal(getattr(left, name), getattr(right, name), strict=True)
+    assert_same_columns(left.known, right.known)
     assert left.options == right.options
     left, right = left.predictor, right.predictor
-    assert left.scale == right.scale
+    assert (left.scale, left.top) == (right.scale, right.top)
     np.testing.assert_array_equal(left.thresholds, right.thresholds, strict=True)
     assert (left.calibration is None) == (right.calibration is None)
     if left.calibration is not None:
         np.testing.assert_array_equal(left.calibration.predicted, right.calibration.predicted, strict=True)
         np.testing.assert_array_equal(left.calibration.actual, right.calibration.actual, strict=True)
+    assert (left.columns is None) == (right.columns is None)
+    if left.columns is not None:
+        assert_same_columns(left.columns, right.columns)
     for one, other in zip(left.levels, right.levels, strict=True):
-        np.testing.assert_array_equal(one.weights, other.weights, strict=True)
+        assert one.weights.shape == other.weights.shape
+        for array, same in zip(_weights(one.weights).values(), _weights(other.weights).values(), strict=True):
+            np.testing.assert_array_equal(array, same, strict=True)
         np.testing.assert_array_equal(one.bias, other.bias, strict=True)
+
+
+def assert_same_columns(left: Columns, right: Columns):
+    assert left.width == right.width
+    np.testing.assert_array_equal(left.indices, right.indices, strict=True)
+
+
+def to_format_2(path: Path):
+    """Turn a saved model of levels into one of format 2."""
+    model = bundle.load(path)
+    known = np.isin(np.arange(model.known.width), model.known.indices)
+    level = model.predictor.levels[0]
+    put_bundle(path, 0, npz(weights=level.weights, bias=level.bias, known=known))
+    edit(
+        path,
+        format_version=2,
+        labels=model.label_ids.tolist(),
+        c=model.c.tolist(),
+        thresholds=model.predictor.thresholds.tolist(),
+        features_known=...,
+        predictor={"levels": len(model.predictor.levels), "scale": model.predictor.scale, "frequencies": None},
+    )
 
 
 def edit(path: Path, **changes):
@@ -90,7 +139,25 @@ def npy(array) -> bytes:
     return out.getvalue()
 
 
-def level_arrays(number: int) -> dict:
-    level = make_model().predictor.levels[number]
-    arrays = {"weights": level.weights, "bias": level.bias}
-    return arrays | ({"known": make_model().known} if number == 0 else {})
+def level_arrays(number: int, model: bundle.TrainedModel | None = None) -> dict:
+    """Return the arrays in the file of a level; of `make_model()` by default."""
+    model = make_model() if model is None else model
+    level = model.predictor.levels[number]
+    arrays = _weights(level.weights) | {"bias": level.bias}
+    return arrays | (of_model(model) if number == 0 else {})
+
+
+def _weights(weights) -> dict:
+    if isinstance(weights, np.ndarray):
+        return {"weights": weights}
+    return {
+        "data": weights.data,
+        "indices": weights.indices.astype(np.int32),
+        "indptr": weights.indptr.astype(np.int64),
+    }
+
+
+def of_model(model: bundle.TrainedModel) -> dict:
+    """Return the arrays that are in the first file of a model of any kind."""
+    of_labels = {"labels": model.label_ids, "c": model.c, "thresholds": model.predictor.thresholds}
+    return of_labels | {"known": model.known.indices}

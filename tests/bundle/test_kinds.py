@@ -12,11 +12,10 @@ from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.methods.m3l.rbf import KernelModel
-from tests.bundle.models import D, Q, edit, npz
+from tests.bundle.models import KNOWN, THRESHOLDS, D, Q, edit, npz, of_model
 
 RNG = np.random.default_rng(0)
 MATRIX = random_array((5, D), density=0.7, format="csr", dtype=np.float32, rng=RNG)
-THRESHOLDS = np.array([0.25, 0.5, 1], np.float32)
 
 
 def normal(*shape):
@@ -24,8 +23,7 @@ def normal(*shape):
 
 
 def trained(predictor) -> bundle.TrainedModel:
-    known = np.ones(D, bool)
-    return bundle.TrainedModel("a method", predictor, np.arange(Q), np.full(Q, 0.5), known, {"note": "é"})
+    return bundle.TrainedModel("a method", predictor, np.arange(Q), np.full(Q, 0.5), KNOWN, {"note": "é"})
 
 
 SUPPORT = csr_array(np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 0]], np.float32))
@@ -69,8 +67,8 @@ def kernel_arrays(**changes) -> dict:
         "data": SUPPORT.data,
         "indices": SUPPORT.indices.astype(np.int32),
         "indptr": SUPPORT.indptr.astype(np.int64),
-        "known": np.ones(D, bool),
     }
+    arrays |= of_model(trained(PREDICTORS["kernel"]))
     return arrays | {name: np.array(value, arrays[name].dtype) for name, value in changes.items()}
 
 
@@ -90,6 +88,9 @@ def test_a_kernel_put_in_unchanged_loads(kernel):
     [
         {"indices": [1, D, 0]},
         {"indices": [1, -1, 0]},
+        {"indices": [3, 1, 0]},
+        {"indices": [1, 1, 0]},
+        {"indptr": [0, 2, 2, 2]},
         {"indptr": [0, 3, 2, 3]},
         {"indptr": [1, 2, 3, 3]},
         {"indptr": [0, 2, 3, 2**40]},

@@ -14,10 +14,11 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import loading
 from mpu_cli.bundle.writing import check_target
+from mpu_cli.core.features import Columns
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
-from tests.bundle.models import assert_same, contents, make_model
+from tests.bundle.models import TOP, assert_same, contents, make_model, make_sparse_model
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -27,10 +28,18 @@ def test_a_saved_model_loads_equal(path, levels):
     assert len(contents(path)) == levels + 1
 
 
+@pytest.mark.parametrize("top", [None, TOP])
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_saved_model_of_sparse_weights_loads_equal(path, top, compact):
+    model = make_sparse_model(top=top, compact=compact)
+    bundle.save(model, path)
+    assert_same(bundle.load(path), model)
+
+
 def test_a_model_without_features_loads_equal(path):
     level = LinearModel(np.zeros((0, 1), np.float32), np.ones(1, np.float32))
     stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
-    model = bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), np.zeros(0, bool), {})
+    model = bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), Columns(np.zeros(0, np.int32), 0), {})
     bundle.save(model, path)
     assert_same(bundle.load(path), model)
 
@@ -248,9 +257,10 @@ def test_no_permission_is_refused(path, exists):
 
 
 def large_model():
+    known = Columns(np.arange(50_000, dtype=np.int32), 50_000)
     level = LinearModel(np.ones((50_000, 1), np.float32), np.ones(1, np.float32))
     stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
-    return bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), np.ones(50_000, bool), {})
+    return bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), known, {})
 
 
 def test_a_limit_on_the_size_of_files_leaves_the_old_model(saved):

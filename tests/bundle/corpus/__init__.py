@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.manifest import MANIFEST, digest
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.m3l.rbf import KernelModel
-from tests.bundle.models import D, Q, contents, make_model
+from tests.bundle.models import TOP, D, Q, contents, make_model, make_sparse_model
 
 Files = dict[str, bytes]
 
@@ -24,7 +25,7 @@ _MATRIX = csr_array(np.array([[1, 0, -3, 0, 0, 0], [0] * 6, [0, 1e30, 0, 0, 0, 1
 _VALUES = (
     *(None, True, False, 0, 1, 2, -1, 0.5, 1e-300, 1e308, float("nan"), float("inf"), 2**31 - 1, 2**31, 2**63, 2**70),
     *("", "../manifest.json", "/etc/passwd", "level0-0123456789abcdef.npz", "kernel", "stacked", "transductive"),
-    *([], {}, [[]], [0, 0, 0], [0.5] * Q, [1] * 10_000, {"": 0}),
+    *([], {}, [[]], [0, 0, 0], [0.5] * Q, [1] * 10_000, {"": 0}, [None, None], {"most": 2, "least": 0.1}),
 )
 
 
@@ -81,13 +82,12 @@ def _models() -> list[Files]:
     rng = np.random.default_rng(0)
     support = random_array((5, D), density=0.5, format="csr", dtype=np.float32, rng=rng)
     kernel = KernelModel(support, rng.standard_normal((5, Q)).astype(np.float32), 0.5, stacked.predictor.thresholds)
+    sparse = [make_sparse_model(top=top, compact=compact).predictor for top in (TOP, None) for compact in (True, False)]
     models = [contents(path) for path in sorted(_FIXTURES.glob("v*/*/model"))]
-    for method, predictor in (("mpu", stacked.predictor), ("m3l-rbf", kernel)):
+    for method, predictor in (("mpu", stacked.predictor), ("m3l-rbf", kernel), *(("mpu", model) for model in sparse)):
         with TemporaryDirectory() as folder:
-            bundle.save(
-                bundle.TrainedModel(method, predictor, stacked.label_ids, stacked.c, stacked.known, {"a": [1]}),
-                Path(folder) / "model",
-            )
+            model = replace(stacked, method=method, predictor=predictor, options={"a": [1]})
+            bundle.save(model, Path(folder) / "model")
             models.append(contents(Path(folder) / "model"))
     return models
 
