@@ -137,6 +137,7 @@ def vectorize(
         check_target(directory)
     known = None if like is None else read_known(like)
     names = Labels() if labels is None else read_labels(labels)
+    given = len(names if known is None else known.labels)
     fields = source.fields(DEFAULT_FIELDS if known is None else known.fields)
     reader = _Reader(source, form, fields)
     with ExitStack() as stack:
@@ -145,24 +146,24 @@ def vectorize(
             work, put = None, None
             if directory is not None:
                 work, put = stack.enter_context(replacing_directory(directory))
+            counted = None
             if known is None:
                 with run.step("read texts"), open_first() as stream:
-                    known = _fit(reader.records(stream), options or TextOptions(), names, source)
-                numbered = None if labels is None else labels
+                    known = _fit(reader, stream, options or TextOptions(), names)
+                counted = reader.good
             else:
-                open_again, numbered = open_first, like
-            given = len(known.labels) if like is not None else len(names)
+                open_again = open_first
             writer = VectorWriter(out, None if work is None else work / IDS, known, given)
             with run.step("write vectors") as tick, open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
                     tick()
-            if not writer.instances and like is None:
-                raise InputError(str(source.file), None, "there are no records")
+            if counted not in (None, reader.good):
+                raise InputError(str(source.file), None, "changed while it was being read; try again")
             if work is not None:
                 write_directory(work, known.vectorizer, known.labels, fields, writer.content())
         if put is not None:
             put()
-    return _report(reader, writer, known, numbered, given)
+    return _report(reader, writer, known, labels if like is None else like, given)
 
 
 class _Reader:
@@ -171,31 +172,32 @@ class _Reader:
     def __init__(self, source: Source, form: str, fields: Fields) -> None:
         self._source = source
         self._form = form
-        self._fields = fields
-        self.bad = 0
+        self.name = str(source.file)
+        self.fields = fields
+        self.good = self.bad = 0
         self.listed: list[Bad] = []
 
     def records(self, stream: ReadableLines) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
-        self.bad, self.listed = 0, []
-        name = str(self._source.file)
-        for record in read_records(stream, name, self._form, self._fields, self._source.max_line_bytes):
+        self.good, self.bad, self.listed = 0, 0, []
+        for record in read_records(stream, self.name, self._form, self.fields, self._source.max_line_bytes):
             if isinstance(record, Record):
+                self.good += 1
                 yield record
             elif self._source.skip_bad:
                 self.bad += 1
                 if len(self.listed) < _MOST_LISTED:
                     self.listed.append(record)
             else:
-                raise InputError(name, record.line, f"{record.problem}; --skip-bad leaves bad records out")
+                raise InputError(self.name, record.line, f"{record.problem}; --skip-bad leaves bad records out")
 
 
-def _fit(records: Iterator[Record], options: TextOptions, labels: Labels, source: Source) -> Known:
+def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Known:
     """Fit a vectoriser, and number the tags that have no number yet: the more frequent first, then by the alphabet."""
     new: Counter[str] = Counter()
 
     def texts() -> Iterator[str]:
-        for record in records:
+        for record in reader.records(stream):
             new.update(tag for tag in record.tags if labels.number(tag) is None)
             yield record.text
 
@@ -205,11 +207,15 @@ def _fit(records: Iterator[Record], options: TextOptions, labels: Labels, source
         for of_label in labels.names:
             yield from of_label
 
+    vectorizer = Vectorizer(**written(options))
     try:
-        vectorizer = Vectorizer(**written(options)).fit(texts(), names=names())
+        vectorizer.fit(texts(), names=names())
     except DataError as error:
-        raise InputError(str(source.file), None, str(error)) from error
-    return Known(vectorizer, labels, source.fields(DEFAULT_FIELDS))
+        if reader.good:
+            raise InputError(reader.name, None, str(error)) from error
+    if not reader.good:
+        raise InputError(reader.name, None, "there are no records")
+    return Known(vectorizer, labels, reader.fields)
 
 
 def _report(reader: _Reader, writer: VectorWriter, known: Known, numbered: str | Path | None, given: int) -> Report:

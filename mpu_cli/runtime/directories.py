@@ -1,5 +1,7 @@
 """Directories that are replaced as a whole."""
 
+import errno
+import fcntl
 import hashlib
 import os
 import secrets
@@ -7,9 +9,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.lock import try_lock
 
 _TEMPORARY = ".mpu-"
 _LOCK = "lock"
@@ -35,34 +37,52 @@ def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]
     name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     prefix = f"{_TEMPORARY}{name}-dir-"
     _remove_leftovers(path.parent, prefix)
-    work = path.with_name(f"{prefix}{secrets.token_hex(8)}")
-    held: list[int] = []
+    locks: list[BinaryIO] = []
+    made: list[Path] = []
 
     def clear() -> None:
-        shutil.rmtree(work, ignore_errors=True)
-        for descriptor in held:
-            os.close(descriptor)
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
+        for lock in locks:
+            lock.close()
 
     def replace() -> None:
         with signals.unbroken():
-            if path.exists():
-                path.rename(work / "old")
-            (work / "new").rename(path)
+            while True:
+                with suppress(FileNotFoundError):
+                    path.rename(work / f"old-{secrets.token_hex(8)}")
+                try:
+                    (work / "new").rename(path)
+                    return
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has just put its own there
+                        raise
 
     with signals.finally_call(clear):
-        with signals.unbroken():
-            work.mkdir()
-            descriptor = try_lock(work / _LOCK)
-            held.extend([] if descriptor is None else [descriptor])
+        while not made or not _locked(made[-1], locks):
+            with signals.unbroken():
+                made.append(path.with_name(f"{prefix}{secrets.token_hex(8)}"))
+                made[-1].mkdir()
+        work = made[-1]
         (work / "new").mkdir()
         yield work / "new", replace
+
+
+def _locked(folder: Path, locks: list[BinaryIO]) -> bool:
+    """Lock a directory that was just made; False where another process has taken it for a leftover, and removed it."""
+    try:
+        lock = (folder / _LOCK).open("xb")
+    except (FileNotFoundError, FileExistsError):
+        return False
+    locks.append(lock)
+    with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return bool(os.fstat(lock.fileno()).st_nlink)
 
 
 def _remove_leftovers(folder: Path, prefix: str) -> None:
     """Remove what killed processes have left: the directories whose lock nobody has."""
     for path in folder.glob(f"{prefix}*"):
-        with suppress(OSError):
-            descriptor = try_lock(path / _LOCK)
-            if descriptor is not None:
-                shutil.rmtree(path, ignore_errors=True)
-                os.close(descriptor)
+        with suppress(OSError), (path / _LOCK).open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)

@@ -39,7 +39,7 @@ class Known:
 def directory_of(data: str | Path) -> Path | None:
     """Return the directory of a data file: ``data/news.text`` for ``data/news.svm.gz``; None for what is no file."""
     path = Path(data)
-    if str(data) == STANDARD_STREAM or (path.exists() and not path.is_file()):
+    if str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
         return None
     return path.with_name(f"{stem(path)}.text")
 

@@ -165,7 +165,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             case "binary":
                 counts.data[:] = 1
         counts.data *= self.idf_[counts.indices].astype(np.float32)
-        return csr_array(normalize(counts, copy=False))
+        return _unit_rows(counts)
 
     def transform_names(self, names: Sequence[Sequence[str]]) -> csr_array:
         """Return the vectors of labels by their names: float32, shape (q, D), rows of unit length.
@@ -181,7 +181,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         ones = np.ones(vectors.shape[0], np.float32)
         sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ vectors
         sums.sort_indices()
-        return csr_array(normalize(sums, copy=False), dtype=np.float32)
+        return _unit_rows(sums)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Return the names of the columns.
@@ -232,6 +232,10 @@ def _texts(X: Iterable[str]) -> Iterable[str]:
     if isinstance(X, str):
         raise DataError("give several texts; for a single one, a list of it")
     return X
+
+
+def _unit_rows(matrix: csr_array) -> csr_array:
+    return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
 
 
 def _hasher(options: TextOptions) -> HashingVectorizer:
