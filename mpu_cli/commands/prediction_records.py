@@ -59,7 +59,7 @@ def record_writer(
     label_ids : ndarray of int, shape (q,)
         The label of each column.
     names : LabelNames or None
-        Labels are written by `LabelNames.written`.
+        Labels are written by `LabelNames.shown`.
     by_number : bool
         Write whole numbers for labels, also where there are names. Otherwise labels are always text.
 
@@ -74,7 +74,7 @@ def record_writer(
     @cache
     def label(column: int) -> str:
         number = int(label_ids[column])
-        text = str(number) if names is None or by_number else names.written(number)
+        text = str(number) if names is None or by_number else names.shown(number)
         if as_json:
             return text if by_number else json.dumps(text, ensure_ascii=False)
         return cell(text)

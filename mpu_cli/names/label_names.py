@@ -61,6 +61,13 @@ class LabelNames:
         """Return the main name of a label; its number where it has none."""
         return (self.by_number.get(number) or (str(number),))[0]
 
+    def shown(self, number: int) -> str:
+        """Return a text for this label that no other label has: its name, or else what `written` gives."""
+        name = self.name(number)
+        if len(self._main.get(name, ())) > 1 or (is_number(name) and self.by_number.get(int(name)) == ()):
+            return self.written(number)
+        return name
+
     def written(self, number: int) -> str:
         """Return the text that stands for this label alone: the reverse of `number`.
 
