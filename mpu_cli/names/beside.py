@@ -33,6 +33,12 @@ def find_names(source: str | Path) -> Path | None:
     return other if other.is_file() and not other.samefile(source) and _has_words(other) else None
 
 
+def is_kept(file: str | Path) -> bool:
+    """Whether a file of names is one that `mpu vectorize` writes: line k names label k."""
+    path = Path(file)
+    return path.name == LABELS and path.parent.suffix == FOLDER
+
+
 def read_ids(source: str | Path) -> Iterator[str] | None:
     """Read the id of each instance of a data file, from ``news.text/ids``; None where there is no such file."""
     if str(source) == STANDARD_STREAM:

@@ -43,7 +43,9 @@ def text_lines(source: str | Path) -> Iterator[str]:
             yield line.rstrip("\r\n")
 
 
-def read_names(source: str | Path, first: int = 1, largest: int | None = None) -> tuple[Names, bool]:
+def read_names(
+    source: str | Path, first: int = 1, largest: int | None = None, never_numbered: bool = False
+) -> tuple[Names, bool]:
     """Read a file of names.
 
     Parameters
@@ -53,6 +55,8 @@ def read_names(source: str | Path, first: int = 1, largest: int | None = None) -
         The number that line 1 names, where lines have none.
     largest : int, optional
         Read no further than the name of this number, where lines have none: the file may go on for ever.
+    never_numbered : bool
+        Whether a number at the start of a line is a name in any case.
 
     Returns
     -------
@@ -65,10 +69,16 @@ def read_names(source: str | Path, first: int = 1, largest: int | None = None) -
     InputError
         The file cannot be read, is empty, or a line is not as described above.
     """
-    return parse_names(text_lines(source), str(source), first, largest)
+    return parse_names(text_lines(source), str(source), first, largest, never_numbered)
 
 
-def parse_names(lines: Iterable[str], source: str, first: int = 1, largest: int | None = None) -> tuple[Names, bool]:
+def parse_names(
+    lines: Iterable[str],
+    source: str,
+    first: int = 1,
+    largest: int | None = None,
+    never_numbered: bool = False,
+) -> tuple[Names, bool]:
     """Read names from lines; as `read_names`."""
     names: Names = {}
     is_numbered: bool | None = None
@@ -76,7 +86,7 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, largest: int 
         if place > _MOST_NAMES:
             raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
         if is_numbered is None and line.strip():
-            is_numbered = bool(_NUMBERED.match(line))
+            is_numbered = not never_numbered and bool(_NUMBERED.match(line))
         if not is_numbered:
             names[place - 1 + first] = _fields(line)
             if place - 1 + first == largest:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError, shown
-from mpu_cli.names.beside import find_names
+from mpu_cli.names.beside import find_names, is_kept
 from mpu_cli.names.files import read_names
 from mpu_cli.names.label_names import LabelNames
 
@@ -59,7 +59,7 @@ class Naming:
             return None
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
-        found, is_numbered = read_names(file, first, largest if endless else None)
+        found, is_numbered = read_names(file, first, largest if endless else None, never_numbered=is_kept(file))
         names = LabelNames.of(found, shown(file))
         named = sum(bool(found.get(number)) for number in labels.tolist())
         if is_numbered and len(labels) and not named:

@@ -102,6 +102,12 @@ def test_names_beside_the_data(file, tmp_path, caplog):
     assert Naming().names_of(LABELS, "-") is None
 
 
+def test_names_that_vectorize_keeps_may_begin_with_a_number(file):
+    file("2005\tMMV\nnews\n", "news.text/labels")
+    names = Naming().names_of(np.array([1, 2]), file("1 1:1\n", "news.svm"))
+    assert names.by_number == {1: ("2005", "MMV"), 2: ("news",)}
+
+
 @pytest.mark.parametrize("text", ["3,7\n\n2\n", "1:0.5 2:1e-3\n", "1 0.4\n2 0.5\n", ""])
 def test_predictions_beside_the_data_are_not_taken_for_names(file, text):
     file(text, "news.labels")
