@@ -9,6 +9,7 @@ import numpy as np
 from mpu_cli.bundle.arrays import expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
+from mpu_cli.bundle.names import read_label_names
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
@@ -75,8 +76,9 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
             first = {"known": (np.bool_, (D,))} if not parts else {}
             parts[part] = read_arrays(path / name, checksum, layout | first)
         predictor = kind.predictor(manifest.numbers, parts, D, thresholds)
+        names = None if manifest.names is None else read_label_names(path, *manifest.names)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     known = next(iter(parts.values()))["known"]
-    return TrainedModel(manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options)
+    return TrainedModel(manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options, names)

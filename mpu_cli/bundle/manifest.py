@@ -21,6 +21,7 @@ MOST_BYTES = 1 << 25  # 80 bytes a label: enough for 400,000
 # memory than its text.
 _MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
+NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Manifest:
         The numbers of the predictor, as `kinds` has them.
     files : list of (str, str)
         Name and SHA-256 of the file of each part.
+    names : tuple of (str, str) or None
+        Those of the file of label names, if there is one.
     """
 
     method: str
@@ -50,6 +53,7 @@ class Manifest:
     thresholds: np.ndarray
     numbers: dict
     files: list[tuple[str, str]]
+    names: tuple[str, str] | None = None
 
 
 def compose(manifest: Manifest) -> str:
@@ -66,9 +70,14 @@ def compose(manifest: Manifest) -> str:
         "c": manifest.c.tolist(),
         "thresholds": manifest.thresholds.tolist(),
         "predictor": manifest.numbers,
-        "files": [{"file": name, "sha256": checksum} for name, checksum in manifest.files],
+        "files": [_entry(*file) for file in manifest.files],
+        **({} if manifest.names is None else {"names": _entry(*manifest.names)}),
     }
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
+
+
+def _entry(name: str, checksum: str) -> dict[str, str]:
+    return {"file": name, "sha256": checksum}
 
 
 def digest(values: dict) -> str:
@@ -150,10 +159,15 @@ def _manifest(values: dict) -> Manifest:
     expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
     expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
     expect(type(values["files"]) is list and bool(values["files"]), "no files")
-    files = [(file["file"], file["sha256"]) for file in values["files"]]
-    for name, checksum in files:
-        expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
-        expect(bool(ARRAYS_NAME.fullmatch(name)), f"no file can be named {name[:80]!r}")
+    files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
+    names = _file(values["names"], NAMES_NAME) if "names" in values else None
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
-    return Manifest(method, kind, options, n_features, label_ids, c, thresholds, numbers, files)
+    return Manifest(method, kind, options, n_features, label_ids, c, thresholds, numbers, files, names)
+
+
+def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:
+    name, checksum = entry["file"], entry["sha256"]
+    expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
+    expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
+    return name, checksum

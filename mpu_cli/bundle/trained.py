@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.names import LabelNames
+
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
 
@@ -28,6 +30,8 @@ class TrainedModel:
         Which features occurred in training.
     options : dict
         Options and findings of the training, for the record; JSON values.
+    names : LabelNames or None
+        The names of these labels, where they are known.
     """
 
     method: str
@@ -36,6 +40,7 @@ class TrainedModel:
     c: np.ndarray
     known: np.ndarray
     options: dict
+    names: LabelNames | None = None
 
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""

@@ -17,7 +17,8 @@ from typing import BinaryIO
 
 from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
-from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, Manifest, compose
+from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, NAMES_NAME, Manifest, compose
+from mpu_cli.bundle.names import PART as NAMES_PART
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
@@ -101,8 +102,9 @@ def _is_ours(entry: Path) -> bool:
     is_directory = stat.S_ISDIR(entry.lstat().st_mode)
     if entry.name == WORKSHOP:
         return is_directory
-    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or ARRAYS_NAME.fullmatch(entry.name)
-    return bool(known) and not is_directory
+    patterns = ARRAYS_NAME.fullmatch, NAMES_NAME.fullmatch
+    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or any(is_(entry.name) for is_ in patterns)
+    return known and not is_directory
 
 
 def _is_a_model(path: Path, entries: list[Path]) -> bool:
@@ -222,7 +224,13 @@ def _save(path: Path, model: TrainedModel) -> None:
             temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
             files.append((f"{part}-{(sum_ := checksum(temporary))[:16]}.npz", sum_))
             temporaries[temporary] = path / files[-1][0]
-        text = compose(_manifest(model, kind, files)).encode()
+        names = None
+        if model.names is not None:
+            names_text = model.names.text
+            temporary = _write(path / WORKSHOP, lambda file: file.write(names_text))
+            names = (f"{NAMES_PART}-{(sum_ := checksum(temporary))[:16]}.txt", sum_)
+            temporaries[temporary] = path / names[0]
+        text = compose(_manifest(model, kind, files, names)).encode()
         if len(text) > MOST_BYTES:
             raise ModelError(f"{path}: cannot be written: {len(model.label_ids):,} labels are too many")
         manifest = _write(path / WORKSHOP, lambda file: file.write(text))
@@ -235,7 +243,7 @@ def _save(path: Path, model: TrainedModel) -> None:
         _directory_to_disk(path)
 
 
-def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]]) -> Manifest:
+def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]], names: tuple[str, str] | None) -> Manifest:
     predictor = model.predictor
     return Manifest(
         model.method,
@@ -247,6 +255,7 @@ def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]]) -> M
         predictor.thresholds,
         KINDS[kind].numbers(predictor),
         files,
+        names,
     )
 
 

@@ -1,5 +1,6 @@
 """``mpu evaluate``."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from mpu_cli.cli.common import (
     reading_options,
 )
 from mpu_cli.cli.messages import log_format_option, warn
+from mpu_cli.cli.naming import names_option, numbers_option
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.runtime.options import FREQUENCY, PROBABILITY
@@ -19,6 +21,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.commands.evaluation import Report
+    from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
 
@@ -42,11 +45,8 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     help="Report only these metrics, separated by commas. Their names are those in the report.",
 )
 @click.option("--per-label", is_flag=True, help="Also report precision, recall and F1 of each label.")
-@click.option(
-    "--label-names",
-    type=click.Path(),
-    help="Text file whose line k is the name of label k, for the --per-label table.",
-)
+@partial(names_option, older="--label-names")
+@numbers_option
 @click.option(
     "--c",
     type=click_type(FREQUENCY),
@@ -100,7 +100,8 @@ def evaluate(
     predictions: str,
     metrics: str | None,
     per_label: bool,
-    label_names: str | None,
+    naming: "Naming",
+    by_number: bool,
     c: float | None,
     ks: tuple[int, ...],
     threshold: float,
@@ -135,13 +136,13 @@ def evaluate(
     from mpu_cli.commands import evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
-    inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}
+    inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--labels": naming.file}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
     if reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
-    if label_names and not per_label:
-        raise click.UsageError("--label-names needs --per-label.")
+    if naming.file is not None and not per_label and not reviewed:
+        raise click.UsageError("--labels needs --per-label or --reviewed.")
     names = metrics.split(",") if metrics is not None else None
     known = evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in known]:
@@ -152,7 +153,8 @@ def evaluate(
         predictions,
         metrics=names,
         per_label=per_label,
-        label_names=label_names,
+        naming=naming,
+        by_number=by_number,
         c=c,
         ks=ks,
         threshold=threshold,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.messages import detail, verbosity_options, warn
+from mpu_cli.cli.messages import detail, info, verbosity_options, warn
+from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.runtime.options import PROBABILITY
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["labels", "scores"]),
+    type=click.Choice(["labels", "scores", "jsonl", "tsv"]),
     default="labels",
     show_default=True,
-    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first.",
+    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first. jsonl: objects "
+    "with id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
 )
 @click.option(
     "--top-k",
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
 @click.option(
     "--threshold",
     type=click_type(PROBABILITY),
-    help="Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.",
+    help="Write labels with at least this probability. Default: the thresholds of the model; for scores, and for jsonl "
+    "and tsv with --top-k, all labels.",
 )
+@numbers_option
 @reading_options
 @run_options("jobs", "kernel")
 @verbosity_options
@@ -50,6 +54,7 @@ def predict(
     form: str,
     top_k: int | None,
     threshold: float | None,
+    by_number: bool,
     reading: Reading,
     run: "Run",
 ) -> None:
@@ -63,6 +68,12 @@ def predict(
     Example:
       mpu predict news.mpu new.svm -o tags.txt
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
+      mpu predict news.mpu new.svm --format jsonl --top-k 20
+
+    The last writes lines such as {"id": "17", "labels": ["Digital television"], "probabilities": [0.93]}. The id is
+    that of the instance in new.text/ids, where that file is beside new.svm, else the number of the instance, from 1.
+    Labels have the names that MODEL knows, or else their numbers. The table of tsv has the columns id, label and
+    probability; a cell that a spreadsheet would take for a formula begins with an apostrophe.
     """
     from mpu_cli import bundle
     from mpu_cli.commands import prediction
@@ -70,13 +81,17 @@ def predict(
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"MODEL": model, "FILE": source}, {"--output": output}, ("MODEL",))
+    trained = bundle.load(model)
+    if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
+        info(shared)
     counts = prediction.predict(
-        bundle.load(model),
+        trained,
         source,
         output,
-        scores=form == "scores",
+        form=form,
         top_k=top_k,
         threshold=threshold,
+        by_number=by_number,
         reading=reading,
         run=run,
     )

@@ -15,6 +15,7 @@ from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_
 from mpu_cli.core.completion import Choice, Count
 from mpu_cli.core.training import Options
 from mpu_cli.methods import mpu
+from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import occurring
@@ -42,6 +43,8 @@ class Report:
         The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
     review : ReviewCounts or None
         What was found in review files.
+    names : LabelNames or None
+        By which labels are shown.
     warnings : tuple of str
         What the user should know before trusting this.
     """
@@ -56,6 +59,7 @@ class Report:
     expected_f1_before: float
     expected_f1_after: float
     review: ReviewCounts | None
+    names: LabelNames | None
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -71,9 +75,13 @@ class Report:
             "expected_f1_after": self.expected_f1_after,
             **({} if self.review is None else {"review": asdict(self.review)}),
             "per_label": {
-                str(label): {"missing": missing, "low": low, "high": high} for label, missing, low, high in of_labels
+                str(label): self._name(label) | {"missing": missing, "low": low, "high": high}
+                for label, missing, low, high in of_labels
             },
         }
+
+    def _name(self, label: int) -> dict[str, Any]:
+        return {} if self.names is None else {"name": self.names.name(label)}
 
 
 def _parts(count: Count) -> tuple:
@@ -95,6 +103,7 @@ def complete(
     fill_implied: bool = False,
     suspects: str | Path | None = None,
     model: Path | None = None,
+    by_number: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Find the labels that are missing from a file, and list them or fill them in.
@@ -118,6 +127,8 @@ def complete(
         Where to list annotated labels that are probably false.
     model : Path, optional
         Where to save the model that was trained.
+    by_number : bool
+        Write numbers of labels also where names are known.
     run : Run
 
     Raises
@@ -133,13 +144,14 @@ def complete(
     refuse_overlaps(inputs, outputs, ("--model",))
     if fill:
         refuse_stream(sources.file)
-    implications = None if implied is None else read_implications(implied)
     with ExitStack() as stack:
         save = None if model is None else stack.enter_context(bundle.writer(model))
         with run.step("read"):
             data = read_training_data(sources, run)
         if frequencies is not None:
-            options = replace(options, c=read_frequencies(frequencies, data.ids))
+            options = replace(options, c=read_frequencies(frequencies, data.ids, data.names))
+        implications = None if implied is None else read_implications(implied, data.names)
+        names = None if by_number else data.names
         asked = data.known_of(options)
         found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
         n = len(data) if data.second is None else int(data.second[0])  # those of the file
@@ -150,14 +162,14 @@ def complete(
             rules = implications if fill_implied else None
             filled = write_filled(sources.file, target, found, most, rules, sources.reading, n)
         else:
-            write_list(target, found, own, sources.file)
+            write_list(target, found, own, sources.file, names)
         if suspects is not None:
-            write_suspects(suspects, found, own, sources.file, choice.top)
+            write_suspects(suspects, found, own, sources.file, choice.top, names)
         fitted = mpu.fitted(found.model, found.training)
         if save is not None:
             known = occurring(data.features.indices, found.model.n_features)
             record = methods.record(asked, run, fitted)
-            save(bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record))
+            save(bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, data.model_names()))
     return Report(
         found.of_all,
         found.of_labels,
@@ -169,5 +181,6 @@ def complete(
         found.f1_before,
         found.f1_after,
         data.review,
+        names,
         (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
     )

@@ -1,6 +1,6 @@
 """Predict a file, in constant memory."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -19,6 +20,8 @@ from mpu_cli.svmlight.writer import label_lines, score_lines
 
 # Probabilities that a thread computes at a time; bounds memory where there are many labels, or empty lines.
 _PROBABILITIES = 1 << 20
+
+FORMS = ("labels", "scores", *HEADERS)
 
 
 @dataclass
@@ -49,13 +52,14 @@ def predict(
     source: str | Path,
     target: str | Path,
     *,
-    scores: bool = False,
+    form: str = "labels",
     top_k: int | None = None,
     threshold: float | None = None,
+    by_number: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
-    """Write a line of labels or of scores for each instance of a file. A file without instances gives an empty output.
+    """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
 
     Parameters
     ----------
@@ -64,12 +68,16 @@ def predict(
         Data file. Its labels are ignored.
     target : str or Path
         Written completely or not at all.
-    scores : bool
-        Write ``label:probability``, the most probable first, instead of the labels in ascending order.
+    form : {"labels", "scores", "jsonl", "tsv"}
+        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first; or
+        records with ids and names (see `prediction_records`), the most probable label first.
     top_k : int, optional
         Write at most this many labels per instance, the most probable ones.
     threshold : float, optional
-        Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.
+        Write labels with at least this probability. Default: the thresholds of the model; for scores, and for records
+        with `top_k`, all labels.
+    by_number : bool
+        Write numbers of labels in records also where the model knows names.
     reading : Reading
     run : Run
 
@@ -80,28 +88,36 @@ def predict(
     Raises
     ------
     InputError
-        The data cannot be read.
+        The data cannot be read, or do not have as many instances as ids.
     MpuError
         The target cannot be written.
     """
     if threshold is None:
-        thresholds = np.zeros(1, np.float32) if scores else model.predictor.thresholds
+        everything = form == "scores" or (form in HEADERS and top_k is not None)
+        thresholds = np.zeros(1, np.float32) if everything else model.predictor.thresholds
     else:
         thresholds = np.array([threshold], np.float32)
 
-    def predict_rows(features: csr_array) -> tuple[bytes, Report]:
-        return _predict_rows(model, features, thresholds, top_k, scores, run)
+    write = _writer(model, form, by_number)
+    ids = Ids(source) if form in HEADERS else None
+
+    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
+        return _predict_rows(model, *rows, thresholds, top_k, form != "labels", write, run)
 
     chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
-    rows = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
+    slices = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
+    rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
     report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
+        out.write(HEADERS.get(form, b""))
         try:
             for text, counted in map_ahead(predict_rows, rows, run.jobs):
                 out.write(text)
                 report += counted
         except OverflowingError:
             raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
+        if ids is not None:
+            ids.finish()
     return report
 
 
@@ -115,18 +131,34 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
             yield chunk.features[start : start + most_rows]
 
 
+# Writes some instances: their ids, where the entries of each start and end, the columns of entries, and probabilities.
+_Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
+
+
+def _writer(model: TrainedModel, form: str, by_number: bool) -> _Writer:
+    if form == "labels":
+        return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
+    if form == "scores":
+        return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
+    return record_writer(form, model.label_ids, model.names, by_number)
+
+
 def _predict_rows(
-    model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool, run: Run
+    model: TrainedModel,
+    features: csr_array,
+    ids: list[str],
+    thresholds: np.ndarray,
+    top_k: int | None,
+    ranked: bool,
+    write: _Writer,
+    run: Run,
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
     probabilities = model.predictor.probabilities(features, run)
-    indptr, columns = _select(probabilities, thresholds, top_k, ranked=scores)
+    indptr, columns = _select(probabilities, thresholds, top_k, ranked)
     counts = Report(len(probabilities), len(columns), features.nnz, model.count_unknown(features))
-    ids = model.label_ids[columns]
-    if not scores:
-        return label_lines(indptr, ids), counts
     rows = np.repeat(np.arange(len(probabilities)), np.diff(indptr))
-    return score_lines(indptr, ids, probabilities[rows, columns]), counts
+    return write(ids, indptr, columns, probabilities[rows, columns]), counts
 
 
 def _select(

@@ -119,7 +119,7 @@ def train(
         seconds = {"read": time.perf_counter() - start}
 
         if frequencies is not None:
-            asked = replace(asked, c=read_frequencies(frequencies, ids))
+            asked = replace(asked, c=read_frequencies(frequencies, ids, data.names))
         asked = data.known_of(asked)
         begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
         steps = None
@@ -132,7 +132,7 @@ def train(
         start = time.perf_counter()
         with run.step("write"):
             record = methods.record(asked, run, fitted)
-            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record))
+            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, data.model_names()))
         if steps is not None:
             steps.remove()
     return Report(

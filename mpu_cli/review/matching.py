@@ -141,7 +141,7 @@ def _refuse(decisions: Decisions, refuted: np.ndarray, source: str | Path) -> No
     others = f" ({len(refuted)} of {of} decisions no are on labels that are annotated)" if len(refuted) > 1 else ""
     raise decisions.error(
         i,
-        f"label {decisions.label[i]} of instance {decisions.instance[i] + 1} is no here, but {shown(source)} has it on "
-        f"its instance {decisions.instance[i] + 1}{others}; is this a review of another file? Correct one of them, or "
+        f"label {decisions.label_text(i)} of instance {decisions.instance[i] + 1} is no here, but {shown(source)} has it "
+        f"on its instance {decisions.instance[i] + 1}{others}; is this a review of another file? Correct one of them, or "
         "take the review's word by --reviewed-wins",
     )
