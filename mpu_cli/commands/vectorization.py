@@ -8,12 +8,13 @@ from pathlib import Path
 
 from mpu_cli.commands.vector_writing import VectorWriter
 from mpu_cli.errors import DataError, InputError, shown
+from mpu_cli.names.beside import IDS
 from mpu_cli.runtime.directories import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.rereading import read_twice
 from mpu_cli.svmlight.streams import ReadableLines, open_output
-from mpu_cli.text.directory import IDS, Known, check_target, directory_of, read_known, write_directory
+from mpu_cli.text.directory import Known, check_target, directory_of, read_known, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels
 from mpu_cli.text.options import NO_STEMS, TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records
@@ -60,6 +61,8 @@ class Source:
             self.tags or default.tags,
             self.id or default.id,
             self.separator or default.separator,
+            needs_tags=bool(self.tags),
+            needs_id=bool(self.id),
         )
 
 

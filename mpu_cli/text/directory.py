@@ -15,15 +15,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
+from mpu_cli.names.beside import IDS, LABELS, ids_file
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.streams import stem
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.records import Fields
 from mpu_cli.text.vectorizer import Vectorizer
 
-LABELS, IDS, LABEL_FEATURES = "labels", "ids", "label-features.svm"
+LABEL_FEATURES = "label-features.svm"
 _OURS = {stored.MANIFEST, stored.FEATURES, stored.IDF, LABELS, IDS, LABEL_FEATURES}
 
 
@@ -41,7 +41,7 @@ def directory_of(data: str | Path) -> Path | None:
     path = Path(data)
     if str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
         return None
-    return path.with_name(f"{stem(path)}.text")
+    return ids_file(data).parent
 
 
 def check_target(path: Path) -> None:
@@ -77,7 +77,7 @@ def read_known(like: str | Path) -> Known:
     if path is None:
         raise InputError(str(like), None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
     found = stored.load(path)
-    labels = read_labels(path / LABELS)
+    labels = read_labels(path / LABELS) if found.content is None or found.content.labels else Labels()
     if found.content is None or len(labels) != found.content.labels:
         wanted = "none" if found.content is None else f"{found.content.labels:,}"
         raise InputError(

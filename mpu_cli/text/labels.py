@@ -1,14 +1,13 @@
 """Labels that are texts, and their numbers."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import open_input
+from mpu_cli.names.beside import is_kept
+from mpu_cli.names.files import read_names
 
-_MOST_NAMES = 10**7
+_MOST_NUMBERS = 10**7
 
 
 class Labels:
@@ -63,29 +62,26 @@ class Labels:
 
 
 def read_labels(source: str | Path) -> Labels:
-    """Read a file of names: line k has the names of label k, separated by tabs, or is empty.
+    """Read a file of names, as `names.files` has them; labels count from 1.
 
     Parameters
     ----------
     source : str or Path
-        UTF-8 text, plain or compressed; ``-`` is standard input. Blanks around names are no part of them.
+        UTF-8 text, plain or compressed; ``-`` is standard input.
 
     Raises
     ------
     InputError
-        It cannot be read.
+        It cannot be read, or names a label 0 or far beyond the number of names.
     """
-    names: list[list[str]] = []
-    with open_input(source) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
-            if len(raw) == MAX_LINE_BYTES or number > _MOST_NAMES:
-                raise InputError(str(source), number, "the line, or the file, is too long for names of labels")
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
-            names.append([name.strip() for name in line.split("\t") if name.strip()])
-    return Labels(names)
+    names, _ = read_names(source, never_numbered=is_kept(source))
+    most = max(names)
+    if 0 in names or most > _MOST_NUMBERS:
+        number = 0 if 0 in names else most
+        raise InputError(
+            str(source), None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}"
+        )
+    return Labels(names.get(number, ()) for number in range(1, most + 1))
 
 
 def confusable(names: Iterable[str]) -> list[tuple[str, str]]:

@@ -26,16 +26,20 @@ class Fields:
     ----------
     text : tuple of str
         Their values, joined by a blank, are the text.
-    tags, id : str or None
-        None: the field of the default name, if the first record has it.
+    tags, id : str
+        Where the first record does not have the field, none has.
     separator : str
         Between tags that are written as one text.
+    needs_tags, needs_id : bool
+        Whether each record must have the field.
     """
 
     text: tuple[str, ...] = (TEXT,)
-    tags: str | None = None
-    id: str | None = None
+    tags: str = TAGS
+    id: str = ID
     separator: str = SEPARATOR
+    needs_tags: bool = False
+    needs_id: bool = False
 
 
 DEFAULT_FIELDS = Fields()
@@ -87,8 +91,7 @@ def read_records(
     """Read records one by one.
 
     A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string that is split at
-    the separator; null is no tags. An id is a string or a whole number. Where the first record has no tags, or no id,
-    and their fields are not named, no record has any.
+    the separator; null is no tags. An id is a string or a whole number.
 
     Parameters
     ----------
@@ -131,17 +134,17 @@ class _Reader:
 
     def __init__(self, fields: Fields, first: Row) -> None:
         self._fields = fields
-        self._tags = fields.tags or (TAGS if TAGS in first.fields else None)
-        self._id = fields.id or (ID if ID in first.fields else None)
+        self._tags = fields.tags if fields.needs_tags or fields.tags in first.fields else None
+        self._id = fields.id if fields.needs_id or fields.id in first.fields else None
 
     def record(self, row: Row) -> Record:
         text = " ".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
         written = [] if self._tags is None else self._written_tags(row, self._tags)
         tags = [_clean(tag) for tag in written]
         key = None if self._id is None else _whole_or_text(self._id, _value(row, self._id))
-        for name, default, used in (("tags", TAGS, self._tags), ("id", ID, self._id)):
-            if used is None and default in row.fields:
-                raise _FieldError(f"there is a field {default!r}, but the first record has none; --{name} names it")
+        for option, name, used in (("tags", self._fields.tags, self._tags), ("id", self._fields.id, self._id)):
+            if used is None and name in row.fields:
+                raise _FieldError(f"there is a field {name!r}, but the first record has none; --{option} names it")
         shown_id = None if key is None else _clean(key)
         if shown_id == "":
             raise _FieldError(f"the field {self._id!r} is empty; each record needs an id of its own")

@@ -24,6 +24,7 @@ from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"
 _MOST_BYTES = 1 << 20  # of a manifest
+_FIELDS = ("text", "tags", "id", "separator")
 _HEADER_BYTES = 4096  # of an array, at most
 
 
@@ -85,7 +86,7 @@ def save(path: Path, stored: Stored) -> None:
         "mpu_version": __version__,
         "options": written(stored.options),
         "features": len(stored.idf),
-        "fields": asdict(stored.fields),
+        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
         "checksums": {name: checksum(path / name) for name in names},
     }
@@ -174,7 +175,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 def _fields(values: Mapping[str, Any]) -> Fields:
     found = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
-    texts = (*found.text, found.separator, found.tags or "", found.id or "")
+    texts = (*found.text, found.tags, found.id, found.separator)
     _expect(bool(found.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
     return found
 

@@ -131,6 +131,9 @@ def test_fields_are_those_of_the_earlier_file(tmp_path):
     (tmp_path / "c.tsv").write_text("nr\tname\tsubjects\n1\tradio waves\tB\n")
     vectorize(Source(tmp_path / "c.tsv", text=("name",)), tmp_path / "c.svm", like=tmp_path / "a.svm")
     assert label_sets(tmp_path / "c.svm") == [{2}]
+    (tmp_path / "d.csv").write_text("title,abstract\nradio,waves\n")
+    vectorize(Source(tmp_path / "d.csv"), tmp_path / "d.svm", like=tmp_path / "a.svm")
+    assert label_sets(tmp_path / "d.svm") == [set()]
 
 
 def test_texts_without_tags_and_ids(made, tmp_path):

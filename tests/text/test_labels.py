@@ -26,6 +26,16 @@ def test_a_file_that_is_none_of_names(tmp_path):
         read_labels("/dev/zero")
 
 
+def test_names_with_numbers(tmp_path):
+    path = tmp_path / "names"
+    path.write_text("3\tThree\n1\tOne\tEins\n")
+    assert read_labels(path).names == [("One", "Eins"), (), ("Three",)]
+    for text in ("0\tNought\n", "2000000000\tMuch\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="from 1"):
+            read_labels(path)
+
+
 def test_labels_that_are_easily_confused():
     assert confusable(["Steel", "steel", "New  Town", "New Town", "Other"]) == [
         ("Steel", "steel"),

@@ -83,7 +83,7 @@ def test_a_field_that_comes_later_would_be_lost(name):
 
 
 def test_a_named_field_must_be_there():
-    (bad,) = records({"text": "a"}, tags="subjects")
+    (bad,) = records({"text": "a"}, tags="subjects", needs_tags=True)
     assert "'subjects'" in bad.problem
 
 

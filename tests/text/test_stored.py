@@ -76,7 +76,7 @@ DAMAGE = {
     "options that are none": lambda kept: change(kept / "manifest.json", options=[]),
     "fields that are none": lambda kept: change(kept / "manifest.json", fields={"text": 1}),
     "no text field": lambda kept: change(
-        kept / "manifest.json", fields={"text": [], "tags": None, "id": None, "separator": ";"}
+        kept / "manifest.json", fields={"text": [], "tags": "tags", "id": "id", "separator": ";"}
     ),
     "content that is none": lambda kept: change(kept / "manifest.json", content={"x": 1}),
     "no checksums": lambda kept: change(kept / "manifest.json", checksums={}),
