@@ -9,7 +9,7 @@ import numpy as np
 from mpu_cli.bundle.arrays import expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, Manifest, parse
-from mpu_cli.bundle.names import read_label_names
+from mpu_cli.bundle.names import read_kept, read_label_names
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
@@ -77,8 +77,11 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
             parts[part] = read_arrays(path / name, checksum, layout | first)
         predictor = kind.predictor(manifest.numbers, parts, D, thresholds)
         names = None if manifest.names is None else read_label_names(path, *manifest.names)
+        vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     known = next(iter(parts.values()))["known"]
-    return TrainedModel(manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options, names)
+    return TrainedModel(
+        manifest.method, predictor, manifest.label_ids, manifest.c, known, manifest.options, names, vectorizer
+    )

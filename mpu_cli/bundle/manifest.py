@@ -22,6 +22,7 @@ MOST_BYTES = 1 << 25  # 80 bytes a label: enough for 400,000
 _MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
+VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Manifest:
         Name and SHA-256 of the file of each part.
     names : tuple of (str, str) or None
         Those of the file of label names, if there is one.
+    vectorizer : tuple of (str, str) or None
+        Those of the vectoriser, if there is one.
     """
 
     method: str
@@ -54,6 +57,7 @@ class Manifest:
     numbers: dict
     files: list[tuple[str, str]]
     names: tuple[str, str] | None = None
+    vectorizer: tuple[str, str] | None = None
 
 
 def compose(manifest: Manifest) -> str:
@@ -72,6 +76,7 @@ def compose(manifest: Manifest) -> str:
         "predictor": manifest.numbers,
         "files": [_entry(*file) for file in manifest.files],
         **({} if manifest.names is None else {"names": _entry(*manifest.names)}),
+        **({} if manifest.vectorizer is None else {"vectorizer": _entry(*manifest.vectorizer)}),
     }
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
 
@@ -161,9 +166,10 @@ def _manifest(values: dict) -> Manifest:
     expect(type(values["files"]) is list and bool(values["files"]), "no files")
     files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
     names = _file(values["names"], NAMES_NAME) if "names" in values else None
+    vectorizer = _file(values["vectorizer"], VECTORIZER_NAME) if "vectorizer" in values else None
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
-    return Manifest(method, kind, options, n_features, label_ids, c, thresholds, numbers, files, names)
+    return Manifest(method, kind, options, n_features, label_ids, c, thresholds, numbers, files, names, vectorizer)
 
 
 def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:

@@ -1,4 +1,8 @@
-"""The names of a model's labels: a text file of its own, with a line ``number<TAB>name`` for each label."""
+"""What a model keeps besides arrays, each in a file of its own.
+
+The names of its labels are text, with a line ``number<TAB>name`` for each label; its vectoriser is what
+`mpu_cli.text.packed` makes of it.
+"""
 
 import hashlib
 import os
@@ -10,11 +14,16 @@ from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.storage import available_memory
 
-PART = "labels"
+NAMES_PART, VECTORIZER_PART = "labels", "vectorizer"
 
 
 def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
-    """Read the names of a model's labels. They are looked at when they are first asked for.
+    """Read the names of a model's labels, as `read_kept`. They are looked at when they are first asked for."""
+    return LabelNames(read_kept(path, name, checksum), str(path / name))
+
+
+def read_kept(path: Path, name: str, checksum: str) -> bytes:
+    """Read a file of a model.
 
     Raises
     ------
@@ -37,4 +46,4 @@ def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
     except OSError as error:
         raise ModelError(f"{path / name}: cannot be read: {error.strerror}") from error
     expect(hashlib.sha256(text).hexdigest() == checksum, f"the checksum of {name} is not the manifest's")
-    return LabelNames(text, str(path / name))
+    return text

@@ -32,6 +32,8 @@ class TrainedModel:
         Options and findings of the training, for the record; JSON values.
     names : LabelNames or None
         The names of these labels, where they are known.
+    vectorizer : bytes or None
+        The vectoriser that made the data of texts, if one did, as `mpu_cli.text.packed` has it.
     """
 
     method: str
@@ -41,6 +43,7 @@ class TrainedModel:
     known: np.ndarray
     options: dict
     names: LabelNames | None = None
+    vectorizer: bytes | None = None
 
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""

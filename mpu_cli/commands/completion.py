@@ -11,6 +11,7 @@ from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.implied import read_implications
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
+from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.core.completion import Choice, Count
 from mpu_cli.core.training import Options
@@ -154,7 +155,7 @@ def complete(
         names = None if by_number else data.names
         asked = data.known_of(options)
         found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
-        n = len(data) if data.second is None else int(data.second[0])  # those of the file
+        n = data.of_file
         own = data.features[:n]
         filled = None
         if fill:
@@ -169,7 +170,12 @@ def complete(
         if save is not None:
             known = occurring(data.features.indices, found.model.n_features)
             record = methods.record(asked, run, fitted)
-            save(bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, data.model_names()))
+            vectorizer = kept_vectorizer(sources.file, n)
+            save(
+                bundle.TrainedModel(
+                    "mpu", found.model, data.ids, fitted.c, known, record, data.model_names(), vectorizer
+                )
+            )
     return Report(
         found.of_all,
         found.of_labels,

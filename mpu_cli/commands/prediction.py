@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
+from mpu_cli.commands.text_input import Texts
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -49,7 +50,7 @@ class Report:
 
 def predict(
     model: TrainedModel,
-    source: str | Path,
+    source: str | Path | Texts,
     target: str | Path,
     *,
     form: str = "labels",
@@ -64,8 +65,8 @@ def predict(
     Parameters
     ----------
     model : TrainedModel
-    source : str or Path
-        Data file. Its labels are ignored.
+    source : str, Path or Texts
+        Data file, whose labels are ignored; or texts.
     target : str or Path
         Written completely or not at all.
     form : {"labels", "scores", "jsonl", "tsv"}
@@ -99,12 +100,16 @@ def predict(
         thresholds = np.array([threshold], np.float32)
 
     write = _writer(model, form, by_number)
-    ids = Ids(source) if form in HEADERS else None
+    ids: Ids | Texts | None
+    if isinstance(source, Texts):
+        chunks, ids = source.chunks(), source
+    else:
+        chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
+        ids = Ids(source) if form in HEADERS else None
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
         return _predict_rows(model, *rows, thresholds, top_k, form != "labels", write, run)
 
-    chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
     slices = _slices(chunks, max(1, _PROBABILITIES // len(model.label_ids)))
     rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
     report = Report()
@@ -115,7 +120,8 @@ def predict(
                 out.write(text)
                 report += counted
         except OverflowingError:
-            raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
+            name = source.name if isinstance(source, Texts) else str(source)
+            raise InputError(name, None, "feature values are too large; scale them as in training") from None
         if ids is not None:
             ids.finish()
     return report

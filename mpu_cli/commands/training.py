@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
 from mpu_cli.core.warm_start import WarmStart
@@ -132,7 +133,10 @@ def train(
         start = time.perf_counter()
         with run.step("write"):
             record = methods.record(asked, run, fitted)
-            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, data.model_names()))
+            vectorizer = kept_vectorizer(sources.file, data.of_file)
+            save(
+                bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, data.model_names(), vectorizer)
+            )
         if steps is not None:
             steps.remove()
     return Report(

@@ -128,6 +128,11 @@ class TrainingData:
         return self.features.shape[0]
 
     @property
+    def of_file(self) -> int:
+        """How many instances are those of the file, and not of the second one."""
+        return len(self) if self.second is None else int(self.second[0])
+
+    @property
     def has_complete_sets(self) -> bool:
         """Whether c can come from complete label sets."""
         return self.sampled is not None or self.second is not None

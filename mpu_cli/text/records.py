@@ -27,7 +27,7 @@ class Fields:
     text : tuple of str
         Their values, joined by a blank, are the text.
     tags, id : str
-        Where the first record does not have the field, none has.
+        Where the first record does not have the field, none has. Empty: not looked at.
     separator : str
         Between tags that are written as one text.
     needs_tags, needs_id : bool

@@ -23,7 +23,7 @@ from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 
 FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"
-_MOST_BYTES = 1 << 20  # of a manifest
+MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator")
 _HEADER_BYTES = 4096  # of an array, at most
 
@@ -80,16 +80,7 @@ def save(path: Path, stored: Stored) -> None:
         with (path / FEATURES).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{feature}\n" for feature in stored.features)
         names.append(FEATURES)
-    manifest = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "mpu_version": __version__,
-        "options": written(stored.options),
-        "features": len(stored.idf),
-        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
-        "content": None if stored.content is None else asdict(stored.content),
-        "checksums": {name: checksum(path / name) for name in names},
-    }
+    manifest = described(stored) | {"checksums": {name: checksum(path / name) for name in names}}
     (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
@@ -104,20 +95,16 @@ def load(path: Path) -> Stored:
     if not (path / MANIFEST).exists():
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
-        manifest = _manifest(path / MANIFEST)
-        options = checked(manifest["options"])
-        n_features = _whole(manifest["features"])
-        for name in [IDF] if options.hashing else [IDF, FEATURES]:
+        with open_regular(path / MANIFEST) as file:
+            manifest = parse(file.read(MOST_BYTES), str(path))
+        n_features = manifest["features"]
+        for name in (IDF, *([] if manifest["options"]["hashing"] else [FEATURES])):
             _expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
-        features = None if options.hashing else _features(path / FEATURES, n_features)
-        _expect(options.hashing is None or n_features == 2**options.hashing, "features are not as many as hashes")
-        return Stored(
-            options,
-            features,
-            _idf(path / IDF, n_features),
-            _fields(manifest["fields"]),
-            None if manifest["content"] is None else Content(**manifest["content"]),
-        )
+        idf = _read_idf(path / IDF, n_features)
+        if manifest["options"]["hashing"]:
+            return made(manifest, idf, None)
+        with open_regular(path / FEATURES) as file:
+            return made(manifest, idf, file.readall())
     except OSError as error:
         raise InputError(
             str(error.filename or path), None, f"cannot be read: {error.strerror}; run mpu vectorize again"
@@ -125,6 +112,60 @@ def load(path: Path) -> Stored:
     except (DataError, KeyError, TypeError, ValueError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(str(path), None, f"is damaged ({problem}); run mpu vectorize again") from error
+
+
+def described(stored: Stored) -> dict[str, Any]:
+    """Return all of a vectoriser but its long arrays, as JSON values."""
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "mpu_version": __version__,
+        "options": written(stored.options),
+        "features": len(stored.idf),
+        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
+        "content": None if stored.content is None else asdict(stored.content),
+    }
+
+
+def parse(text: bytes, source: str) -> dict[str, Any]:
+    """Return what `described` has given, from JSON.
+
+    Raises
+    ------
+    InputError
+        It is of a newer version.
+    ValueError, KeyError
+        It is damaged. `made` looks at what is in it.
+    """
+    _expect(len(text) < MOST_BYTES, "the manifest is too long")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("the manifest is not JSON") from None
+    _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
+    if values["format_version"] != FORMAT_VERSION:
+        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
+    n_features = values["features"]
+    _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
+    _expect(isinstance(values["options"], dict), "options are not named")
+    return values
+
+
+def made(values: Mapping[str, Any], idf: np.ndarray, features: bytes | None) -> Stored:
+    """Return a vectoriser of what `described` has given, and of its long arrays.
+
+    Raises
+    ------
+    DataError, KeyError, TypeError, ValueError
+        It is damaged.
+    """
+    options, count = checked(values["options"]), values["features"]
+    _expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
+    _expect(len(idf) == count and bool(np.all(np.isfinite(idf) & (idf > 0))), f"{IDF} is not positive")
+    names = None if features is None else _features(features, count)
+    _expect((names is None) == (options.hashing is not None), "features have no names")
+    content = None if values["content"] is None else Content(**values["content"])
+    return Stored(options, names, idf, _fields(values["fields"]), content)
 
 
 def written(options: TextOptions) -> dict[str, Any]:
@@ -157,22 +198,6 @@ def _expect(condition: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _manifest(path: Path) -> dict[str, Any]:
-    with open_regular(path) as file:
-        text = file.read(_MOST_BYTES)
-    _expect(len(text) < _MOST_BYTES, "the manifest is too long")
-    try:
-        manifest = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("the manifest is not JSON") from None
-    _expect(isinstance(manifest, dict) and manifest.get("format") == FORMAT, "the manifest is not that of a vectoriser")
-    if manifest["format_version"] != FORMAT_VERSION:
-        raise InputError(
-            str(path.parent), None, f"is of format {manifest['format_version']}; this mpu reads {FORMAT_VERSION}"
-        )
-    return manifest
-
-
 def _fields(values: Mapping[str, Any]) -> Fields:
     found = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
     texts = (*found.text, found.tags, found.id, found.separator)
@@ -180,27 +205,18 @@ def _fields(values: Mapping[str, Any]) -> Fields:
     return found
 
 
-def _whole(value: object) -> int:
-    if type(value) is not int or not 0 < value <= MAX_ID:
-        raise ValueError(f"{value!r} is no number of features")
-    return value
-
-
-def _features(path: Path, count: int) -> list[str]:
-    with open_regular(path) as file:
-        features = file.readall().decode().split("\n")
-    _expect(features.pop() == "" and len(features) == count, f"{FEATURES} has not {count:,} lines")
-    _expect(len(set(features)) == count, f"{FEATURES} has a name twice")
+def _features(data: bytes, count: int) -> list[str]:
+    features = data.decode().split("\n")
+    _expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
+    _expect(len(set(features)) == count, "the name of a feature is there twice")
     return features
 
 
-def _idf(path: Path, count: int) -> np.ndarray:
+def _read_idf(path: Path, count: int) -> np.ndarray:
     with open_regular(path) as file:
         _expect(os.fstat(file.fileno()).st_size <= 8 * count + _HEADER_BYTES, f"{IDF} is too long")
         _expect(np.lib.format.read_magic(file) == (1, 0), f"{IDF} is of another version of the npy format")
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         _expect((shape, dtype) == ((count,), np.float64), f"{IDF} is {dtype} {shape}")
         file.seek(0)
-        idf = np.lib.format.read_array(file, allow_pickle=False)
-    _expect(bool(np.all(np.isfinite(idf) & (idf > 0))), f"{IDF} is not positive")
-    return idf
+        return np.lib.format.read_array(file, allow_pickle=False)

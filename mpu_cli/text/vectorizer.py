@@ -221,7 +221,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         InputError
             There is none, or it is damaged.
         """
-        found = stored.load(Path(path))
+        return cls.of(stored.load(Path(path)))
+
+    @classmethod
+    def of(cls, found: stored.Stored) -> "Vectorizer":
+        """Return a vectoriser that was read from somewhere."""
         vectorizer = cls(**stored.written(found.options))
         vectorizer.forgotten_ = 0
         vectorizer._set(found.options, found.features, found.idf)
