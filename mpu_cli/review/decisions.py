@@ -65,6 +65,8 @@ class Decisions:
         Of the data that each file numbers (see `numbering`); None where the file does not tell.
     undecided : int
         How many lines have no verdict.
+    names : LabelNames or None
+        By which errors name labels.
     """
 
     instance: np.ndarray
@@ -76,6 +78,7 @@ class Decisions:
     files: tuple[str, ...]
     checksums: tuple[str | None, ...]
     undecided: int = 0
+    names: LabelNames | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -83,6 +86,10 @@ class Decisions:
     def error(self, i: int, problem: str) -> InputError:
         """Return an error at the line of decision i."""
         return InputError(self.files[self.file[i]], int(self.line[i]), problem)
+
+    def label_text(self, i: int) -> str:
+        """Return the label of decision i as it is written."""
+        return label_text(int(self.label[i]), self.names)
 
     def place(self, i: int) -> str:
         """Return the line of decision i as errors name it."""
@@ -124,8 +131,9 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Deci
     instance, label, verdict, is_sample, line, file = (column[decided] for column in (*columns, file))
     files = tuple(table.source for table in tables)
     undecided = int(np.count_nonzero(~decided))
-    every = Decisions(instance, label, verdict == 1, is_sample.astype(bool), file, line, files, checksums, undecided)
-    return _each_once(every, names)
+    is_sample = is_sample.astype(bool)
+    every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names)
+    return _each_once(every)
 
 
 def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
@@ -153,7 +161,7 @@ def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndar
     return np.fromiter((translated[value] for value in values), np.int64, len(values))
 
 
-def _each_once(every: Decisions, names: LabelNames | None) -> Decisions:
+def _each_once(every: Decisions) -> Decisions:
     """Sort decisions, and leave the first of those that agree; it is a sample if one of them is."""
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
@@ -166,7 +174,7 @@ def _each_once(every: Decisions, names: LabelNames | None) -> Decisions:
         words = [YES if every.verdict[i] else NO for i in (here, before)]
         raise every.error(
             here,
-            f"label {label_text(int(label[other[0]]), names)} of instance {instance[other[0]] + 1} is {words[0]} "
+            f"label {every.label_text(here)} of instance {instance[other[0]] + 1} is {words[0]} "
             f"here and {words[1]} in {every.place(before)}; remove one of the lines",
         )
     is_sample = np.zeros(len(first), bool)
@@ -182,6 +190,7 @@ def _each_once(every: Decisions, names: LabelNames | None) -> Decisions:
         every.files,
         every.checksums,
         every.undecided,
+        every.names,
     )
 
 
