@@ -25,11 +25,10 @@ def find_names(source: str | Path) -> Path | None:
     """
     if str(source) == STANDARD_STREAM:
         return None
-    beside = Path(source).parent / stem(source)
-    kept = _with_suffix(beside, FOLDER) / LABELS
+    kept = folder_of(source) / LABELS
     if kept.is_file():
         return kept
-    other = _with_suffix(beside, ".labels")
+    other = Path(source).parent / f"{stem(source)}.labels"
     return other if other.is_file() and not other.samefile(source) and _has_words(other) else None
 
 
@@ -49,11 +48,12 @@ def read_ids(source: str | Path) -> Iterator[str] | None:
 
 def ids_file(source: str | Path) -> Path:
     """Return where the ids of a data file are kept."""
-    return _with_suffix(Path(source).parent / stem(source), FOLDER) / IDS
+    return folder_of(source) / IDS
 
 
-def _with_suffix(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
+def folder_of(source: str | Path) -> Path:
+    """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
+    return Path(source).parent / f"{stem(source)}{FOLDER}"
 
 
 def _has_words(path: Path) -> bool:

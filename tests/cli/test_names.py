@@ -275,3 +275,9 @@ def test_labels_from_zero(run, folder):
     (folder / "tags").write_text("news\nsport\n")
     assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
     assert records(run("predict", "x.mpu", "new.svm", "--format", "jsonl"))[0]["labels"][0] == "news"
+
+
+@pytest.mark.parametrize("source", ["/", ".", "..", ""])
+def test_data_that_have_no_name(run, model, source):
+    result = run("predict", model, source, "--format", "jsonl")
+    assert "cannot be read" in error(result)
