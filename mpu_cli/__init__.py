@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.estimator import MPUClassifier, load
+    from mpu_cli.text.vectorizer import Vectorizer
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "OutOfFold",
     "ReviewedFrequency",
     "Thresholds",
+    "Vectorizer",
     "__version__",
     "c_from_review",
     "choose_thresholds",
@@ -57,6 +59,7 @@ _MODULES = {
     "mpu_cli.core.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.estimator": ("MPUClassifier", "load"),
+    "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

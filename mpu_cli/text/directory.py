@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
-from mpu_cli.names.beside import IDS, LABELS, ids_file
+from mpu_cli.names.beside import IDS, LABELS, folder_of
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
@@ -41,7 +41,7 @@ def directory_of(data: str | Path) -> Path | None:
     path = Path(data)
     if str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
         return None
-    return ids_file(data).parent
+    return folder_of(data)
 
 
 def check_target(path: Path) -> None:

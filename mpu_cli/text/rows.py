@@ -215,4 +215,5 @@ def _not_a_table(error: csv.Error, limit: int) -> str:
 def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
-    return Row(line, {name: value for name, value in zip(names, values, strict=False) if name})
+    filled = values + [""] * (len(names) - len(values))  # spreadsheets leave out empty values at the end
+    return Row(line, {name: value for name, value in zip(names, filled, strict=False) if name})

@@ -127,6 +127,6 @@ def test_a_file_that_cannot_be_read_at_all(data, form, words):
         rows(data, form)
 
 
-def test_values_that_are_missing_at_the_end_are_missing():
-    assert rows(b"a,b,c\n1,2\n", "csv") == [Row(2, {"a": "1", "b": "2"})]
+def test_values_that_are_missing_at_the_end_are_empty():
+    assert rows(b"a,b,c\n1,2\n", "csv") == [Row(2, {"a": "1", "b": "2", "c": ""})]
     assert rows(b"a,b\n1,2,,\n", "csv") == [Row(2, {"a": "1", "b": "2"})]
