@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.estimator import MPUClassifier, load
     from mpu_cli.metrics import corrected_metrics, jain_propensities, ranking_metrics
+    from mpu_cli.text.vectorizer import Vectorizer
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "OutOfFold",
     "ReviewedFrequency",
     "Thresholds",
+    "Vectorizer",
     "__version__",
     "c_from_review",
     "choose_thresholds",
@@ -59,6 +61,7 @@ _MODULES = {
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.estimator": ("MPUClassifier", "load"),
     "mpu_cli.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
+    "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

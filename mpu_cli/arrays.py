@@ -1,5 +1,6 @@
 """Arrays of callers from Python, checked and brought into the form that everything below takes."""
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from mpu_cli.core.known_labels import Cells, KnownLabels
 from mpu_cli.errors import DataError
+from mpu_cli.names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
 
 
@@ -138,6 +140,50 @@ def indicator(y: Any, name: str = "y") -> csr_array:
     return _matrix(y, name, None, (0, 1)).astype(bool)
 
 
+def are_label_sets(y: Any) -> bool:
+    """Whether y has a collection of names for each instance, and is no matrix."""
+    if issparse(y) or hasattr(y, "columns") or not isinstance(y, Iterable) or getattr(y, "ndim", 1) != 1:
+        return False
+    rows = list(y)
+    if not rows or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in rows):
+        return False
+    return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in rows)
+
+
+def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_array, np.ndarray]:
+    """Return the indicator matrix of label sets, and the names of its columns.
+
+    Parameters
+    ----------
+    y : iterable of collection of str
+        The labels of each instance; one that is there twice counts once.
+    classes : array_like of str, shape (q,), optional
+        All names. Default: those that occur, in alphabetical order.
+    name : str
+        That of the argument, for messages.
+
+    Raises
+    ------
+    DataError
+        A label is no text, or is not among `classes`, or these are not unique.
+    """
+    rows = [list(dict.fromkeys(row)) for row in y]
+    for i, row in enumerate(rows):
+        if wrong := [label for label in row if not isinstance(label, str)]:
+            raise DataError(f"{name}[{i}] has the label {wrong[0]!r}; names are texts, in all of {name} or nowhere")
+    every = sorted({label for row in rows for label in row}) if classes is None else classes
+    names = class_names(np.array(list(every), dtype=object), len(every))
+    column = {label: k for k, label in enumerate(names.tolist())}
+    for i, row in enumerate(rows):
+        if unknown := [label for label in row if label not in column]:
+            raise DataError(f"{name}[{i}] has the label {unknown[0]!r}, which is not among the classes")
+    indices = np.array([column[label] for row in rows for label in row], np.int32)
+    ends = np.cumsum([0, *map(len, rows)])
+    matrix = csr_array((np.ones(len(indices), np.int8), indices, ends), shape=(len(rows), len(names)))
+    matrix.sort_indices()
+    return matrix, names
+
+
 def class_names(classes: Any, q: int) -> np.ndarray:
     """Check the names of the q columns of an indicator matrix; None: they are 0 to q - 1.
 
@@ -151,7 +197,7 @@ def class_names(classes: Any, q: int) -> np.ndarray:
         names = plain  # MultiLabelBinarizer has numbers as objects
     if names.shape != (q,):
         raise DataError(f"classes has shape {names.shape}, and y has {q} columns: give a name for each")
-    if len(np.unique(names)) < q:
+    if len(set(names.tolist())) < q:
         raise DataError("classes: a name is there twice; labels need different ones")
     return names
 
@@ -164,6 +210,28 @@ def label_numbers(names: np.ndarray) -> np.ndarray | None:
     return names.astype(np.int64) if whole.all() else None
 
 
+def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
+    """Return names of labels as a model on disk has them.
+
+    Raises
+    ------
+    DataError
+        A name is no text, or would not read back from a line of text.
+    """
+    for name in names.tolist():
+        if not isinstance(name, str):
+            raise DataError(
+                f"classes: a model on disk has whole numbers from 0, or texts, for labels, and no {name!r}; give "
+                "those, or pickle the estimator"
+            )
+        if not name or name != name.strip() or "\t" in name or "\n" in name:
+            raise DataError(
+                f"classes: the name {name!r} is empty, or has a tab, a line end, or a blank at an end, which a model "
+                "on disk does not keep; give the label another name, or pickle the estimator"
+            )
+    return LabelNames.of({number: [name] for number, name in zip(numbers.tolist(), names.tolist(), strict=True)})
+
+
 def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
     refuse_broken(values, name)
     found = check_array(
@@ -172,7 +240,8 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
     if found.ndim != 2:
         raise DataError(
             f"Unknown label type: {name} has shape {found.shape}. Only binary classification is supported, in a column "
-            "for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of label sets"
+            "for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of label "
+            "sets, or a list of names for each instance"
         )
     if shape is not None and found.shape != shape:
         raise DataError(f"{name} has shape {found.shape}, and y has {shape}: give one value for each cell of y")

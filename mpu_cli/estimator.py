@@ -1,6 +1,8 @@
 """The methods as a scikit-learn estimator."""
 
 import os
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     ----------
     {parameters}
     classes : array_like of shape (q,), optional
-        Names of the labels, the columns of `y`; whole numbers where the model is to be saved. Default: the columns of a
-        data frame, else 0 to q - 1.
+        Names of the labels, the columns of `y`: whole numbers or texts. Default: the columns of a data frame; the names
+        that occur in label sets, in alphabetical order; else 0 to q - 1.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     record_ : dict
         What the training was asked for, and what it found, as `save` records it.
     sparse_output_ : bool
-        Whether `predict` returns a sparse matrix: where `y` was sparse, and after `load`.
+        Whether `predict` returns a sparse matrix: where `y` was sparse or label sets, and after `load`.
     n_features_in_ : int
         Number of features D.
     feature_names_in_ : ndarray of str, shape (D,)
@@ -67,8 +69,17 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     array([[1, 0, 0],
            [0, 1, 0],
            [0, 0, 1]])
-    >>> model.classes_[model.predict([[0, 0, 1]])[0] == 1].tolist()
-    ['arts']
+    >>> model.predict_labels([[0, 0, 1]])
+    [('arts',)]
+
+    Labels may also be given by name:
+
+    >>> tags = [["news"], ["arts", "film"], []] * 20
+    >>> model = MPUClassifier(levels=1, c=0.75).fit(X, tags)
+    >>> model.classes_.tolist()
+    ['arts', 'film', 'news']
+    >>> model.predict_labels([[1, 0, 0], [0, 1, 0]])
+    [('news',), ('arts', 'film')]
     """
 
     def __init__(self, *, classes: ArrayLike | None = None, **given: Any) -> None:
@@ -98,8 +109,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
             Features; computed with as float32.
-        y : array_like, sparse matrix or data frame, shape (n, q)
-            S, the annotated labels: 1 where the label is annotated, else 0.
+        y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
+            S, the annotated labels: 1 where the label is annotated, else 0. Or the names of the labels of each
+            instance, as lists or sets.
         reviewed : array_like or sparse matrix, shape (n, q), optional
             What somebody has checked, whatever is annotated: 1 where the label is true, -1 where it is false, 0 where
             nothing is known.
@@ -129,6 +141,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             What to know before the model is trusted, as where c cannot be told.
         """
         names = getattr(y, "columns", None) if self.classes is None else self.classes
+        if arrays.are_label_sets(y):
+            y, names = arrays.from_label_sets(y, names)
         arrays.refuse_broken(X, "X")
         arrays.refuse_broken(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, multi_output=True)
@@ -137,7 +151,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         numbers = arrays.label_numbers(names)
         annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled)
         columns = annotations.columns
-        ids = columns if numbers is None else numbers[columns]
+        ids = columns + 1 if numbers is None else numbers[columns]
         self._model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
         self._columns = columns
         self.classes_ = names
@@ -177,8 +191,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of int or csr_array of int, shape (n, q)
-            1 where the label is predicted, else 0. Sparse where `y` was sparse in `fit`, and after `load`
-            (`sparse_output_`).
+            1 where the label is predicted, else 0; column k is the label ``classes_[k]``. Sparse where `y` was sparse
+            or label sets in `fit`, and after `load` (`sparse_output_`).
 
         Raises
         ------
@@ -198,14 +212,37 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         predicted = csr_array((np.ones(found.nnz, int), cells), shape=shape)
         return predicted if self.sparse_output_ else predicted.toarray()
 
+    def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
+        """Predict label sets by name.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        list of tuple
+            The predicted labels of each instance, in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError, MpuError
+            As for `predict_proba`.
+        """
+        predicted = csr_array(self.predict(X))
+        predicted.sort_indices()
+        names = self.classes_[predicted.indices].tolist()
+        ends = predicted.indptr.tolist()
+        return [tuple(names[start:stop]) for start, stop in pairwise(ends)]
+
     def score(self, X: Any, y: Any, c: float = 1.0) -> float:
         """Return the micro-F1 of the predicted label sets.
 
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
-        y : array_like, sparse matrix or data frame, shape (n, q)
-            True labels, or annotated ones.
+        y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
+            True labels, or annotated ones; as for `fit`. A name that is none of `classes_` is a label that was missed.
         c : float
             Label frequency of `y`: below 1 the micro-F1 is that to expect on complete labels, from incomplete ones. To
             compare models, give the same for all.
@@ -220,7 +257,12 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             As for `predict_proba`; or `y` is no indicator matrix of this shape.
         """
-        truth, predicted = arrays.indicator(y), arrays.indicator(self.predict(X), "predictions")
+        predicted = arrays.indicator(self.predict(X), "predictions")
+        if arrays.are_label_sets(y):
+            new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
+            y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
+            predicted.resize(predicted.shape[0], len(names))
+        truth = arrays.indicator(y)
         if truth.shape != predicted.shape:
             raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
         hits = truth.multiply(predicted).nnz
@@ -229,8 +271,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
 
-        A model that is there stays in use until the new one is complete. Labels are in ascending order there, whatever
-        their order in `classes_`; those that were never annotated are not in it, nor are names of features.
+        A model that is there stays in use until the new one is complete. Labels that were never annotated are not in
+        it, nor are names of features. Labels that are whole numbers are in ascending order there, whatever their order
+        in `classes_`; others are numbered from 1 in the order of `classes_`, and their names are kept.
 
         Parameters
         ----------
@@ -240,16 +283,15 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Labels have names that are not whole numbers from 0: a directory has numbers only.
+            The label is neither a whole number from 0 nor a text, or a text that a line of a file cannot hold.
         MpuError
             It cannot be written there, or another training is at work there.
         """
         check_is_fitted(self)
-        if arrays.label_numbers(self.classes_) is None:
-            raise DataError(
-                "a model on disk has numbers for labels: give whole numbers from 0 as classes, or pickle the estimator"
-            )
-        bundle.save(self._model, Path(path))
+        model = self._model
+        if model.names is None and arrays.label_numbers(self.classes_) is None:
+            model = replace(model, names=arrays.label_names(self.classes_[self._columns], model.label_ids))
+        bundle.save(model, Path(path))
 
     def _tell(self) -> None:
         """Set the attributes that tell what training found."""
@@ -283,20 +325,24 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def load(path: str | os.PathLike[str]) -> MPUClassifier:
+def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifier:
     """Read a model that `MPUClassifier.save` or `mpu train` has written.
 
     Parameters
     ----------
     path : str or path
         The directory.
+    numbers : bool
+        Whether labels are called by number also where the model knows their names.
 
     Returns
     -------
     MPUClassifier
-        Fitted. `classes_` are the numbers of its labels, ascending, and the columns of predictions are in that order;
-        labels that were never annotated are not among them. `predict` returns a sparse matrix (`sparse_output_`). Its
-        parameters are those of the training as far as the directory tells: c, cost and epochs are what was used.
+        Fitted. `classes_` are the names of its labels, or else their numbers, in ascending order of the numbers, and
+        the columns of predictions are in that order; labels that were never annotated are not among them. Where two
+        labels have one name, it is followed by the number of the label. `predict` returns a sparse matrix
+        (`sparse_output_`). Its parameters are those of the training as far as the directory tells: c, cost and epochs
+        are what was used.
 
     Raises
     ------
@@ -313,6 +359,8 @@ def load(path: str | os.PathLike[str]) -> MPUClassifier:
     classifier._model = model
     classifier._columns = np.arange(len(model.label_ids))
     classifier.classes_ = model.label_ids
+    if model.names is not None and not numbers:
+        classifier.classes_ = np.array([model.names.shown(number) for number in model.label_ids.tolist()], object)
     classifier.sparse_output_ = True
     classifier.n_features_in_ = model.predictor.n_features
     classifier._tell()

@@ -1,9 +1,6 @@
 """The parameters of a training as callers from Python give them: the options of ``mpu train``, by the same names."""
 
 import inspect
-import math
-import numbers
-import os
 import textwrap
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,21 +9,10 @@ import numpy as np
 
 from mpu_cli import methods
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.options import (
-    AUTO,
-    FREQUENCY,
-    Kind,
-    Option,
-    PerLabel,
-    Real,
-    Threads,
-    Whole,
-    WordOr,
-    Words,
-    options_of,
-)
+from mpu_cli.runtime.options import FREQUENCY, Option, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.run_options import RunOptions
+from mpu_cli.runtime.values import checked_value, described, real
 
 Estimator = TypeVar("Estimator", bound=type)
 
@@ -47,7 +33,7 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     DataError
         A parameter is of a wrong type or out of its range, or belongs to another method and is not its default.
     """
-    values = {name: _checked(DECLARED[name], value) for name, value in given.items()}
+    values = {name: checked_value(DECLARED[name], value) for name, value in given.items()}
     method = values.get("method", methods.DEFAULT)
     for name in values:
         owners = methods.owners(name)
@@ -63,17 +49,12 @@ def of_estimator(estimator: Any) -> dict[str, Any]:
 
 def run_of(estimator: Any) -> Run:
     """Return the run that an estimator's predictions are computed in."""
-    return Run(**{name: _checked(option, getattr(estimator, name)) for name, option in _OF_RUN.items()})
+    return Run(**{name: checked_value(option, getattr(estimator, name)) for name, option in _OF_RUN.items()})
 
 
 def one_frequency(name: str, value: Any) -> float:
     """Check a label frequency that is a number."""
-    return _real(FREQUENCY, name, value)
-
-
-def number(kind: Real, name: str, value: Any) -> float:
-    """Check a number of a kind."""
-    return _real(kind, name, value)
+    return real(FREQUENCY, name, value)
 
 
 def declared(estimator: Estimator) -> Estimator:
@@ -101,92 +82,7 @@ def declared(estimator: Estimator) -> Estimator:
 def _documentation() -> str:
     entries = []
     for name, option in DECLARED.items():
-        kind = _described(option.kind) + " or None" * (option.default is None and not option.has_auto)
+        kind = described(option.kind) + " or None" * (option.default is None and not option.has_auto)
         text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
         entries.append(f"{name} : {kind}\n{text}")
     return "\n".join(entries)
-
-
-def _described(kind: Kind) -> str:
-    match kind:
-        case Whole() | Threads():
-            return "int"
-        case Real():
-            return "float"
-        case PerLabel():
-            return "float or array_like of shape (q,)"
-        case Words(words):
-            return "{" + ", ".join(f'"{word}"' for word in words) + "}"
-        case WordOr(words, Words(others)):
-            return _described(Words(words + others))
-        case WordOr(words, other):
-            return f"{_described(Words(words))} or {_described(other)}"
-
-
-def _checked(option: Option, value: Any) -> Any:
-    if value is None and option.default is None and not option.has_auto:
-        return None
-    return _value(option.kind, option.name, value)
-
-
-def _value(kind: Kind, name: str, value: Any) -> Any:
-    match kind:
-        case Whole():
-            return _whole(kind, name, value)
-        case Real():
-            return _real(kind, name, value)
-        case Words():
-            return _word(kind.words, name, value)
-        case WordOr(words, Words(others)):
-            word = _word(words + others, name, value)
-            return None if word == AUTO else word
-        case WordOr(words, other) if isinstance(value, str):
-            word = _word(words, name, value)
-            return None if word == AUTO else word
-        case WordOr(_, other):
-            return _value(other, name, value)
-        case PerLabel(number):
-            return _frequencies(number, name, value)
-        case Threads():
-            return _threads(name, value)
-
-
-def _whole(kind: Whole, name: str, value: Any) -> int:
-    most = math.inf if kind.most is None else kind.most
-    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_whole or not kind.least <= int(value) <= most:
-        raise DataError(f"{name} is {value!r}: give a whole number from {kind.least}" + f" to {most:,}" * (most < 1e18))
-    return int(value)
-
-
-def _real(kind: Real, name: str, value: Any) -> float:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not (kind.least <= value < kind.most if kind.below else kind.least <= value <= kind.most):
-        to = "to below" if kind.below else "to"
-        raise DataError(f"{name} is {value!r}: give a number from {kind.least:g} {to} {kind.most:g}")
-    return float(value)
-
-
-def _word(words: tuple[str, ...], name: str, value: Any) -> str:
-    if not isinstance(value, str) or value not in words:
-        raise DataError(f"{name} is {value!r}: give one of {', '.join(words)}")
-    return value
-
-
-def _frequencies(kind: Real, name: str, value: Any) -> float | np.ndarray:
-    if np.ndim(value) == 0:
-        return _real(kind, name, value)
-    try:
-        frequencies = np.asarray(value, float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is {value!r}: give 'auto', a number, or one number for each label") from error
-    if not ((frequencies >= kind.least) & (frequencies <= kind.most)).all():
-        raise DataError(f"{name}: give numbers from {kind.least:g} to {kind.most:g}")
-    return frequencies
-
-
-def _threads(name: str, value: Any) -> int:
-    jobs = _whole(Whole(-1), name, value)
-    if jobs == 0:
-        raise DataError(f"{name} is 0, and 0 threads can do nothing: -1 is one per core")
-    return min(jobs, os.cpu_count() or 1)

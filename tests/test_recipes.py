@@ -165,3 +165,19 @@ def test_the_guide_predicts_with_a_good_model_only(shell, tmp_path, least, writt
     shell("sh", "-c", guide("engineer.md").replace("0.8", least))
     assert (tmp_path / "candidate.mpu").is_dir()
     assert (tmp_path / "tags.txt").exists() == written
+
+
+def test_the_guide_from_text_to_tags(shell, tmp_path):
+    topics = {"Sport": "the team won a match in the league", "Politics": "the minister spoke about a law"}
+    records = [
+        {"id": f"{topic}{i}", "text": f"{topics[topic]} {i}", "tags": [topic]} for i in range(40) for topic in topics
+    ]
+    (tmp_path / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "new.jsonl").write_text('{"text": "a new law"}\n{"text": "leagues and matches"}\n')
+    result = shell("sh", "-e", "-c", guide("text.md"))
+    assert result.returncode == 0, result.stderr
+    names = (tmp_path / "news.text" / "labels").read_text().splitlines()
+    assert sorted(names) == ["Politics", "Sport"]
+    tags = [json.loads(line) for line in (tmp_path / "tags.jsonl").read_text().splitlines()]
+    assert [record["labels"][0] for record in tags] == ["Politics", "Sport"]
+    assert any(line.startswith("1\tPolitics\t") for line in result.stdout.splitlines())

@@ -9,6 +9,7 @@ import numpy as np
 from mpu_cli.bundle.arrays import Layout, ascending, expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
+from mpu_cli.bundle.names import read_kept, read_label_names
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import ModelError
@@ -84,7 +85,9 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         expect(ascending(known.indices), "known features out of order")
         expect(not n_known or bool(known.indices[0] >= 0 and known.indices[-1] < D), "known features out of range")
         predictor = kind.predictor(manifest.numbers, parts, known, thresholds)
+        names = None if manifest.names is None else read_label_names(path, *manifest.names)
+        vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
-    return TrainedModel(manifest.method, predictor, labels, c, known, manifest.options)
+    return TrainedModel(manifest.method, predictor, labels, c, known, manifest.options, names, vectorizer)

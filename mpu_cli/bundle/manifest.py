@@ -23,6 +23,8 @@ OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds":
 # memory than its text.
 _MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
+NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
+VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Manifest:
         The numbers of the predictor, as `kinds` has them.
     files : list of (str, str)
         Name and SHA-256 of the file of each part.
+    names : tuple of (str, str) or None
+        Those of the file of label names, if there is one.
+    vectorizer : tuple of (str, str) or None
+        Those of the vectoriser, if there is one.
     of_labels : dict or None
         The arrays of `OF_LABELS`, where an earlier format has them in the manifest.
     """
@@ -52,6 +58,8 @@ class Manifest:
     n_known: int | None
     numbers: dict
     files: list[tuple[str, str]]
+    names: tuple[str, str] | None = None
+    vectorizer: tuple[str, str] | None = None
     of_labels: dict[str, np.ndarray] | None = None
 
 
@@ -68,9 +76,15 @@ def compose(manifest: Manifest) -> str:
         "features_known": manifest.n_known,
         "labels": manifest.n_labels,
         "predictor": manifest.numbers,
-        "files": [{"file": name, "sha256": checksum} for name, checksum in manifest.files],
+        "files": [_entry(*file) for file in manifest.files],
+        **({} if manifest.names is None else {"names": _entry(*manifest.names)}),
+        **({} if manifest.vectorizer is None else {"vectorizer": _entry(*manifest.vectorizer)}),
     }
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
+
+
+def _entry(name: str, checksum: str) -> dict[str, str]:
+    return {"file": name, "sha256": checksum}
 
 
 def digest(values: dict) -> str:
@@ -153,17 +167,24 @@ def _manifest(values: dict) -> Manifest:
     expect(kind in KINDS, f"no kind can be {kind[:40]!r}")
     expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
     expect(type(values["files"]) is list and bool(values["files"]), "no files")
-    files = [(file["file"], file["sha256"]) for file in values["files"]]
-    for name, checksum in files:
-        expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
-        expect(bool(ARRAYS_NAME.fullmatch(name)), f"no file can be named {name[:80]!r}")
+    files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
+    names = _file(values["names"], NAMES_NAME) if "names" in values else None
+    vectorizer = _file(values["vectorizer"], VECTORIZER_NAME) if "vectorizer" in values else None
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
     n_labels = whole(values["labels"], 1)
     expect(n_labels <= MAX_ID + 1, "labels out of range")
     n_known = None if "of_labels" in values else whole(values["features_known"])
     expect(n_known is None or n_known <= n_features, "known features out of range")
-    return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, values.get("of_labels"))
+    of_labels = values.get("of_labels")
+    return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, names, vectorizer, of_labels)
+
+
+def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:
+    name, checksum = entry["file"], entry["sha256"]
+    expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
+    expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
+    return name, checksum
 
 
 def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.names import LabelNames
+
 if TYPE_CHECKING:
     from mpu_cli.core.features import Columns
     from mpu_cli.methods import Model
@@ -29,6 +31,10 @@ class TrainedModel:
         The features that occurred in training.
     options : dict
         Options and findings of the training, for the record; JSON values.
+    names : LabelNames or None
+        The names of these labels, where they are known.
+    vectorizer : bytes or None
+        The vectoriser that made the data of texts, if one did, as `mpu_cli.text.packed` has it.
     """
 
     method: str
@@ -37,6 +43,8 @@ class TrainedModel:
     c: np.ndarray
     known: "Columns"
     options: dict
+    names: LabelNames | None = None
+    vectorizer: bytes | None = None
 
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""

@@ -19,7 +19,17 @@ import numpy as np
 
 from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
-from mpu_cli.bundle.manifest import ARRAYS_NAME, MANIFEST, MOST_BYTES, OF_LABELS, Manifest, compose
+from mpu_cli.bundle.manifest import (
+    ARRAYS_NAME,
+    MANIFEST,
+    MOST_BYTES,
+    NAMES_NAME,
+    OF_LABELS,
+    VECTORIZER_NAME,
+    Manifest,
+    compose,
+)
+from mpu_cli.bundle.names import NAMES_PART, VECTORIZER_PART
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
@@ -103,8 +113,9 @@ def _is_ours(entry: Path) -> bool:
     is_directory = stat.S_ISDIR(entry.lstat().st_mode)
     if entry.name == WORKSHOP:
         return is_directory
-    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or ARRAYS_NAME.fullmatch(entry.name)
-    return bool(known) and not is_directory
+    patterns = ARRAYS_NAME.fullmatch, NAMES_NAME.fullmatch, VECTORIZER_NAME.fullmatch
+    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or any(is_(entry.name) for is_ in patterns)
+    return known and not is_directory
 
 
 def _is_a_model(path: Path, entries: list[Path]) -> bool:
@@ -227,7 +238,17 @@ def _save(path: Path, model: TrainedModel) -> None:
             temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
             files.append((f"{part}-{(sum_ := checksum(temporary))[:16]}.npz", sum_))
             temporaries[temporary] = path / files[-1][0]
-        text = compose(_manifest(model, kind, files)).encode()
+        kept: list[tuple[str, str] | None] = []
+        names = None if model.names is None else model.names.text
+        for part, suffix, content in ((NAMES_PART, "txt", names), (VECTORIZER_PART, "bin", model.vectorizer)):
+            if content is None:
+                kept.append(None)
+                continue
+            temporary = _write(path / WORKSHOP, partial(_write_bytes, content))
+            name = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
+            kept.append((name, sum_))
+            temporaries[temporary] = path / name
+        text = compose(_manifest(model, kind, files, *kept)).encode()
         if len(text) > MOST_BYTES:
             raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
         manifest = _write(path / WORKSHOP, lambda file: file.write(text))
@@ -240,7 +261,17 @@ def _save(path: Path, model: TrainedModel) -> None:
         _directory_to_disk(path)
 
 
-def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]]) -> Manifest:
+def _write_bytes(content: bytes, file: BinaryIO) -> None:
+    file.write(content)
+
+
+def _manifest(
+    model: TrainedModel,
+    kind: str,
+    files: list[tuple[str, str]],
+    names: tuple[str, str] | None,
+    vectorizer: tuple[str, str] | None,
+) -> Manifest:
     predictor = model.predictor
     return Manifest(
         model.method,
@@ -251,6 +282,8 @@ def _manifest(model: TrainedModel, kind: str, files: list[tuple[str, str]]) -> M
         len(model.known.indices),
         KINDS[kind].numbers(predictor),
         files,
+        names,
+        vectorizer,
     )
 
 

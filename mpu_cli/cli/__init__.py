@@ -15,6 +15,7 @@ from mpu_cli.cli.experiment import experiment
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.review import review
 from mpu_cli.cli.train import train
+from mpu_cli.cli.vectorize import vectorize
 
 
 @click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,5 +32,5 @@ def mpu() -> None:
     """
 
 
-for command in (corrupt, estimate_c, train, complete, review, predict, evaluate, experiment):
+for command in (vectorize, corrupt, estimate_c, train, complete, review, predict, evaluate, experiment):
     mpu.add_command(command)

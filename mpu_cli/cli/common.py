@@ -79,6 +79,18 @@ def json_option(function: Callable) -> Callable:
     return click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")(function)
 
 
+def max_line_bytes_option(function: Callable) -> Callable:
+    """``--max-line-bytes N``."""
+    return click.option(
+        "--max-line-bytes",
+        type=click.IntRange(1, MOST_LINE_BYTES),
+        default=MAX_LINE_BYTES,
+        show_default=True,
+        metavar="N",
+        help="Longest line that is accepted, in bytes.",
+    )(function)
+
+
 def reading_options(function: Callable) -> Callable:
     """``--implicit-values`` and ``--max-line-bytes N``. The command gets them as one `Reading`."""
 
@@ -91,15 +103,7 @@ def reading_options(function: Callable) -> Callable:
         is_flag=True,
         help="Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
     )
-    max_line_bytes = click.option(
-        "--max-line-bytes",
-        type=click.IntRange(1, MOST_LINE_BYTES),
-        default=MAX_LINE_BYTES,
-        show_default=True,
-        metavar="N",
-        help="Longest line that is accepted, in bytes.",
-    )
-    return implicit_values(max_line_bytes(command))
+    return implicit_values(max_line_bytes_option(command))
 
 
 def print_json(report: dict) -> None:

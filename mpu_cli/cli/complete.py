@@ -7,6 +7,7 @@ import click
 
 from mpu_cli.cli.common import json_option, print_json
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
+from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import click_type, options_as_one
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.training_files import training_files
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--model", metavar="MODEL", type=click.Path(path_type=Path), help="Save the model that was trained, a directory."
 )
+@numbers_option
 @options_as_one(Options)
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
@@ -70,6 +72,7 @@ def complete(
     fill_implied: bool,
     suspects: str | None,
     model: Path | None,
+    by_number: bool,
     options: Options,
     run: "Run",
     as_json: bool,
@@ -106,6 +109,7 @@ def complete(
         fill_implied=fill_implied,
         suspects=suspects,
         model=model,
+        by_number=by_number,
         run=run,
     )
     for warning in report.warnings:
@@ -130,4 +134,5 @@ def _say(report: "Report") -> None:
             f"{report.worth_filling_in:,} suggestions"
         )
     for label, values in report.as_json()["per_label"].items():
-        detail(f"label {label}: {values['missing']:.1f} missing ({values['low']:.0f} to {values['high']:.0f})")
+        name = f" ({values['name']})" if "name" in values else ""
+        detail(f"label {label}{name}: {values['missing']:.1f} missing ({values['low']:.0f} to {values['high']:.0f})")

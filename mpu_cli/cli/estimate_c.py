@@ -6,6 +6,7 @@ import click
 
 from mpu_cli.cli.common import json_option, print_json, print_table
 from mpu_cli.cli.messages import verbosity_options, warn
+from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import options_from
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.training_files import training_files
@@ -52,6 +53,7 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     "commas.",
 )
 @options_from(Validation)
+@numbers_option
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @json_option
@@ -64,6 +66,7 @@ def estimate_c(
     plan: tuple[float, ...],
     folds: int | None,
     sample: int,
+    by_number: bool,
     run: "Run",
     as_json: bool,
 ) -> None:
@@ -96,7 +99,15 @@ def estimate_c(
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
     report = estimation.estimate(
-        sources, method=method, per_label=per_label, output=output, plan=plan, folds=folds, sample=sample, run=run
+        sources,
+        method=method,
+        per_label=per_label,
+        output=output,
+        plan=plan,
+        folds=folds,
+        sample=sample,
+        by_number=by_number,
+        run=run,
     )
     for caution in report.cautions:
         warn(caution)
@@ -123,9 +134,10 @@ def _print_report(report: "Report") -> None:
         print_table([["interval of c, width", "instances to review"], *([str(w), n] for w, n in report.plan.items())])
     if report.per_label is None:
         return
+    named = any(row.name is not None for row in report.per_label)
     rows = [
-        [row.label, row.annotations, row.c, *row.interval, "pooled: few annotations" * row.pooled]
+        [row.label, *[row.name] * named, row.annotations, row.c, *row.interval, "pooled: few annotations" * row.pooled]
         for row in report.per_label
     ]
     click.echo()
-    print_table([["label", "annotations", "c", "from", "to", ""], *rows])
+    print_table([["label", *["name"] * named, "annotations", "c", "from", "to", ""], *rows])

@@ -1,5 +1,6 @@
 """``mpu evaluate``."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from mpu_cli.cli.common import (
     reading_options,
 )
 from mpu_cli.cli.messages import log_format_option, warn
+from mpu_cli.cli.naming import names_option, numbers_option
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.runtime.options import (
@@ -26,6 +28,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.commands.evaluation import Report
+    from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
 
@@ -49,11 +52,8 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     help="Report only these metrics, separated by commas. Their names are those in the report.",
 )
 @click.option("--per-label", is_flag=True, help="Also report precision, recall and F1 of each label.")
-@click.option(
-    "--label-names",
-    type=click.Path(),
-    help="Text file whose line k is the name of label k, for the --per-label table.",
-)
+@partial(names_option, older="--label-names")
+@numbers_option
 @click.option(
     "--c",
     type=click_type(FREQUENCY),
@@ -135,7 +135,8 @@ def evaluate(
     predictions: str,
     metrics: str | None,
     per_label: bool,
-    label_names: str | None,
+    naming: "Naming",
+    by_number: bool,
     c: float | None,
     ks: tuple[int, ...],
     training: str | None,
@@ -176,7 +177,7 @@ def evaluate(
     from mpu_cli.commands import evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
-    inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--label-names": label_names}
+    inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--labels": naming.file}
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
@@ -186,8 +187,8 @@ def evaluate(
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
     if not training and (given := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
         raise click.UsageError(f"--{given[0].replace('_', '-')} needs --training.")
-    if label_names and not per_label:
-        raise click.UsageError("--label-names needs --per-label.")
+    if naming.file is not None and not (per_label or reviewed or frequencies):
+        raise click.UsageError("--labels needs --per-label, --reviewed or --frequencies.")
     names = metrics.split(",") if metrics is not None else None
     known = evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in known]:
@@ -198,7 +199,8 @@ def evaluate(
         predictions,
         metrics=names,
         per_label=per_label,
-        label_names=label_names,
+        naming=naming,
+        by_number=by_number,
         c=c,
         ks=ks,
         training=training,

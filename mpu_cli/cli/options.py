@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from mpu_cli.runtime.options import AUTO, Kind, Option, PerLabel, Real, Threads, Whole, WordOr, Words, options_of
+from mpu_cli.runtime.options import AUTO, Kind, Option, PerLabel, Real, Span, Threads, Whole, WordOr, Words, options_of
 
 
 class FiniteRange(click.FloatRange):
@@ -29,7 +30,7 @@ class WordOrValue(click.ParamType):
     def __init__(self, words: tuple[str, ...], other: click.ParamType) -> None:
         self.words = words
         self.other = other
-        self.name = "|".join((*words, "number|file" if isinstance(other, NumberOrFile) else "number"))
+        self.name = "|".join((*words, other.name if isinstance(other, NumberOrFile | NumberSpan) else "number"))
 
     def convert(self, value, param, ctx):
         """Return a word as it is, anything else as a value of the other type."""
@@ -53,6 +54,24 @@ class NumberOrFile(click.ParamType):
         return self.number.convert(value, param, ctx)
 
 
+class NumberSpan(click.ParamType):
+    """Two whole numbers such as 1-2, within a range."""
+
+    name = "from-to"
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least = least
+        self.most = most
+
+    def convert(self, value, param, ctx):
+        """Return a tuple of two ints."""
+        parts = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", value)
+        numbers = tuple(map(int, parts.groups())) if parts else ()
+        if not numbers or not self.least <= numbers[0] <= numbers[1] <= self.most:
+            self.fail(f"{value!r} is not a range such as 1-2, within {self.least} to {self.most}.", param, ctx)
+        return numbers
+
+
 class ThreadCount(click.IntRange):
     """A number of threads, at most one per core: more gain nothing, and the system may refuse them."""
 
@@ -74,6 +93,8 @@ def click_type(kind: Kind) -> click.ParamType:
             return click.IntRange(least, most)
         case Real(least, most, below):
             return FiniteRange(least, most, max_open=below)
+        case Span(least, most):
+            return NumberSpan(least, most)
         case Words(words):
             return click.Choice(words)
         case WordOr(words, Words(others)):

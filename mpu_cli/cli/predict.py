@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.messages import detail, verbosity_options, warn
+from mpu_cli.cli.messages import detail, info, verbosity_options, warn
+from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
+from mpu_cli.text.rows import FORMATS, format_of
 
 if TYPE_CHECKING:
     from mpu_cli.runtime.run import Run
@@ -18,17 +20,31 @@ if TYPE_CHECKING:
 
 @click.command("predict")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+@click.argument("source", metavar="[FILE]", type=click.Path(allow_dash=True), required=False)
+@click.option(
+    "--text",
+    "texts",
+    metavar="TEXT",
+    multiple=True,
+    help="Predict the labels of this text in place of FILE. May be given several times.",
+)
+@click.option(
+    "--text-format",
+    "text_form",
+    type=click.Choice(FORMATS),
+    help="FILE has texts, in this format. Default: as the end of its name tells; without, it has vectors.",
+)
 @click.option(
     "-o", "--output", default="-", type=click.Path(allow_dash=True), help="Output file. Default: standard output."
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["labels", "scores"]),
+    type=click.Choice(["labels", "scores", "jsonl", "tsv"]),
     default="labels",
     show_default=True,
-    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first.",
+    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first. jsonl: objects "
+    "with id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
 )
 @click.option(
     "--top-k",
@@ -38,18 +54,23 @@ if TYPE_CHECKING:
 @click.option(
     "--threshold",
     type=click_type(PROBABILITY),
-    help="Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.",
+    help="Write labels with at least this probability. Default: the thresholds of the model; for scores, and for jsonl "
+    "and tsv with --top-k, all labels.",
 )
+@numbers_option
 @reading_options
 @run_options("jobs", "kernel")
 @verbosity_options
 def predict(
     model: Path,
-    source: str,
+    source: str | None,
+    texts: tuple[str, ...],
+    text_form: str | None,
     output: str,
     form: str,
     top_k: int | None,
     threshold: float | None,
+    by_number: bool,
     reading: Reading,
     run: "Run",
 ) -> None:
@@ -59,29 +80,50 @@ def predict(
     not grow with its size. Features that did not occur in training are ignored; a warning counts them. A FILE without
     instances gives an empty output and a warning.
 
+    A MODEL of data that `mpu vectorize` made of texts takes texts too: FILE may be .jsonl, .csv or .tsv, with the same
+    fields for text and id, or its texts are given by --text.
+
     \b
     Example:
       mpu predict news.mpu new.svm -o tags.txt
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
+      mpu predict news.mpu new.svm --format jsonl --top-k 20
+      mpu predict news.mpu new.jsonl --format jsonl
+      mpu predict news.mpu --text "Digital television starts today" --format tsv
+
+    jsonl gives lines such as {"id": "17", "labels": ["Digital television"], "probabilities": [0.93]}. The id is
+    that of the instance in new.text/ids, where that file is beside new.svm, else the number of the instance, from 1.
+    Labels have the names that MODEL knows, or else their numbers. The table of tsv has the columns id, label and
+    probability; a cell that a spreadsheet would take for a formula begins with an apostrophe.
     """
     from mpu_cli import bundle
     from mpu_cli.commands import prediction
+    from mpu_cli.commands.text_input import Texts
     from mpu_cli.errors import shown
     from mpu_cli.runtime.files import refuse_overlaps
 
+    if (source is None) == (not texts):
+        raise click.UsageError("Give FILE, or texts by --text.")
     refuse_overlaps({"MODEL": model, "FILE": source}, {"--output": output}, ("MODEL",))
+    trained = bundle.load(model)
+    if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
+        info(shared)
+    name = source or "--text"
+    are_texts = texts or text_form is not None or format_of(name) is not None
+    data = Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if are_texts else name
     counts = prediction.predict(
-        bundle.load(model),
-        source,
+        trained,
+        data,
         output,
-        scores=form == "scores",
+        form=form,
         top_k=top_k,
         threshold=threshold,
+        by_number=by_number,
         reading=reading,
         run=run,
     )
     if not counts.instances:
-        warn(f"{shown(source)}: there are no instances, so nothing was predicted")
+        warn(f"{shown(name)}: there are no instances, so nothing was predicted")
     if counts.unknown:
         warn(
             f"{counts.unknown:,} of {counts.entries:,} feature values were ignored: "

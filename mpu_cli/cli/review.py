@@ -6,11 +6,13 @@ import click
 
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.naming import names_option, numbers_option
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.runtime.ranges import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
 
@@ -47,12 +49,8 @@ if TYPE_CHECKING:
 @click.option(
     "--text-field", metavar="NAME", help="Which field of a .jsonl, or column of a .csv or .tsv, has the text."
 )
-@click.option(
-    "--labels",
-    metavar="NAMES",
-    type=click.Path(allow_dash=True),
-    help="Show labels by name: a text file whose line k names label k.",
-)
+@names_option
+@numbers_option
 @click.option(
     "--features",
     metavar="NAMES",
@@ -81,7 +79,8 @@ def review(
     suggestions: str | None,
     text: str | None,
     text_field: str | None,
-    labels: str | None,
+    naming: "Naming",
+    by_number: bool,
     features: str | None,
     export: str | None,
     imported: str | None,
@@ -124,8 +123,8 @@ def review(
         others |= {"--text-field": text_field, "--features": features, "--export": export}
         if unwanted := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
-        refuse_overlaps({"--import": imported, "--labels": labels}, {"--output": output})
-        done = command.import_label_studio(imported, output, labels=labels)
+        refuse_overlaps({"--import": imported, "--labels": naming.file}, {"--output": output})
+        done = command.import_label_studio(imported, output, naming=naming)
         info(
             f"{done.tasks} tasks, {done.open_tasks} of them without annotation: {done.decisions} decisions; "
             f"{done.closed} instances of which nothing else is true",
@@ -136,7 +135,13 @@ def review(
         raise click.UsageError("Missing argument 'FILE'.")
     if text_field is not None and text is None:
         raise click.UsageError("--text-field needs --text.")
-    inputs = {"FILE": source, "--suggestions": suggestions, "--text": text, "--labels": labels, "--features": features}
+    inputs = {
+        "FILE": source,
+        "--suggestions": suggestions,
+        "--text": text,
+        "--labels": naming.file,
+        "--features": features,
+    }
     refuse_overlaps(inputs, {"--output": output})
     report = command.prepare(
         source,
@@ -145,7 +150,8 @@ def review(
         suggestions=suggestions,
         text=text,
         text_field=text_field,
-        labels=labels,
+        naming=naming,
+        by_number=by_number,
         features=features,
         label_studio_tasks=export is not None,
         reading=reading,

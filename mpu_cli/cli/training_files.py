@@ -3,23 +3,28 @@
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mpu_cli.cli.common import reading_options
+from mpu_cli.cli.naming import names_option
 from mpu_cli.cli.run_options import cache_option
 from mpu_cli.svmlight.grammar import Reading
+
+if TYPE_CHECKING:
+    from mpu_cli.names import Naming
 
 _READABLE = click.Path(allow_dash=True)
 
 
 def training_files(function: Callable) -> Callable:
-    """Add FILE, ``--reviewed``, ``--reviewed-wins``, ``--complete``, ``--cache`` and the options of reading.
+    """Add FILE, ``--reviewed``, ``--reviewed-wins``, ``--complete``, ``--cache``, and the options of names and reading.
 
     The command gets them as `sources`.
     """
 
+    @names_option
     @reading_options
     @wraps(function)
     def with_sources(
@@ -29,6 +34,7 @@ def training_files(function: Callable) -> Callable:
         reviewed_wins: bool,
         complete: tuple[str, ...],
         cache: Path | None,
+        naming: "Naming",
         reading: Reading,
         **kwargs: Any,
     ) -> Any:
@@ -38,7 +44,7 @@ def training_files(function: Callable) -> Callable:
             raise click.UsageError("--reviewed-wins needs --reviewed.")
         if len(complete) > 1:
             raise click.UsageError("--complete takes one file: join them.")
-        sources = Sources(source, reviewed, reviewed_wins, next(iter(complete), None), cache, reading)
+        sources = Sources(source, reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
         return function(*args, sources=sources, **kwargs)
 
     options = (

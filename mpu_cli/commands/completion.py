@@ -11,11 +11,13 @@ from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.implied import read_implications
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
+from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.core.completion import Choice, Count
 from mpu_cli.core.features import Columns
 from mpu_cli.core.training import Options
 from mpu_cli.methods import mpu
+from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -42,6 +44,8 @@ class Report:
         The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
     review : ReviewCounts or None
         What was found in review files.
+    names : LabelNames or None
+        By which labels are shown.
     warnings : tuple of str
         What the user should know before trusting this.
     """
@@ -56,6 +60,7 @@ class Report:
     expected_f1_before: float
     expected_f1_after: float
     review: ReviewCounts | None
+    names: LabelNames | None
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -71,9 +76,13 @@ class Report:
             "expected_f1_after": self.expected_f1_after,
             **({} if self.review is None else {"review": asdict(self.review)}),
             "per_label": {
-                str(label): {"missing": missing, "low": low, "high": high} for label, missing, low, high in of_labels
+                str(label): self._name(label) | {"missing": missing, "low": low, "high": high}
+                for label, missing, low, high in of_labels
             },
         }
+
+    def _name(self, label: int) -> dict[str, Any]:
+        return {} if self.names is None else {"name": self.names.name(label)}
 
 
 def _parts(count: Count) -> tuple:
@@ -95,6 +104,7 @@ def complete(
     fill_implied: bool = False,
     suspects: str | Path | None = None,
     model: Path | None = None,
+    by_number: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Find the labels that are missing from a file, and list them or fill them in.
@@ -118,6 +128,8 @@ def complete(
         Where to list annotated labels that are probably false.
     model : Path, optional
         Where to save the model that was trained.
+    by_number : bool
+        Write numbers of labels also where names are known.
     run : Run
 
     Raises
@@ -133,16 +145,17 @@ def complete(
     refuse_overlaps(inputs, outputs, ("--model",))
     if fill:
         refuse_stream(sources.file)
-    implications = None if implied is None else read_implications(implied)
     with ExitStack() as stack:
         save = None if model is None else stack.enter_context(bundle.writer(model))
         with run.step("read"):
             data = read_training_data(sources, run)
         if frequencies is not None:
-            options = replace(options, c=read_frequencies(frequencies, data.ids))
+            options = replace(options, c=read_frequencies(frequencies, data.ids, data.names))
+        implications = None if implied is None else read_implications(implied, data.names)
+        names = None if by_number else data.names
         asked = data.known_of(options)
         found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
-        n = len(data) if data.second is None else int(data.second[0])  # those of the file
+        n = data.of_file
         own = data.features[:n]
         filled = None
         if fill:
@@ -150,14 +163,19 @@ def complete(
             rules = implications if fill_implied else None
             filled = write_filled(sources.file, target, found, most, rules, sources.reading, n)
         else:
-            write_list(target, found, own, sources.file)
+            write_list(target, found, own, sources.file, names)
         if suspects is not None:
-            write_suspects(suspects, found, own, sources.file, choice.top)
+            write_suspects(suspects, found, own, sources.file, choice.top, names)
         fitted = mpu.fitted(found.model, found.training)
         if save is not None:
             known = Columns.occurring(data.features)
             record = methods.record(asked, run, fitted)
-            save(bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record))
+            vectorizer = kept_vectorizer(sources.file, n)
+            save(
+                bundle.TrainedModel(
+                    "mpu", found.model, data.ids, fitted.c, known, record, data.model_names(), vectorizer
+                )
+            )
     return Report(
         found.of_all,
         found.of_labels,
@@ -169,5 +187,6 @@ def complete(
         found.f1_before,
         found.f1_after,
         data.review,
+        names,
         (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
     )

@@ -1,22 +1,19 @@
 """Remove random labels from a file, for training data with a known share of missing labels."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 
 import numpy as np
 
 from mpu_cli.commands.removal import Counts, Draw, PerInstanceDraw, UniformDraw, rows_of
-from mpu_cli.errors import STANDARD_STREAM, InputError
+from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import iter_stream, split_header
-from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_input, open_output
-
-_Open = Callable[[], AbstractContextManager[Readable]]
+from mpu_cli.svmlight.rereading import read_twice
+from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_output
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ def corrupt(
     MpuError
         This many labels cannot be removed with `keep_one`, or a file cannot be written.
     """
-    with _read_twice(source) as (open_first, open_again):
+    with read_twice(source) as (open_first, open_again):
         with open_first() as stream:
             counts = _count(stream, str(source), reading, run)
         if scheme == "uniform":
@@ -95,39 +92,6 @@ def corrupt(
             if (report.instances, report.labels) != (counts.instances, counts.labels):
                 raise InputError(str(source), None, "changed while it was being read; try again")
     return report
-
-
-@contextmanager
-def _read_twice(source: str | Path) -> Iterator[tuple[_Open, _Open]]:
-    """Give two functions that open a file: for the first and for the second time."""
-    if str(source) != STANDARD_STREAM and Path(source).is_file():
-        yield lambda: open_input(source), lambda: open_input(source)
-        return
-    with TemporaryFile() as spool:
-
-        @contextmanager
-        def copied() -> Iterator[_CopyingStream]:
-            with open_input(source) as stream:
-                yield _CopyingStream(stream, spool)
-
-        def rewound() -> AbstractContextManager[Readable]:
-            spool.seek(0)
-            return nullcontext(spool)
-
-        yield copied, rewound
-
-
-class _CopyingStream:
-    """A stream that also writes everything read from it to a file."""
-
-    def __init__(self, stream: Readable, copy: Writable) -> None:
-        self._stream = stream
-        self._copy = copy
-
-    def read(self, n_bytes: int = -1, /) -> bytes:
-        data = self._stream.read(n_bytes)
-        self._copy.write(data)
-        return data
 
 
 def _count(stream: Readable, source: str, reading: Reading, run: Run) -> Counts:

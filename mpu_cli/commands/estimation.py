@@ -28,6 +28,8 @@ class LabelReport:
     Attributes
     ----------
     label : int
+    name : str or None
+        None where no names are known.
     annotations : int
         Instances that have the label.
     c : float
@@ -38,6 +40,7 @@ class LabelReport:
     """
 
     label: int
+    name: str | None
     annotations: int
     c: float
     interval: tuple[float, float]
@@ -97,6 +100,9 @@ class Report:
         """Return the numbers as one JSON object."""
         numbers = asdict(self)
         del numbers["cautions"]
+        for row in numbers["per_label"] or ():
+            if row["name"] is None:
+                del row["name"]
         numbers["plan"] = [{"width": width, "instances": count} for width, count in self.plan.items()] or None
         return {name: value for name, value in numbers.items() if value is not None}
 
@@ -110,6 +116,7 @@ def estimate(
     plan: Sequence[float] = (),
     folds: int | None = Validation.folds,
     sample: int = Validation.sample,
+    by_number: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
@@ -129,6 +136,8 @@ def estimate(
         Default: by the number of instances.
     sample : int
         Instances to estimate from, at most; drawn at random.
+    by_number : bool
+        Give no names of labels, also where they are known.
     run : Run
 
     Returns
@@ -182,14 +191,15 @@ def estimate(
         report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
     if output is not None:
         with open_output(output) as out:
-            out.write(frequency_lines(data.ids, np.array(rates)))
+            out.write(frequency_lines(data.ids, np.array(rates), None if by_number else data.names))
     per_instance = sum(annotations) / of_file.shape[0] / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
     if not per_label:
         return report
-    columns = data.ids.tolist(), annotations, rates, intervals, is_pooled
+    names = [None if by_number or data.names is None else data.names.name(label) for label in data.ids.tolist()]
+    columns = data.ids.tolist(), names, annotations, rates, intervals, is_pooled
     return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.propensities import from_frequencies, from_training
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (
     Comparison,
@@ -25,6 +24,7 @@ from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import plot
+from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
@@ -32,10 +32,8 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_input
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
-_LONGEST_NAME = 1 << 16  # bytes of its line
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,8 @@ def evaluate(
     *,
     metrics: Sequence[str] | None = None,
     per_label: bool = False,
-    label_names: str | None = None,
+    naming: Naming = BESIDE,
+    by_number: bool = False,
     c: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float = 0.5,
@@ -123,8 +122,10 @@ def evaluate(
         Which of `metric_names` to report; default all that the predictions allow.
     per_label : bool
         Whether to report each label too.
-    label_names : str, optional
-        Text file whose line k names label k; for `per_label`.
+    naming : Naming
+        Where the names of labels are, for `per_label` and for review files.
+    by_number : bool
+        Report no names.
     c : float, optional
         The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels too.
     training, frequencies : str, optional
@@ -153,6 +154,7 @@ def evaluate(
         or there are propensities and no scores.
     """
     calibration = calibration or calibration_plot is not None
+    all_names: LabelNames | None = None
     propensities: Propensities | None = None
     if training is not None:
         propensities = from_training(training, propensity_a, propensity_b, reading, run)
@@ -160,7 +162,7 @@ def evaluate(
         propensities = from_frequencies(frequencies)
     how: dict[str, Any] = {"threshold": threshold, "ks": ks, "propensities": propensities, "calibration": calibration}
     if reviewed:
-        pair = _reviewed_pair(truth, predictions, reviewed, reading, run)
+        pair, all_names = _reviewed_pair(truth, predictions, reviewed, naming, reading, run)
         comparison = compare_pairs([pair], predictions, **how)
         report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
     else:
@@ -176,18 +178,26 @@ def evaluate(
     if not per_label:
         return report
     counts = comparison.label_sets
-    names = read_label_names(label_names, counts.labels.tolist()) if label_names else None
+    if not reviewed and not by_number:
+        all_names = naming.names_of(counts.labels, truth, endless=True)
+    names = [all_names.name(label) for label in counts.labels.tolist()] if all_names and not by_number else None
     return replace(report, per_label=per_label_report(counts, c, names))
 
 
 def _reviewed_pair(
-    truth: str, predictions: str, reviewed: Sequence[str], reading: Reading, run: Run
-) -> tuple[Dataset, Dataset]:
-    """Return the complete label sets and the predictions of the instances that were drawn at random and reviewed."""
+    truth: str,
+    predictions: str,
+    reviewed: Sequence[str],
+    naming: Naming,
+    reading: Reading,
+    run: Run,
+) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
+    """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
     data, listed = read(truth, reading, run), read(predictions, as_predictions(reading), run)
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
-    found = match(decisions.read(reviewed), data, truth, wins=True)
+    names = naming.names_of(data.occurring_labels()[1], truth)
+    found = match(decisions.read(reviewed, names), data, truth, wins=True)
     if not len(found.sampled):
         raise MpuError(
             f"{', '.join(reviewed)}: no instance was drawn at random and completely reviewed, and others would give a "
@@ -196,7 +206,7 @@ def _reviewed_pair(
     true = found.known.rows(found.sampled).part(found.labels[found.sampled])[1].astype(bool)
     width = int(found.ids.max(initial=-1)) + 1
     labels = csr_array((true.data, found.ids[true.indices], true.indptr), shape=(len(found.sampled), width))
-    return Dataset(labels, data.features[found.sampled]), listed[found.sampled]
+    return (Dataset(labels, data.features[found.sampled]), listed[found.sampled]), names
 
 
 def _intervals(true: Dataset, listed: Dataset, threshold: float, seed: int) -> dict[str, tuple[float, float]]:
@@ -305,37 +315,3 @@ def calibration_report(comparison: Comparison, c: float | None = None) -> dict:
         raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
     c = 1.0 if c is None else c
     return comparison.reliability.summary(c) | {"bins": comparison.reliability.rows(c)}
-
-
-def read_label_names(path: str, labels: Sequence[int]) -> list[str]:
-    """Read the names of labels from a text file whose line k names label k.
-
-    Parameters
-    ----------
-    path : str
-    labels : sequence of int
-        The labels to name.
-
-    Raises
-    ------
-    InputError
-        The file is not UTF-8 text, a line is too long, or there is no line for one of `labels`.
-    """
-    if labels and min(labels) < 1:
-        raise InputError(path, None, f"has no name for label {min(labels)}: line k names label k, from 1")
-    names = []
-    with open_input(path) as stream:
-        for number, line in enumerate(iter(partial(stream.readline, _LONGEST_NAME), b""), 1):
-            if len(line) == _LONGEST_NAME:
-                raise InputError(path, number, f"longer than {_LONGEST_NAME:,} bytes; names are one on each line")
-            try:
-                names.append(line.decode().strip())
-            except UnicodeDecodeError:
-                raise InputError(path, number, "is not UTF-8 text; a file of names has one on each line") from None
-            if number == max(labels, default=0):
-                break  # the file may go on for ever
-    if labels and max(labels) > len(names):
-        raise InputError(
-            path, None, f"has no name for label {max(labels)}: line k names label k, of {len(names)} lines"
-        )
-    return [names[label - 1] for label in labels]

@@ -1,18 +1,23 @@
 """Files of label frequencies: one line ``label c`` per label, with ``#`` comments."""
 
+import re
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
+from mpu_cli.names.cells import cell
+from mpu_cli.names.label_names import is_number
 from mpu_cli.runtime.ranges import LEAST_FREQUENCY
 from mpu_cli.svmlight.streams import open_input
 
 _LINE_BYTES = 1 << 16  # no label and number need as many; what has no line ends must not fill the memory
+_LINE = re.compile(r"(.+?)\s+(\d*\.?\d+(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#.*)?", re.ASCII | re.DOTALL)
 
 
-def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
+def read_frequencies(source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None) -> np.ndarray:
     """Read the label frequency of each of some labels.
 
     Parameters
@@ -20,6 +25,8 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     source : str or Path
     label_ids : ndarray of int, shape (q,)
         The labels to look up. Other labels in the file are ignored.
+    names : LabelNames, optional
+        By which the file may name labels.
 
     Returns
     -------
@@ -30,7 +37,7 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     InputError
         As for `frequencies_of_file`, or one of the labels is missing.
     """
-    frequencies = frequencies_of_file(source)
+    frequencies = frequencies_of_file(source, names)
     if absent := [label for label in label_ids.tolist() if label not in frequencies]:
         raise InputError(
             str(source),
@@ -40,39 +47,44 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray) -> np.ndarray:
     return np.array([frequencies[label] for label in label_ids.tolist()])
 
 
-def frequencies_of_file(source: str | Path) -> dict[int, float]:
+def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> dict[int, float]:
     """Read the label frequency of each label of a file.
 
     Raises
     ------
     InputError
-        A line is not a label and a number from `LEAST_FREQUENCY` to 1, or a label occurs twice.
+        A line is not a label and a number from `LEAST_FREQUENCY` to 1, a label is not known by this name, or a label
+        occurs twice.
     """
     frequencies: dict[int, float] = {}
     with open_input(source) as stream:
         for number, line in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
-            fields = line.partition(b"#")[0].split()
-            if not fields:
+            if not line.partition(b"#")[0].strip():
                 continue
             try:
-                text, c = fields
-                label = int(text) if text.isdigit() else None
-                if label is None or not LEAST_FREQUENCY <= float(c) <= 1:
-                    raise ValueError
-            except ValueError:  # also from int, beyond 4,300 digits
-                raise InputError(
-                    str(source),
-                    number,
-                    f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4",
-                ) from None
+                label, c = _parse(line, names)
+            except ValueError as error:
+                raise InputError(str(source), number, str(error)) from None
             if label in frequencies:
                 raise InputError(str(source), number, f"label {label} is there twice; remove one of the lines")
-            frequencies[label] = float(c)
+            frequencies[label] = c
     return frequencies
 
 
-def frequency_lines(label_ids: np.ndarray, c: np.ndarray) -> bytes:
-    """Return the lines of a frequency file."""
-    return "".join(
-        f"{label} {value:.6g}\n" for label, value in zip(label_ids.tolist(), c.tolist(), strict=True)
-    ).encode()
+def _parse(line: bytes, names: LabelNames | None) -> tuple[int, float]:
+    """Return label and frequency; the label is a number, or a name, which may have blanks and ``#`` in it."""
+    match = _LINE.fullmatch(line.decode("utf-8", "replace").strip())
+    c = float(match[2]) if match else 0.0
+    if not match or not LEAST_FREQUENCY <= c <= 1 or (names is None and not is_number(match[1])):
+        raise ValueError(
+            f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
+            + " (names of labels are known by --labels)" * (names is None)
+        )
+    return int(match[1]) if names is None else names.number(match[1].strip()), c
+
+
+def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | None = None) -> bytes:
+    """Return the lines of a frequency file, with the name of each label as a comment where there are names."""
+    comments = [""] * len(c) if names is None else [f"  # {cell(names.name(label))}" for label in label_ids.tolist()]
+    rows = zip(label_ids.tolist(), c.tolist(), comments, strict=True)
+    return "".join(f"{label} {value:.6g}{comment}\n" for label, value, comment in rows).encode()

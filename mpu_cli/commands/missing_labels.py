@@ -16,6 +16,7 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.training import Report as TrainingReport
 from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.review.numbering import checksum
@@ -144,7 +145,9 @@ def find(
     )
 
 
-def write_list(target: str | Path, found: Completion, matrix: csr_array, source: str | Path) -> None:
+def write_list(
+    target: str | Path, found: Completion, matrix: csr_array, source: str | Path, names: LabelNames | None = None
+) -> None:
     """Write the suggestions as a review file in which nothing is decided.
 
     Parameters
@@ -156,20 +159,34 @@ def write_list(target: str | Path, found: Completion, matrix: csr_array, source:
         The features of the data, by which a review of these suggestions is known to be one of these data.
     source : str or Path
         The data, for those who read the file.
+    names : LabelNames, optional
+        By which labels are written.
     """
-    _write_cells(target, found.listed, found, matrix, source)
+    _write_cells(target, found.listed, found, matrix, source, names)
 
 
 def write_suspects(
-    target: str | Path, found: Completion, matrix: csr_array, source: str | Path, top: int | None = None
+    target: str | Path,
+    found: Completion,
+    matrix: csr_array,
+    source: str | Path,
+    top: int | None = None,
+    names: LabelNames | None = None,
 ) -> int:
     """Write annotated labels that are probably false, the least probable first; return how many. As `write_list`."""
     cells = found.suspects(top)
-    _write_cells(target, cells, found, matrix, source)
+    _write_cells(target, cells, found, matrix, source, names)
     return len(cells)
 
 
-def _write_cells(target: str | Path, cells: Cells, found: Completion, matrix: csr_array, source: str | Path) -> None:
+def _write_cells(
+    target: str | Path,
+    cells: Cells,
+    found: Completion,
+    matrix: csr_array,
+    source: str | Path,
+    names: LabelNames | None,
+) -> None:
     with open_output(target) as out:
         decisions.write(
             out,
@@ -178,6 +195,7 @@ def _write_cells(target: str | Path, cells: Cells, found: Completion, matrix: cs
             probability=cells.probabilities,
             of=source,
             checksum=checksum(matrix),
+            names=names,
         )
 
 

@@ -1,6 +1,6 @@
 """Predict a file, in constant memory."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -8,6 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
+from mpu_cli.commands.text_input import Texts
 from mpu_cli.core.predictions import FEW_LABELS, Predictions
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
@@ -21,6 +23,8 @@ from mpu_cli.svmlight.writer import label_lines, score_lines
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
 # labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
+
+FORMS = ("labels", "scores", *HEADERS)
 
 
 @dataclass
@@ -48,31 +52,36 @@ class Report:
 
 def predict(
     model: TrainedModel,
-    source: str | Path,
+    source: str | Path | Texts,
     target: str | Path,
     *,
-    scores: bool = False,
+    form: str = "labels",
     top_k: int | None = None,
     threshold: float | None = None,
+    by_number: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
-    """Write a line of labels or of scores for each instance of a file. A file without instances gives an empty output.
+    """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
 
     Parameters
     ----------
     model : TrainedModel
-    source : str or Path
-        Data file. Its labels are ignored.
+    source : str, Path or Texts
+        Data file, whose labels are ignored; or texts.
     target : str or Path
         Written completely or not at all.
-    scores : bool
-        Write ``label:probability``, the most probable first, instead of the labels in ascending order.
+    form : {"labels", "scores", "jsonl", "tsv"}
+        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first; or
+        records with ids and names (see `prediction_records`), the most probable label first.
     top_k : int, optional
         Write at most this many labels per instance, the most probable ones. Default: all; a model of many labels
         (`core.predictions`) predicts only some of each instance.
     threshold : float, optional
-        Write labels with at least this probability. Default: the thresholds of the model; for scores, all labels.
+        Write labels with at least this probability. Default: the thresholds of the model; for scores, and for records
+        with `top_k`, all labels.
+    by_number : bool
+        Write numbers of labels in records also where the model knows names.
     reading : Reading
     run : Run
 
@@ -83,28 +92,41 @@ def predict(
     Raises
     ------
     InputError
-        The data cannot be read.
+        The data cannot be read, or do not have as many instances as ids.
     MpuError
         The target cannot be written.
     """
     if threshold is None:
-        thresholds = np.zeros(1, np.float32) if scores else model.predictor.thresholds
+        everything = form == "scores" or (form in HEADERS and top_k is not None)
+        thresholds = np.zeros(1, np.float32) if everything else model.predictor.thresholds
     else:
         thresholds = np.array([threshold], np.float32)
 
-    def predict_rows(features: csr_array) -> tuple[bytes, Report]:
-        return _predict_rows(model, features, thresholds, top_k, scores, run)
+    write = _writer(model, form, by_number)
+    ids: Ids | Texts | None
+    if isinstance(source, Texts):
+        chunks, ids = source.chunks(), source
+    else:
+        chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
+        ids = Ids(source) if form in HEADERS else None
 
-    chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
-    rows = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
+    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
+        return _predict_rows(model, *rows, thresholds, top_k, form != "labels", write, run)
+
+    slices = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
+    rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
     report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
+        out.write(HEADERS.get(form, b""))
         try:
             for text, counted in map_ahead(predict_rows, rows, run.jobs):
                 out.write(text)
                 report += counted
         except OverflowingError:
-            raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
+            name = source.name if isinstance(source, Texts) else str(source)
+            raise InputError(name, None, "feature values are too large; scale them as in training") from None
+        if ids is not None:
+            ids.finish()
     return report
 
 
@@ -118,17 +140,34 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
             yield chunk.features[start : start + most_rows]
 
 
+# Writes some instances: their ids, where the entries of each start and end, the columns of entries, and probabilities.
+_Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
+
+
+def _writer(model: TrainedModel, form: str, by_number: bool) -> _Writer:
+    if form == "labels":
+        return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
+    if form == "scores":
+        return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
+    return record_writer(form, model.label_ids, model.names, by_number)
+
+
 def _predict_rows(
-    model: TrainedModel, features: csr_array, thresholds: np.ndarray, top_k: int | None, scores: bool, run: Run
+    model: TrainedModel,
+    features: csr_array,
+    ids: list[str],
+    thresholds: np.ndarray,
+    top_k: int | None,
+    ranked: bool,
+    write: _Writer,
+    run: Run,
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
     predictions = model.predictor.predictions(features, run, top_k)
-    rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked=scores)
+    rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
     n = predictions.shape[0]
     counts = Report(n, len(columns), features.nnz, model.count_unknown(features))
-    indptr = np.searchsorted(rows, np.arange(n + 1))
-    ids = model.label_ids[columns]
-    return (score_lines(indptr, ids, probabilities) if scores else label_lines(indptr, ids)), counts
+    return write(ids, np.searchsorted(rows, np.arange(n + 1)), columns, probabilities), counts
 
 
 def _select(

@@ -1,12 +1,13 @@
 """Files for reviewing labels: a page, or tasks for Label Studio, and the decisions in an export of it."""
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.names.files import read_names
 from mpu_cli.review import decisions, label_studio, texts, worklist
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.page import page
@@ -60,7 +61,8 @@ def prepare(
     suggestions: str | Path | None = None,
     text: str | Path | None = None,
     text_field: str | None = None,
-    labels: str | Path | None = None,
+    naming: Naming = BESIDE,
+    by_number: bool = False,
     features: str | Path | None = None,
     label_studio_tasks: bool = False,
     reading: Reading = DEFAULT_READING,
@@ -78,8 +80,12 @@ def prepare(
         A file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all are.
     text, text_field : optional
         As in `texts.read_texts`. Without texts, an instance is shown by its heaviest features.
-    labels, features : str or Path, optional
-        Files of names.
+    naming : Naming
+        Where the names of labels are.
+    by_number : bool
+        Show numbers of labels also where names are known.
+    features : str or Path, optional
+        A file of names of features.
     label_studio_tasks : bool
     reading : Reading
     run : Run
@@ -95,9 +101,10 @@ def prepare(
         data = read(source, reading, run)
         digits = checksum(data.features)
     drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
+    names = naming.names_of(data.occurring_labels()[1], source)
     suggested = None
     if suggestions is not None:
-        suggested = worklist.read_suggestions(suggestions, data, source, digits)
+        suggested = worklist.read_suggestions(suggestions, data, source, digits, names)
     wanted = worklist.choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
@@ -108,8 +115,8 @@ def prepare(
         sample=drawn,
         suggestions=suggested,
         texts=None if text is None else texts.read_texts(text, set(wanted), len(data), text_field),
-        label_names=None if labels is None else _label_names(labels, data.labels.shape[1] - 1),
-        feature_names=None if features is None else texts.read_names(features),
+        label_names=None if by_number else names,
+        feature_names=None if features is None else read_names(features)[0],
     )
     with open_output(target) as out:
         out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
@@ -117,15 +124,15 @@ def prepare(
     return Report(len(work.items), n_suggested, len(work.labels.numbers))
 
 
-def import_label_studio(source: str | Path, target: str | Path, *, labels: str | Path | None = None) -> ImportReport:
+def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:
     """Write a review file of what was decided in Label Studio.
 
     Parameters
     ----------
     source, target : str or Path
         Its export, and the review file.
-    labels : str or Path, optional
-        A file of label names, by which annotators may have named further labels.
+    naming : Naming
+        The file of names, if there is one, by which annotators may have named further labels.
 
     Raises
     ------
@@ -135,10 +142,8 @@ def import_label_studio(source: str | Path, target: str | Path, *, labels: str |
         `target` cannot be written.
     """
     names = None
-    if labels is not None:
-        all_names = texts.read_names(labels)
-        of_one = {name for name, count in Counter(all_names).items() if count == 1}
-        names = {name: number for number, name in enumerate(all_names, 1) if name in of_one}
+    if naming.file is not None:
+        names = LabelNames.of(read_names(naming.file, 0 if naming.zero_based else 1)[0], str(naming.file))
     export = label_studio.read_export(source, names)
     cells = np.array([row[:2] for row in export.rows], np.int64).reshape(-1, 2)
     with open_output(target) as out:
@@ -153,12 +158,3 @@ def import_label_studio(source: str | Path, target: str | Path, *, labels: str |
         )
     closed = int(np.count_nonzero(cells[:, 1] == NOTHING_ELSE))
     return ImportReport(export.tasks, export.open_tasks, len(cells), closed)
-
-
-def _label_names(path: str | Path, largest: int) -> list[str]:
-    names = texts.read_names(path)
-    if len(names) < largest:
-        raise InputError(
-            str(path), None, f"has no name for label {largest}: line k names label k, of {len(names)} lines"
-        )
-    return names

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
 from mpu_cli.core.features import Columns
@@ -119,7 +120,7 @@ def train(
         seconds = {"read": time.perf_counter() - start}
 
         if frequencies is not None:
-            asked = replace(asked, c=read_frequencies(frequencies, ids))
+            asked = replace(asked, c=read_frequencies(frequencies, ids, data.names))
         asked = data.known_of(asked)
         begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
         steps = None
@@ -132,7 +133,10 @@ def train(
         start = time.perf_counter()
         with run.step("write"):
             record = methods.record(asked, run, fitted)
-            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record))
+            vectorizer = kept_vectorizer(sources.file, data.of_file)
+            save(
+                bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, data.model_names(), vectorizer)
+            )
         if steps is not None:
             steps.remove()
     return Report(

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core.features import with_width
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.errors import InputError
+from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions, matching
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
@@ -33,6 +34,8 @@ class Sources:
         More instances, whose label sets are complete.
     cache : Path or None
         Directory in which the parsed data are kept.
+    naming : Naming
+        Where the names of labels are.
     reading : Reading
     """
 
@@ -41,12 +44,13 @@ class Sources:
     reviewed_wins: bool = False
     complete: str | Path | None = None
     cache: Path | None = None
+    naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
-        return {"FILE": self.file, **reviews, "--complete": self.complete}
+        return {"FILE": self.file, **reviews, "--complete": self.complete, "--labels": self.naming.file}
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ class TrainingData:
     second : ndarray of int or None
         The instances of the second file.
     review : ReviewCounts or None
+    names : LabelNames or None
+        The names of labels, where they are known; also of labels that do not occur.
     """
 
     features: csr_array
@@ -116,14 +122,24 @@ class TrainingData:
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     review: ReviewCounts | None = None
+    names: LabelNames | None = None
 
     def __len__(self) -> int:
         return self.features.shape[0]
 
     @property
+    def of_file(self) -> int:
+        """How many instances are those of the file, and not of the second one."""
+        return len(self) if self.second is None else int(self.second[0])
+
+    @property
     def has_complete_sets(self) -> bool:
         """Whether c can come from complete label sets."""
         return self.sampled is not None or self.second is not None
+
+    def model_names(self) -> LabelNames | None:
+        """Return the names of these labels alone, as a model keeps them."""
+        return None if self.names is None else self.names.only(self.ids.tolist())
 
     def known_of(self, options: Any) -> Any:
         """Return options of a training with what is known of these labels."""
@@ -141,8 +157,10 @@ def read_training_data(sources: Sources, run: Run) -> TrainingData:
         A file cannot be read, no instance has a label, or a review does not fit the data.
     """
     file = read(str(sources.file), sources.reading, run, sources.cache)
+    labels, ids = file.occurring_labels()
+    names = sources.naming.names_of(ids, sources.file)
     if sources.reviewed:
-        found = matching.match(decisions.read(sources.reviewed), file, sources.file, wins=sources.reviewed_wins)
+        found = matching.match(decisions.read(sources.reviewed, names), file, sources.file, wins=sources.reviewed_wins)
         counts = ReviewCounts(
             found.decisions,
             found.found,
@@ -154,12 +172,12 @@ def read_training_data(sources: Sources, run: Run) -> TrainingData:
         )
         data = TrainingData(file.features, found.labels, found.ids, found.known, _some(found.sampled), None, counts)
     else:
-        data = TrainingData(file.features, *file.occurring_labels())
+        data = TrainingData(file.features, labels, ids)
     if sources.complete is not None:
         data = _with_complete(data, *_occurring(str(sources.complete), sources, run))
     if not len(data.ids):
         raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
-    return data
+    return replace(data, names=names)
 
 
 def _some(rows: np.ndarray) -> np.ndarray | None:

@@ -3,7 +3,7 @@
 Tab-separated text (see `tables` for what is tolerated of it) with the columns
 
 - ``instance``: the number of an instance of the data, from 1;
-- ``label``: the label as the data have it, or ``*``;
+- ``label``: the label as the data have it, or its name where names are known, or ``*``;
 - ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is not decided yet, and passed over;
 - ``source``, if there is such a column: ``sample``, where the instance was drawn at random; ``suggestion``, where
   somebody or something picked it; empty, where that is not known. Without the column all were drawn at random.
@@ -12,19 +12,19 @@ Tab-separated text (see `tables` for what is tolerated of it) with the columns
 not. Any order will do. A decision may stand there several times, in one file or in several.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from mpu_cli.errors import InputError, shown
+from mpu_cli.names import LabelNames
 from mpu_cli.review import numbering
 from mpu_cli.review.tables import Table, read_table
 from mpu_cli.review.values import (
     NO,
     NOTHING_ELSE,
-    STAR,
     SUGGESTION,
     UNDECIDED,
     YES,
@@ -32,7 +32,6 @@ from mpu_cli.review.values import (
     is_sample_word,
     label_number,
     label_text,
-    names_by_number,
     verdict_number,
 )
 from mpu_cli.svmlight.streams import Writable
@@ -66,6 +65,8 @@ class Decisions:
         Of the data that each file numbers (see `numbering`); None where the file does not tell.
     undecided : int
         How many lines have no verdict.
+    names : LabelNames or None
+        By which errors name labels.
     """
 
     instance: np.ndarray
@@ -77,6 +78,7 @@ class Decisions:
     files: tuple[str, ...]
     checksums: tuple[str | None, ...]
     undecided: int = 0
+    names: LabelNames | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -85,20 +87,24 @@ class Decisions:
         """Return an error at the line of decision i."""
         return InputError(self.files[self.file[i]], int(self.line[i]), problem)
 
+    def label_text(self, i: int) -> str:
+        """Return the label of decision i as it is written."""
+        return label_text(int(self.label[i]), self.names)
+
     def place(self, i: int) -> str:
         """Return the line of decision i as errors name it."""
         return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
 
 
-def read(sources: Iterable[str | Path], numbers: Mapping[str, int] | None = None) -> Decisions:
+def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Decisions:
     """Read one or several review files as one.
 
     Parameters
     ----------
     sources : iterable of str or Path
         Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input.
-    numbers : mapping of str to int, optional
-        The number of each label by its name, where the files name labels. Default: they number them.
+    names : LabelNames, optional
+        By which the files may name labels.
 
     Raises
     ------
@@ -118,22 +124,23 @@ def read(sources: Iterable[str | Path], numbers: Mapping[str, int] | None = None
     """
     tables = [read_table(source, COLUMNS, (SOURCE,)) for source in sources]
     checksums = tuple(numbering.find(table.source, table.comments) for table in tables)
-    parts = [_numbers(table, numbers) for table in tables]
+    parts = [_numbers(table, names) for table in tables]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 5
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
     instance, label, verdict, is_sample, line, file = (column[decided] for column in (*columns, file))
     files = tuple(table.source for table in tables)
     undecided = int(np.count_nonzero(~decided))
-    every = Decisions(instance, label, verdict == 1, is_sample.astype(bool), file, line, files, checksums, undecided)
-    return _each_once(every, numbers)
+    is_sample = is_sample.astype(bool)
+    every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names)
+    return _each_once(every)
 
 
-def _numbers(table: Table, numbers: Mapping[str, int] | None) -> list[np.ndarray]:
+def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
     """Return instance from 0, label, verdict, whether it is a sample, and line, of every line of a table."""
     ones = np.ones(len(table.lines), np.int64)
     is_sample = _translate(table, SOURCE, is_sample_word) if SOURCE in table.columns else ones
-    label = _translate(table, "label", lambda text: label_number(text, numbers))
+    label = _translate(table, "label", lambda text: label_number(text, names))
     verdict = _translate(table, "verdict", verdict_number)
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
@@ -154,7 +161,7 @@ def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndar
     return np.fromiter((translated[value] for value in values), np.int64, len(values))
 
 
-def _each_once(every: Decisions, numbers: Mapping[str, int] | None) -> Decisions:
+def _each_once(every: Decisions) -> Decisions:
     """Sort decisions, and leave the first of those that agree; it is a sample if one of them is."""
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
@@ -167,7 +174,7 @@ def _each_once(every: Decisions, numbers: Mapping[str, int] | None) -> Decisions
         words = [YES if every.verdict[i] else NO for i in (here, before)]
         raise every.error(
             here,
-            f"label {label_text(int(label[other[0]]), numbers)} of instance {instance[other[0]] + 1} is {words[0]} "
+            f"label {every.label_text(here)} of instance {instance[other[0]] + 1} is {words[0]} "
             f"here and {words[1]} in {every.place(before)}; remove one of the lines",
         )
     is_sample = np.zeros(len(first), bool)
@@ -183,6 +190,7 @@ def _each_once(every: Decisions, numbers: Mapping[str, int] | None) -> Decisions
         every.files,
         every.checksums,
         every.undecided,
+        every.names,
     )
 
 
@@ -196,7 +204,7 @@ def write(
     probability: np.ndarray | None = None,
     of: str | Path | None = None,
     checksum: str | None = None,
-    numbers: Mapping[str, int] | None = None,
+    names: LabelNames | None = None,
 ) -> None:
     """Write a review file, or one of suggestions, which is a review file with nothing decided.
 
@@ -215,13 +223,8 @@ def write(
         The data file, for those who read the comment; ``-`` is standard input.
     checksum : str, optional
         Of the data (see `numbering.checksum`), so that the file cannot be taken for one of other data.
-    numbers : mapping of str to int, optional
+    names : LabelNames, optional
         As for `read`: labels are written by name.
-
-    Raises
-    ------
-    DataError
-        A name of `numbers` would not read back.
 
     Examples
     --------
@@ -234,8 +237,6 @@ def write(
     1 * no sample
     <BLANKLINE>
     """
-    names = names_by_number(numbers) if numbers is not None else {}
-    names[NOTHING_ELSE] = STAR
     if of is not None:
         out.write(f"# review of {' '.join(shown(of).split())}\n".encode(errors="backslashreplace"))
     if checksum is not None:
@@ -247,7 +248,7 @@ def write(
         size = len(instance[part])
         texts: list[Iterable[str]] = [
             map(str, (instance[part] + 1).tolist()),
-            (names.get(number, str(number)) for number in label[part].tolist()),
+            (label_text(number, names) for number in label[part].tolist()),
         ]
         if probability is not None:
             texts.append(f"{value:.4g}" for value in probability[part].tolist())

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import is_number
 from mpu_cli.review.values import NO, NOTHING_ELSE, SAMPLE, SUGGESTION, YES
-from mpu_cli.review.worklist import Item, Labels, Worklist
+from mpu_cli.review.worklist import Item, Worklist
 from mpu_cli.svmlight.streams import open_input
 
 COMPLETE = "Nothing else is true"
@@ -51,22 +53,11 @@ class Export:
 
 def tasks(work: Worklist) -> bytes:
     """Return tasks in Label Studio's JSON format, with pre-annotations."""
-    unique = _unique_names(work.labels)
+    unique = dict(zip(work.labels.numbers, work.labels.written, strict=True))
     return (
         json.dumps([_task(work, item, unique) for item in work.items], ensure_ascii=False, indent=1, allow_nan=False)
         + "\n"
     ).encode(errors="replace")
-
-
-def _unique_names(labels: Labels) -> dict[int, str]:
-    """Name labels so that a choice tells which one is meant: the number too, where two have one name."""
-    seen: dict[str, int] = {}
-    for name in labels.names:
-        seen[name] = seen.get(name, 0) + 1
-    return {
-        number: name if seen[name] == 1 else f"{name} ({number})"
-        for number, name in zip(labels.numbers, labels.names, strict=True)
-    }
 
 
 def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
@@ -98,7 +89,7 @@ def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
     }
 
 
-def read_export(source: str | Path, names: Mapping[str, int] | None = None) -> Export:
+def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     """Read an export of Label Studio, in its format "JSON", of tasks that `tasks` made.
 
     An annotation that is marked as ground truth outweighs the others of its task; cancelled ones are passed over.
@@ -106,8 +97,8 @@ def read_export(source: str | Path, names: Mapping[str, int] | None = None) -> E
     Parameters
     ----------
     source : str or Path
-    names : mapping of str to int, optional
-        The numbers of labels that annotators may have named in addition, by names that only one label has.
+    names : LabelNames, optional
+        By which annotators may have named labels in addition.
 
     Raises
     ------
@@ -155,7 +146,7 @@ def _that_count(annotations: list[dict]) -> list[dict]:
     return [one for one in finished if one.get("ground_truth")] or finished
 
 
-def _rows(data: dict, annotations: list[dict], names: Mapping[str, int] | None) -> Iterator[tuple[int, int, str, str]]:
+def _rows(data: dict, annotations: list[dict], names: LabelNames | None) -> Iterator[tuple[int, int, str, str]]:
     """Yield the decisions of a task."""
     number, kind = data["instance"], data["source"]
     if not isinstance(number, int) or number < 1 or kind not in (SAMPLE, SUGGESTION, ""):
@@ -171,7 +162,7 @@ def _rows(data: dict, annotations: list[dict], names: Mapping[str, int] | None) 
     yield from ((number - 1, label, verdict, kind) for label, verdict in decided.items())
 
 
-def _decisions(annotation: dict, data: dict, names: Mapping[str, int] | None) -> Iterator[tuple[int, str]]:
+def _decisions(annotation: dict, data: dict, names: LabelNames | None) -> Iterator[tuple[int, str]]:
     """Yield labels with verdicts."""
     options = {option["value"]: int(label) for option, label in zip(data["options"], data["labels"], strict=True)}
     chosen: set[int] = set()
@@ -195,10 +186,11 @@ def _option(choice: str, options: Mapping[str, int]) -> int:
     return options[choice]
 
 
-def _named(text: str, options: Mapping[str, int], names: Mapping[str, int] | None) -> int:
-    for known in (options, names or {}):
-        if text in known:
-            return known[text]
-    if text.isascii() and text.isdigit() and len(text) <= 10:
+def _named(text: str, options: Mapping[str, int], names: LabelNames | None) -> int:
+    if text in options:
+        return options[text]
+    if names is not None:
+        return names.number(text)
+    if is_number(text):
         return int(text)
-    raise ValueError(f"there is no label, or not only one, called {text!r}; label names are given by --labels")
+    raise ValueError(f"there is no label called {text!r} among its options; names of others are given by --labels")

@@ -139,9 +139,10 @@ def _refuse(decisions: Decisions, refuted: np.ndarray, source: str | Path) -> No
     i = refuted[0]
     of = np.count_nonzero(~decisions.verdict & (decisions.label != NOTHING_ELSE))
     others = f" ({len(refuted)} of {of} decisions no are on labels that are annotated)" if len(refuted) > 1 else ""
+    instance = decisions.instance[i] + 1
     raise decisions.error(
         i,
-        f"label {decisions.label[i]} of instance {decisions.instance[i] + 1} is no here, but {shown(source)} has it on "
-        f"its instance {decisions.instance[i] + 1}{others}; is this a review of another file? Correct one of them, or "
-        "take the review's word by --reviewed-wins",
+        f"label {decisions.label_text(i)} of instance {instance} is no here, but {shown(source)} has it on its "
+        f"instance {instance}{others}; is this a review of another file? Correct one of them, or take the review's "
+        "word by --reviewed-wins",
     )

@@ -1,21 +1,19 @@
-"""Texts and names from files: what a person reads in place of numbers."""
+"""Texts from files: what a person reads in place of features."""
 
 import csv
 import json
 from collections.abc import Iterator
-from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from mpu_cli.errors import InputError, shown
+from mpu_cli.names.files import text_lines
 from mpu_cli.svmlight.streams import open_input
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _TABLES = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
-_LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
-_MOST_NAMES = 10**7
 
 
 def read_texts(source: str | Path, wanted: set[int], n: int, field: str | None = None) -> dict[int, str]:
@@ -45,7 +43,7 @@ def read_texts(source: str | Path, wanted: set[int], n: int, field: str | None =
     elif suffix in _JSON_LINES:
         texts = _of_json(source, field)
     elif field is None:
-        texts = _lines(source)
+        texts = text_lines(source)
     else:
         raise InputError(
             str(source), None, f"has no field {field!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names"
@@ -62,30 +60,8 @@ def read_texts(source: str | Path, wanted: set[int], n: int, field: str | None =
     return kept
 
 
-def read_names(source: str | Path) -> list[str]:
-    """Read names: line k names label k, or feature k, from 1."""
-    names: list[str] = []
-    for name in _lines(source):
-        if len(names) == _MOST_NAMES:
-            raise InputError(str(source), None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
-        names.append(name.strip())
-    return names
-
-
-def _lines(source: str | Path) -> Iterator[str]:
-    with open_input(source) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
-            if len(raw) == _LINE_BYTES:
-                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
-            yield line.rstrip("\r\n")
-
-
 def _of_json(source: str | Path, field: str | None) -> Iterator[str]:
-    for number, line in enumerate(_lines(source), 1):
+    for number, line in enumerate(text_lines(source), 1):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.names import LabelNames
+from mpu_cli.names.files import Names
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import COLUMNS
 from mpu_cli.review.tables import read_table
@@ -55,12 +57,15 @@ class Labels:
         On how many instances of the data each is annotated.
     named : bool
         Whether the names are names.
+    written : list of str
+        Texts that each stand for one label alone (`LabelNames.written`).
     """
 
     numbers: list[int]
     names: list[str]
     counts: list[int]
     named: bool
+    written: list[str]
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,9 @@ def draw(n: int, size: int, seed: int) -> list[int]:
     return np.random.default_rng(seed).permutation(n)[:size].tolist()
 
 
-def read_suggestions(path: str | Path, data: Dataset, source: str | Path, digits: str) -> Suggestions:
+def read_suggestions(
+    path: str | Path, data: Dataset, source: str | Path, digits: str, names: LabelNames | None = None
+) -> Suggestions:
     """Read suggestions, in the format of a review file with a column ``probability``, if there is one.
 
     Lines that are decided, or suggest what is annotated, are passed over. So are all after the first of a cell.
@@ -116,6 +123,8 @@ def read_suggestions(path: str | Path, data: Dataset, source: str | Path, digits
         The file of the data, as the user named it.
     digits : str
         The checksum of the data.
+    names : LabelNames, optional
+        By which the file may name labels.
 
     Returns
     -------
@@ -138,7 +147,7 @@ def read_suggestions(path: str | Path, data: Dataset, source: str | Path, digits
     found: dict[int, dict[int, float | None]] = {}
     for line, instance_text, label_text, verdict, probability_text in rows:
         try:
-            label = label_number(label_text.strip())
+            label = label_number(label_text.strip(), names)
             instance = instance_number(instance_text.strip())
             probability = _probability(probability_text.strip())
         except ValueError as error:
@@ -179,8 +188,8 @@ def make(
     sample: list[int] | None = None,
     suggestions: Suggestions | None = None,
     texts: Mapping[int, str] | None = None,
-    label_names: list[str] | None = None,
-    feature_names: list[str] | None = None,
+    label_names: LabelNames | None = None,
+    feature_names: Names | None = None,
 ) -> Worklist:
     """Put together what is to be reviewed: the sample, or else what has suggestions, or else all instances.
 
@@ -194,8 +203,9 @@ def make(
         Also shown for a sample, which stays one: suggestions do not change which instances were drawn.
     texts : mapping of int to str, optional
         By instance; all that are to be reviewed.
-    label_names, feature_names : list of str, optional
-        Entry k - 1 names label, or feature, k. Others are shown by number.
+    label_names : LabelNames, optional
+    feature_names : dict, optional
+        The names of each feature, from `names.files.read_names`. What has no name is shown by number.
     """
     order = choose(len(data), sample, suggestions)
     items = []
@@ -221,25 +231,26 @@ def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) ->
     return order
 
 
-def _heaviest(data: Dataset, instance: int, names: list[str] | None) -> tuple[tuple[str, float], ...]:
+def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[str, float], ...]:
     part = slice(data.features.indptr[instance], data.features.indptr[instance + 1])
     indices, values = data.features.indices[part], data.features.data[part]
     order = np.argsort(-np.abs(values), kind="stable")[:_HEAVIEST]
-    return tuple((_name(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
+    return tuple((_feature(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
 
 
-def _labels(data: Dataset, items: list[Item], names: list[str] | None) -> Labels:
+def _labels(data: Dataset, items: list[Item], names: LabelNames | None) -> Labels:
     counts = np.bincount(data.labels.indices)
     suggested = [label for item in items for label, _ in item.suggested]
-    named = np.arange(1, len(names or ()) + 1)
+    named = np.array([] if names is None else list(names.by_number), np.int64)
     numbers = np.unique(np.concatenate([np.flatnonzero(counts), np.array(suggested, np.int64), named])).tolist()
     return Labels(
         numbers,
-        [_name(number, names) for number in numbers],
+        [str(number) if names is None else names.name(number) for number in numbers],
         [int(counts[number]) if number < len(counts) else 0 for number in numbers],
         names is not None,
+        [str(number) if names is None else names.written(number) for number in numbers],
     )
 
 
-def _name(number: int, names: list[str] | None) -> str:
-    return (names[number - 1] if names is not None and 1 <= number <= len(names) else "") or str(number)
+def _feature(number: int, names: Names | None) -> str:
+    return next(iter((names or {}).get(number, ())), str(number))

@@ -32,6 +32,14 @@ class Real:
 
 
 @dataclass(frozen=True)
+class Span:
+    """Two whole numbers, the first not above the second, from `least` to `most`; written ``1-2``."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
 class Words:
     """One of some words."""
 
@@ -58,7 +66,7 @@ class Threads:
     """A number of threads; -1 is one per core."""
 
 
-Kind: TypeAlias = Whole | Real | Words | WordOr | PerLabel | Threads
+Kind: TypeAlias = Whole | Real | Span | Words | WordOr | PerLabel | Threads
 
 PROBABILITY = Real(0, 1)
 FREQUENCY = Real(ranges.LEAST_FREQUENCY, 1)

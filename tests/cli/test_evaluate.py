@@ -228,7 +228,7 @@ def test_help_shows_the_example_line_by_line(run):
         (["--c", "nan"], "nan is not a finite number"),
         (["--threshold", "nan"], "nan is not a finite number"),
         (["--threshold", "2"], "0<=x<=1"),
-        (["--label-names", "names.txt"], "--label-names needs --per-label"),
+        (["--label-names", "names.txt"], "--labels needs --per-label"),
     ],
 )
 def test_wrong_usage(run, files, arguments, message):

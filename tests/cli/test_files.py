@@ -22,6 +22,8 @@ def folder(run, tmp_path):
     (folder / "x.svm").write_text(TINY)
     assert run("train", folder / "x.svm", *QUICK, "-q").exit_code == 0
     (folder / "missing.tsv").write_text("instance\tlabel\tverdict\n1\t3\t\n")
+    (folder / "x.jsonl").write_text('{"text": "one text"}\n')
+    (folder / "soft.jsonl").symlink_to("x.jsonl")
     (folder / "soft.svm").symlink_to("x.svm")
     (folder / "hard.svm").hardlink_to(folder / "x.svm")
     (folder / "soft.mpu").symlink_to("x.mpu")
@@ -55,6 +57,9 @@ OVERLAPS = {
     "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),
     "decisions over the export": ("review", "--import", "missing.tsv", "-o", "./missing.tsv"),
     "a text and data from standard input": ("review", "-", "--text", "-", "-o", "page.html"),
+    "a data file over the texts": ("vectorize", "x.jsonl", "-o", "soft.jsonl"),
+    "a data file over the one that it is like": ("vectorize", "x.jsonl", "--like", "x.svm", "-o", "hard.svm"),
+    "texts and names from standard input": ("vectorize", "-", "--format", "csv", "--labels", "-", "-o", "y.svm"),
     "standard input twice": ("evaluate", "-", "/dev/stdin"),
 }
 NAMED = {
@@ -64,6 +69,7 @@ NAMED = {
     "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
     "train": {"FILE", "--output", "--cache", "--resume", "--warm-start"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
+    "vectorize": {"TEXTS", "--output", "--like", "--labels"},
 }
 
 

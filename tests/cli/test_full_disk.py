@@ -13,13 +13,14 @@ from tests.cli.training import QUICK
 
 N = 1000  # so that what the commands write does not fit in what follows
 ROOM = 8 * 1024
-FILES = ("big.svm", "model.mpu")  # what is there, with the command's own OUT
+FILES = ("big.svm", "big.jsonl", "model.mpu")  # what is there, with the command's own OUT
 COMMANDS = {
     "train": ("train", "big.svm", "-o", "OUT", *QUICK),
     "train --resume": ("train", "big.svm", "-o", "OUT", *QUICK, "--resume"),
     "predict": ("predict", "model.mpu", "big.svm", "-o", "OUT", "--format", "scores"),
     "corrupt": ("corrupt", "big.svm", "OUT", "--missing-rate", "0.5"),
     "review": ("review", "big.svm", "-o", "OUT"),
+    "vectorize": ("vectorize", "big.jsonl", "-o", "OUT"),
     "estimate-c": ("estimate-c", "big.svm", "--per-label", "-o", "OUT", "--folds", "2", "-q"),
 }
 
@@ -30,13 +31,15 @@ def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepared")
     lines = (f"{i % 50},{i % 50 + 50} {i + 1}:1\n" for i in range(N))
     (folder / "big.svm").write_text("".join(lines))
+    (folder / "big.jsonl").write_text("".join(f'{{"text": "a word{i}", "tags": ["tag{i}"]}}\n' for i in range(N)))
     done = mpu(("train", "big.svm", "-o", "model.mpu", *QUICK), folder)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def mpu(arguments, folder, **how) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--kernel", "numpy"]
+    kernel = [] if arguments[0] == "vectorize" else ["--kernel", "numpy"]
+    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), *kernel]
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # files that are cut short would be believed later
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, **how)
 
@@ -121,7 +124,7 @@ def test_no_permission(prepared, tmp_path, name):
         tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("name", ["predict", "corrupt", "estimate-c", "review"])
+@pytest.mark.parametrize("name", ["predict", "corrupt", "estimate-c", "review", "vectorize"])
 def test_a_directory_where_a_file_belongs(prepared, tmp_path, name):
     (tmp_path / "OUT").mkdir()
     fails(name, prepared, tmp_path, "Is a directory")

@@ -72,6 +72,10 @@ def test_predict(refused, model, tmp_path):
     refused(*limited("predict", model, ..., "-o", tmp_path / "out.txt"))
 
 
+def test_vectorize(refused, tmp_path):
+    refused(*limited("vectorize", ..., "--format", "csv", "--text", "1", "-o", tmp_path / "out.svm"))
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_evaluate(refused, tmp_path, place):
     files = [tmp_path / "labels.txt"] * 2

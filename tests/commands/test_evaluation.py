@@ -3,10 +3,11 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import precision_recall_fscore_support
 
-from mpu_cli.commands.evaluation import build_report, evaluate, metric_names, per_label_report, read_label_names
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.commands.evaluation import build_report, evaluate, metric_names, per_label_report
+from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.names import Naming
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_a_file_and_its_labels(tmp_path):
     predictions.write_text("1\n1\n")
     names.write_text("one\ntwo\n")
     report = evaluate(
-        str(truth), str(predictions), metrics=["micro_precision"], per_label=True, label_names=str(names), c=0.5
+        str(truth), str(predictions), metrics=["micro_precision"], per_label=True, naming=Naming(names), c=0.5
     )
     assert (report.instances, report.labels, report.true_labels) == (2, 2, 3)
     assert report.metrics == {"micro_precision": 0.5}
@@ -81,19 +82,3 @@ def test_each_label_agrees_with_scikit_learn(counts, indicators):
     for row in rows:
         assert row["corrected"]["precision"] == pytest.approx(row["precision"] / 0.9)
         assert row["corrected"]["recall"] == row["recall"]
-
-
-def test_label_names(tmp_path):
-    path = tmp_path / "names"
-    path.write_text("one\ntwo words\nzwölf\n", encoding="utf-8")
-    assert read_label_names(path, [2, 3]) == ["two words", "zwölf"]
-    for label, lines in ((0, "from 1"), (4, "of 3 lines")):
-        with pytest.raises(InputError, match=f"no name for label {label}: line k names label k, {lines}"):
-            read_label_names(path, [1, label])
-
-
-def test_label_names_that_are_not_text(tmp_path):
-    path = tmp_path / "names"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_label_names(path, [1])

@@ -117,7 +117,7 @@ def test_threshold_one_gives_none(predicted):
 
 
 def test_scores_read_back_to_the_probabilities(predicted, source):
-    lines, counts = predicted(scores=True)
+    lines, counts = predicted(form="scores")
     read_back = np.zeros((40, 4), np.float32)
     for row, line in zip(read_back, lines, strict=True):
         pairs = [pair.split(":") for pair in line.split()]
@@ -129,7 +129,7 @@ def test_scores_read_back_to_the_probabilities(predicted, source):
 
 
 def test_top_k_scores_are_the_first_of_all(predicted):
-    everything, two = predicted(scores=True)[0], predicted(scores=True, top_k=2)[0]
+    everything, two = predicted(form="scores")[0], predicted(form="scores", top_k=2)[0]
     assert two == [" ".join(line.split()[:2]) for line in everything]
 
 
@@ -140,11 +140,11 @@ def test_top_k_labels_are_the_most_probable_of_those_over_the_thresholds(predict
 
 
 def test_scores_over_a_threshold(predicted):
-    everything, over = predicted(scores=True)[0], predicted(scores=True, threshold=0.5)[0]
+    everything, over = predicted(form="scores")[0], predicted(form="scores", threshold=0.5)[0]
     assert over == [" ".join(p for p in line.split() if float(p.partition(":")[2]) >= 0.5) for line in everything]
 
 
-@pytest.mark.parametrize("options", [{}, {"scores": True}, {"top_k": 2}])
+@pytest.mark.parametrize("options", [{}, {"form": "scores"}, {"top_k": 2}])
 @pytest.mark.parametrize("budget", [1, 12, 29])
 def test_slices_do_not_show(predicted, monkeypatch, options, budget):
     whole = predicted(**options)
@@ -160,7 +160,7 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
     lines, counts = predicted(**options)
     assert counts == whole[1]
     assert max(sizes) == max(1, budget // 4)
-    if options.get("scores"):  # a product of another shape may round the last bit differently
+    if options.get("form"):  # a product of another shape may round the last bit differently
         numbers, expected = (
             [[float(number) for number in re.split("[ :]", line)] for line in both] for both in (lines, whole[0])
         )
@@ -180,11 +180,11 @@ def test_small_blocks_do_not_show(predicted, source, monkeypatch):
 def test_line_i_is_instance_i_also_after_comments_and_empty_lines(tmp_path):
     source, target = tmp_path / "new.svm", tmp_path / "out.txt"
     source.write_text("# a comment\n1 1:2\n\n# another\n 4:-1 # no labels\n3\n2 5:1\n")
-    counts = predict(make_model(), source, target, scores=True)
+    counts = predict(make_model(), source, target, form="scores")
     plain = tmp_path / "plain.svm"
     plain.write_text(" 1:2\n \n 4:-1\n \n 5:1\n")
     again = tmp_path / "again.txt"
-    predict(make_model(), plain, again, scores=True)
+    predict(make_model(), plain, again, form="scores")
     assert counts.instances == 5
     assert target.read_text() == again.read_text()
 
@@ -193,10 +193,10 @@ def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
     source, target, beyond = tmp_path / "new.svm", tmp_path / "out.txt", tmp_path / "beyond.svm"
     source.write_text(" 1:2 4:1\n 2:1\n")
     beyond.write_text(" 1:2 4:1 6:9 2147483646:5\n 2:1 100:1\n")
-    counts = predict(make_model(), source, target, scores=True)
+    counts = predict(make_model(), source, target, form="scores")
     assert (counts.entries, counts.unknown) == (3, 0)
     lines = target.read_text()
-    counts = predict(make_model(), beyond, target, scores=True)
+    counts = predict(make_model(), beyond, target, form="scores")
     assert (counts.entries, counts.unknown) == (6, 3)
     assert target.read_text() == lines
 
@@ -206,10 +206,10 @@ def test_implicit_values(tmp_path):
     source.write_text(" 1 4\n")
     with pytest.raises(InputError, match="--implicit-values"):
         predict(make_model(), source, target)
-    predict(make_model(), source, target, scores=True, reading=Reading(implicit_values=True))
+    predict(make_model(), source, target, form="scores", reading=Reading(implicit_values=True))
     implicit = target.read_text()
     source.write_text(" 1:1 4:1\n")
-    predict(make_model(), source, target, scores=True)
+    predict(make_model(), source, target, form="scores")
     assert target.read_text() == implicit
 
 
@@ -235,7 +235,7 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
     source = tmp_path / "new.svm"
     source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
     with pytest.raises(InputError, match=r"new\.svm: feature values are too large"):
-        predict(make_model(), source, tmp_path / "out.txt", scores=True)
+        predict(make_model(), source, tmp_path / "out.txt", form="scores")
 
 
 def test_one_label():
@@ -267,5 +267,5 @@ def test_a_piece_of_work_is_bounded_by_its_probabilities(tmp_path, monkeypatch):
     monkeypatch.setattr(prediction, "_PROBABILITIES", 400)
     monkeypatch.setattr(prediction, "map_ahead", map_and_keep)
     (tmp_path / "in").write_bytes(b"\n" * 5000)
-    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", scores=True)
+    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", form="scores")
     assert [text.count(b"\n") for text, _ in pieces] == [100] * 50

@@ -202,6 +202,19 @@ def test_imports_what_a_spreadsheet_has_written(page, tmp_path):
     assert [cell[:2] for cell in cells(page.export())] == [(1, 2), (4, NOTHING_ELSE)]
 
 
+def test_imports_labels_by_name(open_page, news, tmp_path):
+    (tmp_path / "tags").write_text("sports\n=1+1, 2\nthe arts\nthe arts\n")
+    page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
+    (tmp_path / "by-name.tsv").write_text(
+        'instance\tlabel\tverdict\n4\tsports\tyes\n1\t"\'=1+1, 2"\tyes\n1\tthe arts (4)\tno\n'
+    )
+    assert page.import_file(tmp_path / "by-name.tsv") == "by-name.tsv: 3 decisions."
+    assert sorted(cell[:2] for cell in cells(page.export())) == [(1, 2), (1, 4), (4, 1)]
+    (tmp_path / "bad.tsv").write_text("instance\tlabel\tverdict\n1\tthe arts\tyes\n")
+    problem = "line 2: “the arts” is the name of several labels; write the number of one"
+    assert page.import_file(tmp_path / "bad.tsv") == f"bad.tsv was not imported: {problem}."
+
+
 HEADER = "instance\tlabel\tverdict\n"
 
 
@@ -212,7 +225,7 @@ HEADER = "instance\tlabel\tverdict\n"
         (HEADER + "1\t2\tyes\n1\t2\tno\n", "line 3: contradicts an earlier line about label 2"),
         (HEADER + "1\t2\tyes\n1\t2\tmaybe\n", "line 3: verdict “maybe” is not yes, no or empty"),
         (HEADER + "1\t2\tyes\n0\t2\tno\n", "line 3: “0” is no number of an instance"),
-        (HEADER + "1\t2\tyes\n1\tmusic\tno\n", "line 3: “music” is no label"),
+        (HEADER + "1\t2\tyes\n1\tchess\tno\n", "line 3: “chess” is no label"),
         (HEADER + "1\t*\tyes\n", "line 2: * takes no verdict but no"),
         ("1,2,yes\n", "line 1: the columns instance, label and verdict should be named here, separated by tabs"),
         ("", "the file is empty"),

@@ -90,7 +90,7 @@ def test_what_was_decided_there_is_read_back(tasks, imported, news):
         tasks[2] | {"annotations": []},
     ]
     result, path = imported(export)
-    assert "there is no label, or not only one, called 'music'" in message(result)  # names come with --labels
+    assert "there is no label called 'music' among its options" in message(result)  # names come with --labels
     result, path = imported(export, "--labels", news.parent / "tags")
     assert result.exit_code == 0, result.stderr
     assert result.stderr.endswith(
@@ -132,7 +132,7 @@ def test_labels_of_one_name_are_told_apart(run, news, tmp_path, imported):
     result, path = imported([annotated(task, chosen("same (1)", "same (3)"))])
     assert [cell[1] for cell in cells(path)] == [1, 3]
     result, _ = imported([annotated(task, others("same"))], "--labels", tmp_path / "tags")
-    assert "not only one, called 'same'" in message(result)
+    assert "'same' is the name of 2 labels, 1, 3; write the number of one" in message(result)
 
 
 def test_ground_truth_outweighs_and_cancelled_annotations_do_not_count(tasks, imported):

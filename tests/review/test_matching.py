@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match
 from mpu_cli.review.numbering import checksum
@@ -28,10 +29,10 @@ def news(tmp_path):
 def review(tmp_path, news):
     """Match news with a review of these lines."""
 
-    def matched(*lines: str, comment: str = "", **how):
+    def matched(*lines: str, comment: str = "", names: LabelNames | None = None, **how):
         path = tmp_path / "checked.tsv"
         path.write_text(comment + "instance\tlabel\tverdict\tsource\n" + "".join(f"{line}\n" for line in lines))
-        return match(read([path]), reader.read(news), news, **how)
+        return match(read([path], names), reader.read(news), news, **how)
 
     return matched
 
@@ -113,3 +114,8 @@ def test_the_checksum_does_not_depend_on_the_width_of_integers():
     wide = csr_array(matrix)
     wide.indices, wide.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     assert checksum(wide) == checksum(matrix)
+
+
+def test_errors_name_labels_as_the_review_does(review):
+    with pytest.raises(InputError, match="label sports news of instance 1 is no here, but"):
+        review("1\tsports news\tno\t", names=LabelNames.of({3: ["sports news"]}))

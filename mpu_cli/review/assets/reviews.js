@@ -92,7 +92,7 @@ class Reviews {
   // Take the decisions of a review file; all of them or, where something is wrong with it, none: that throws an Error.
   // Returns how many there were, and how many of these are on instances that are not on this page.
   take(text) {
-    const rows = parse(text, this.data.checksum);
+    const rows = parse(text, this.data.checksum, numbersByName(this.data));
     let elsewhere = 0;
     for (const { instance, label, verdict } of rows) {
       if (this.byInstance.has(instance)) this.decide(instance, label, verdict);
@@ -106,7 +106,34 @@ function isDecision([label, verdict]) {
   return label === STAR ? verdict === false : /^\d{1,10}$/.test(label) && typeof verdict === "boolean";
 }
 
-function parse(text, checksum) {
+// The number of each label by its name, and by name and number; null where several labels have that name.
+function numbersByName({ named, numbers, names }) {
+  const found = new Map();
+  if (!named) return found;
+  numbers.forEach((number, i) => found.set(`${names[i]} (${number})`, String(number)));
+  const seen = new Set();
+  numbers.forEach((number, i) => {
+    found.set(names[i], seen.has(names[i]) ? null : String(number));
+    seen.add(names[i]);
+  });
+  return found;
+}
+
+// What a cell may stand for: spreadsheets quote, and an apostrophe keeps them from taking a name for a formula.
+function meanings(text) {
+  const quoted = /^"((?:[^"]|"")*)"$/.exec(text);
+  const forms = quoted ? [quoted[1].replace(/""/g, '"'), text] : [text];
+  return forms.flatMap((form) => (/^'+[=+\-@＋－＝＠]/.test(form) ? [form.slice(1), form] : [form]));
+}
+
+function labelOf(text, known, fail) {
+  if (text === STAR || /^\d{1,10}$/.test(text)) return text;
+  const form = meanings(text).find((each) => known.has(each));
+  if (form === undefined) fail(`“${text}” is no label`);
+  return known.get(form) ?? fail(`“${text}” is the name of several labels; write the number of one`);
+}
+
+function parse(text, checksum, known) {
   const rows = [];
   const seen = new Map();
   let columns = null;
@@ -125,9 +152,9 @@ function parse(text, checksum) {
       if (columns.includes(-1)) fail("the columns instance, label and verdict should be named here, separated by tabs");
       return;
     }
-    const [instance, label, word] = columns.map((column) => fields[column] ?? "");
+    const [instance, written, word] = columns.map((column) => fields[column] ?? "");
     if (!/^0*[1-9]\d{0,14}$/.test(instance)) fail(`“${instance}” is no number of an instance`);
-    if (label !== STAR && !/^\d{1,10}$/.test(label)) fail(`“${label}” is no label`);
+    const label = labelOf(written, known, fail);
     const verdict = WORDS[word.toLowerCase()];
     if (verdict === undefined && word) fail(`verdict “${word}” is not yes, no or empty`);
     if (label === STAR && verdict) fail("* takes no verdict but no");

@@ -1,0 +1,144 @@
+"""``mpu vectorize``."""
+
+from typing import Any
+
+import click
+
+from mpu_cli.cli.common import json_option, max_line_bytes_option, print_json
+from mpu_cli.cli.messages import info, progress, verbosity_options, warn
+from mpu_cli.cli.options import options_from
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.records import ID, SEPARATOR, TAGS, TEXT
+from mpu_cli.text.rows import FORMATS
+
+
+@click.command("vectorize")
+@click.argument("source", metavar="TEXTS", type=click.Path(allow_dash=True))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    required=True,
+    help="Write the data file here, compressed if it ends in .gz, .bz2 or .xz. What is needed again goes to a "
+    "directory beside it: news.text beside news.svm.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Format of TEXTS. Default: as the end of its name tells."
+)
+@click.option(
+    "--text",
+    metavar="FIELD",
+    multiple=True,
+    help=f"Field that has the text. Give it several times for several fields, to be joined.  [default: {TEXT}]",
+)
+@click.option(
+    "--tags",
+    metavar="FIELD",
+    help=f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]",
+)
+@click.option("--id", "key", metavar="FIELD", help=f"Field that has the id.  [default: {ID}, if there is one]")
+@click.option("--separator", metavar="TEXT", help=f"What is between tags that are one text.  [default: {SEPARATOR}]")
+@click.option(
+    "--labels",
+    metavar="NAMES",
+    type=click.Path(allow_dash=True),
+    help="Number the labels by this file: line k has the name of label k, perhaps with further names after tabs. "
+    "Labels that no record has are there too. Tags that are not in it get the numbers after those.",
+)
+@click.option(
+    "--like",
+    metavar="DATA",
+    type=click.Path(),
+    help="Use the features, the labels and the fields of this data file, which mpu vectorize wrote.",
+)
+@options_from(TextOptions)
+@click.option("--skip-bad", is_flag=True, help="Leave bad records out, and list them, instead of ending with an error.")
+@max_line_bytes_option
+@json_option
+@verbosity_options
+def vectorize(
+    source: str,
+    output: str,
+    form: str | None,
+    text: tuple[str, ...],
+    tags: str | None,
+    key: str | None,
+    separator: str | None,
+    labels: str | None,
+    like: str | None,
+    skip_bad: bool,
+    max_line_bytes: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Make a data file of TEXTS with tags, for `mpu train` and all other commands.
+
+    TEXTS has one record after another: JSON objects, one on each line (.jsonl, .ndjson), or a table whose first line
+    names the columns (.csv, .tsv); plain or compressed; or - for standard input, with --format. It is read twice, so it
+    may be larger than the memory: first to find the features, then to write the vectors.
+
+    Features are words and pairs of neighbouring words, weighted by tf-idf. Labels are numbered from 1, the more
+    frequent ones first, or by --labels. Texts without tags are instances without labels.
+
+    The directory beside FILE, news.text beside news.svm, keeps the features, the names of the labels and the ids, so
+    that other commands print them, and --like makes vectors of other texts that a model of FILE understands.
+
+    \b
+    Example:
+      mpu vectorize news.jsonl -o news.svm
+      mpu vectorize new.jsonl --like news.svm -o new.svm
+      mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
+    """
+    from dataclasses import asdict
+
+    from mpu_cli.commands import vectorization as command
+    from mpu_cli.runtime.files import refuse_overlaps
+    from mpu_cli.runtime.run import Run
+    from mpu_cli.text.directory import directory_of
+
+    if like is not None:
+        _refuse_with_like(labels)
+    elif directory_of(output) is None:
+        raise click.UsageError("-o needs a file: what is needed again is kept beside it. (With --like, - is possible.)")
+    if options["hashing"] is not None and (options["min_df"], options["max_features"]) != (None, None):
+        raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
+    beside = None if directory_of(output) is None else str(directory_of(output))
+    inputs = {"TEXTS": source, "--labels": labels, "--like": like}
+    refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))
+    done = command.vectorize(
+        command.Source(source, form, text, tags, key, separator, skip_bad, max_line_bytes),
+        output,
+        options=None if like is not None else TextOptions(**options),
+        labels=labels,
+        like=like,
+        run=Run(observe=progress),
+    )
+    for bad in done.listed:
+        warn(f"{source}:{bad.line}: left out: {bad.problem}", line=bad.line)
+    if done.bad:
+        warn(f"{done.bad:,} bad records were left out" + ", the first of them listed" * (done.bad > len(done.listed)))
+    for caution in done.cautions:
+        warn(caution)
+    counts = {name: value for name, value in asdict(done).items() if name not in ("listed", "cautions")}
+    if as_json:
+        print_json(counts)
+    else:
+        info(
+            f"{done.instances:,} instances with {done.annotations:,} labels, of {done.labels:,} different ones; "
+            f"{done.features:,} features; stems: {done.stem}",
+            **counts,
+        )
+
+
+def _refuse_with_like(labels: str | None) -> None:
+    """Refuse options that the earlier file decides."""
+    context = click.get_current_context()
+    given = [] if labels is None else ["--labels"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in TextOptions.__dataclass_fields__:
+            source = context.get_parameter_source(name)
+            given += [parameter.opts[-1]] if source is not click.core.ParameterSource.DEFAULT else []
+    if given:
+        raise click.UsageError(f"--like decides that already; leave {given[0]} out.")

@@ -1,0 +1,97 @@
+"""Predictions as records for people and programs: the id of each instance, its labels by name, and probabilities."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli.errors import InputError, shown
+from mpu_cli.names import LabelNames, read_ids
+from mpu_cli.names.beside import ids_file
+from mpu_cli.names.cells import cell
+
+HEADERS = {"jsonl": b"", "tsv": b"id\tlabel\tprobability\n"}
+
+
+class Ids:
+    """The ids of a data file, to be taken in order: from the file beside it, or else the instances' numbers, from 1."""
+
+    def __init__(self, source: str | Path) -> None:
+        self.source = source
+        found = read_ids(source)
+        self._has_file = found is not None
+        self._ids: Iterator[str] = map(str, count(1)) if found is None else found
+
+    def take(self, n: int) -> list[str]:
+        """Return the next n ids; InputError where there are fewer."""
+        taken = [text for _, text in zip(range(n), self._ids, strict=False)]
+        if len(taken) < n:
+            raise self._error("fewer")
+        return taken
+
+    def finish(self) -> None:
+        """Raise InputError where there are more ids than instances."""
+        if self._has_file and next(self._ids, None) is not None:
+            raise self._error("more")
+
+    def _error(self, how: str) -> InputError:
+        return InputError(
+            str(ids_file(self.source)),
+            None,
+            f"has {how} ids than {shown(self.source)} has instances; each has one, on a line: remove this file, or "
+            "make both anew",
+        )
+
+
+def record_writer(
+    form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool
+) -> Callable[[Sequence[str], np.ndarray, np.ndarray, np.ndarray], bytes]:
+    """Return a function that writes the records of some instances.
+
+    Parameters
+    ----------
+    form : {"jsonl", "tsv"}
+        An object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each label, with id, label
+        and probability, between tabs, harmless to spreadsheets (see `names.cells`).
+    label_ids : ndarray of int, shape (q,)
+        The label of each column.
+    names : LabelNames or None
+        Labels are written by `LabelNames.shown`.
+    by_number : bool
+        Write whole numbers for labels, also where there are names. Otherwise labels are always text.
+
+    Returns
+    -------
+    callable
+        From ids; where the entries of each instance start and end; the columns of all entries; and their
+        probabilities.
+    """
+    as_json = form == "jsonl"
+
+    @cache
+    def label(column: int) -> str:
+        number = int(label_ids[column])
+        text = str(number) if names is None or by_number else names.shown(number)
+        if as_json:
+            return text if by_number else json.dumps(text, ensure_ascii=False)
+        return cell(text)
+
+    def write(ids: Sequence[str], indptr: np.ndarray, columns: np.ndarray, probabilities: np.ndarray) -> bytes:
+        labels = [label(column) for column in columns.tolist()]
+        values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
+        lines = []
+        for text, (start, stop) in zip(ids, pairwise(indptr.tolist()), strict=True):
+            if as_json:
+                lines.append(
+                    f'{{"id": {json.dumps(text, ensure_ascii=False)}, "labels": [{", ".join(labels[start:stop])}], '
+                    f'"probabilities": [{", ".join(values[start:stop])}]}}\n'
+                )
+            else:
+                first = cell(text)
+                lines += [f"{first}\t{labels[i]}\t{values[i]}\n" for i in range(start, stop)]
+        return "".join(lines).encode()
+
+    return write

@@ -1,0 +1,119 @@
+"""Texts where data are read: a model that was trained on vectors of texts keeps the vectoriser."""
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from scipy.sparse import csr_array
+
+from mpu_cli.commands.vector_writing import batches
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.streams import open_input
+from mpu_cli.text import stored
+from mpu_cli.text.directory import directory_of, from_one
+from mpu_cli.text.packed import packed, unpacked
+from mpu_cli.text.records import Record, chosen_format, read_records
+from mpu_cli.text.rows import Bad
+from mpu_cli.text.vectorizer import Vectorizer
+
+_log = logging.getLogger(__name__)
+
+
+def kept_vectorizer(source: str | Path, instances: int) -> bytes | None:
+    """Return the vectoriser that is kept beside a data file, for its model; None if there is none.
+
+    One that is damaged, or belongs to data of another number of instances, is left out with a warning.
+    """
+    directory = directory_of(source)
+    if directory is None or not (directory / stored.MANIFEST).is_file():
+        return None
+    try:
+        kept = stored.load(directory)
+    except InputError as error:
+        _log.warning(f"the model will not know how to make vectors of texts: {error}")
+        return None
+    if kept.content is None or kept.content.instances != instances:
+        _log.warning(
+            f"{directory}: belongs to other data, not to the {instances:,} instances of {source}; the model will not "
+            "know how to make vectors of texts"
+        )
+        return None
+    return packed(kept)
+
+
+class Texts:
+    """Texts as chunks of instances, with their ids.
+
+    Parameters
+    ----------
+    vectorizer : bytes or None
+        That of a model.
+    source : str or Path
+        What is read, or the name of what is given, for errors.
+    given : sequence of str, optional
+        The texts, if they come from no file.
+    form : str, optional
+        One of `text.rows.FORMATS`; None: as the name of the file tells.
+    max_line_bytes : int
+
+    Raises
+    ------
+    InputError
+        The model has no vectoriser, or a damaged one.
+    """
+
+    def __init__(
+        self,
+        vectorizer: bytes | None,
+        source: str | Path,
+        given: Iterable[str] = (),
+        form: str | None = None,
+        max_line_bytes: int = MAX_LINE_BYTES,
+    ) -> None:
+        if vectorizer is None:
+            raise InputError(
+                str(source),
+                None,
+                "these are texts, but the model knows no vectoriser: it keeps that of data that mpu vectorize wrote; "
+                "make vectors by mpu vectorize --like",
+            )
+        kept = unpacked(vectorizer, "the model")
+        self._vectorizer = Vectorizer.of(kept)
+        self._fields = replace(kept.fields, tags="")  # which are not looked at
+        self.name = str(source)
+        self._given = list(given)
+        self._form = None if self._given else chosen_format(source, form)
+        self._max_line_bytes = max_line_bytes
+        self._ids: deque[str] = deque()
+
+    def chunks(self) -> Iterator[Dataset]:
+        """Yield instances, without labels; InputError at the first bad record."""
+        numbers = count(1)
+        for batch in batches(self._records()):
+            self._ids.extend(
+                str(number) if record.id is None else record.id for record, number in zip(batch, numbers, strict=False)
+            )
+            vectors = from_one(self._vectorizer.transform([record.text for record in batch]))
+            yield Dataset(csr_array((len(batch), 0), dtype=bool), vectors)
+
+    def take(self, n: int) -> list[str]:
+        """Return the ids of the next n instances of the chunks."""
+        return [self._ids.popleft() for _ in range(n)]
+
+    def finish(self) -> None:
+        """Do nothing: each instance has an id."""
+
+    def _records(self) -> Iterator[Record]:
+        if self._form is None:
+            yield from (Record(line, text, (), None, False) for line, text in enumerate(self._given, 1))
+            return
+        with open_input(self.name) as stream:
+            for record in read_records(stream, self.name, self._form, self._fields, self._max_line_bytes):
+                if isinstance(record, Bad):
+                    raise InputError(self.name, record.line, record.problem)
+                yield record

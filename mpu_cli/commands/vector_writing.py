@@ -1,0 +1,140 @@
+"""Records written as instances, batch by batch."""
+
+import hashlib
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.streams import Writable
+from mpu_cli.svmlight.writer import write_instances
+from mpu_cli.text.directory import Known, from_one
+from mpu_cli.text.records import Record
+from mpu_cli.text.stored import Content
+
+# What is made vectors at a time.
+_RECORDS, _CHARACTERS = 1000, 1 << 22
+_LINES_KEPT = 3
+
+
+def batches(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Put records together, so many that a few megabytes of text are in memory."""
+    batch: list[Record] = []
+    characters = 0
+    for record in records:
+        batch.append(record)
+        characters += len(record.text)
+        if len(batch) == _RECORDS or characters >= _CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+class _Counted:
+    """A stream with the number and the checksum of the bytes written to it."""
+
+    def __init__(self, out: Writable) -> None:
+        self._out = out
+        self.bytes = 0
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes, /) -> int:
+        self.bytes += len(data)
+        self.digest.update(data)
+        return self._out.write(data)
+
+
+class VectorWriter:
+    """Writes records as lines of a data file, and their ids to another file.
+
+    Parameters
+    ----------
+    out : binary file
+    ids : Path or None
+        Made where the records have ids; None: they are not kept.
+    known : Known
+        The vectoriser, and the labels. Tags that are not among them are added.
+    given : int
+        So many labels were known beforehand.
+
+    Attributes
+    ----------
+    instances, annotations : int
+        Instances written, and labels of all of them.
+    empty, unknown : int
+        Texts that are empty, and others without a feature.
+    mended : int
+        Records in which a tab or line end of a tag or id was made a blank.
+    added : dict of int to int
+        The first few labels that were not known beforehand, each with the line of a record that has it.
+    """
+
+    def __init__(self, out: Writable, ids: Path | None, known: Known, given: int) -> None:
+        self._counted = _Counted(out)
+        self._ids = ids
+        self._known = known
+        self._given = given
+        self._id_hashes = array("Q")
+        self._id_lines = array("Q")
+        self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
+        self.added: dict[int, int] = {}
+
+    def write(self, records: Iterable[Record]) -> Iterator[int]:
+        """Write records. Yield the number of instances after each batch."""
+        for batch in batches(records):
+            vectors = self._known.vectorizer.transform([record.text for record in batch])
+            labels = self._labels(batch)
+            write_instances(self._counted, Dataset(labels, from_one(vectors)))
+            self._write_ids(batch)
+            empty = sum(not record.text.strip() for record in batch)
+            self.empty += empty
+            self.unknown += int(np.count_nonzero(np.diff(vectors.indptr) == 0)) - empty
+            self.mended += sum(record.mended for record in batch)
+            self.annotations += labels.nnz
+            self.instances += len(batch)
+            yield self.instances
+
+    def content(self) -> Content:
+        """Return what was written."""
+        return Content(self.instances, len(self._known.labels), self._counted.bytes, self._counted.digest.hexdigest())
+
+    def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
+        """Return how many records have the id of one before them, and the lines of the first such pair."""
+        hashes = np.frombuffer(self._id_hashes, np.uint64) if self._id_hashes else np.zeros(0, np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        again = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+        if not len(again):
+            return 0, None
+        first = again[np.argmin(order[again + 1])]
+        return len(again), (self._id_lines[order[first]], self._id_lines[order[first + 1]])
+
+    def _labels(self, batch: list[Record]) -> csr_array:
+        numbers: list[int] = []
+        ends = [0]
+        for record in batch:
+            numbers += sorted({self._number(tag, record.line) for tag in record.tags})
+            ends.append(len(numbers))
+        shape = (len(batch), len(self._known.labels) + 1)
+        return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
+
+    def _number(self, tag: str, line: int) -> int:
+        labels = self._known.labels
+        number = labels.number(tag) or labels.add(tag)
+        if number > self._given and len(self.added) < _LINES_KEPT:
+            self.added.setdefault(number, line)
+        return number
+
+    def _write_ids(self, batch: list[Record]) -> None:
+        ids = [record.id for record in batch if record.id is not None]
+        for record in batch:
+            if record.id is not None:
+                digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
+                self._id_hashes.append(int.from_bytes(digest))
+                self._id_lines.append(record.line)
+        if self._ids is not None and ids:
+            with self._ids.open("a", encoding="utf-8", newline="\n") as file:
+                file.writelines(f"{id_}\n" for id_ in ids)

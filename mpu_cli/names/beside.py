@@ -1,0 +1,61 @@
+"""Files beside a data file: ``news.svm`` has the names of its labels and its ids in ``news.text/``.
+
+`mpu vectorize` writes that directory.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from mpu_cli.errors import STANDARD_STREAM
+from mpu_cli.names.files import text_lines
+from mpu_cli.svmlight.streams import stem
+
+FOLDER = ".text"
+LABELS, IDS = "labels", "ids"
+_NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
+_LOOKED_AT = 100  # lines
+
+
+def find_names(source: str | Path) -> Path | None:
+    """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None: there are none.
+
+    A file ``news.labels`` that begins with lines of numbers, as predictions and label frequencies do, is not taken for
+    one of names.
+    """
+    if str(source) == STANDARD_STREAM:
+        return None
+    kept = folder_of(source) / LABELS
+    if kept.is_file():
+        return kept
+    other = Path(source).parent / f"{stem(source)}.labels"
+    return other if other.is_file() and not other.samefile(source) and _has_words(other) else None
+
+
+def is_kept(file: str | Path) -> bool:
+    """Whether a file of names is one that `mpu vectorize` writes: line k names label k."""
+    path = Path(file)
+    return path.name == LABELS and path.parent.suffix == FOLDER
+
+
+def read_ids(source: str | Path) -> Iterator[str] | None:
+    """Read the id of each instance of a data file, from ``news.text/ids``; None where there is no such file."""
+    if str(source) == STANDARD_STREAM:
+        return None
+    path = ids_file(source)
+    return text_lines(path) if path.is_file() else None
+
+
+def ids_file(source: str | Path) -> Path:
+    """Return where the ids of a data file are kept."""
+    return folder_of(source) / IDS
+
+
+def folder_of(source: str | Path) -> Path:
+    """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
+    return Path(source).parent / f"{stem(source)}{FOLDER}"
+
+
+def _has_words(path: Path) -> bool:
+    lines = (line for _, line in zip(range(_LOOKED_AT), text_lines(path), strict=False))
+    return any(not _NUMBERS.fullmatch(line) for line in lines)

@@ -1,0 +1,50 @@
+"""Texts in tab-separated files that people open in a spreadsheet, and send back.
+
+A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and quotation marks at the start
+for quoting. So such a text gets an apostrophe before it, or is quoted. Reading undoes both.
+"""
+
+import re
+
+# Control characters, and those that separate lines or paragraphs.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_FORMULA = re.compile(r"'*[=+\-@\uff0b\uff0d\uff1d\uff20]")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+
+
+def cell(text: str) -> str:
+    """Return how a text is written to a cell: no formula, one line, no tab.
+
+    Examples
+    --------
+    >>> cell("=1+1"), cell("'=1+1"), cell("plain")
+    ("'=1+1", "''=1+1", 'plain')
+    >>> print(cell('"Capital" (book)').replace('"', "''"))
+    ''''''Capital'''' (book)''
+    """
+    text = CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    if _FORMULA.match(text):
+        return f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if text.startswith('"') else text
+
+
+def meanings(text: str) -> list[str]:
+    """Return the texts that a cell may stand for, the one that `cell` writes so first.
+
+    Spreadsheets also put quotation marks around a text that has a comma or quotation marks in it, and people write
+    texts as they are.
+
+    Examples
+    --------
+    >>> meanings("'=1+1")
+    ['=1+1', "'=1+1"]
+    >>> meanings('"Bread, butter"')
+    ['Bread, butter', '"Bread, butter"']
+    """
+    found = []
+    quoted = _QUOTED.fullmatch(text)
+    for form in ([quoted[1].replace('""', '"')] if quoted else []) + [text]:
+        if form.startswith("'") and _FORMULA.match(form):
+            found.append(form[1:])
+        found.append(form)
+    return found

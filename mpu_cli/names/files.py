@@ -1,0 +1,121 @@
+"""Files of names: UTF-8 text, in one of two forms.
+
+- Line k names label k, or label k - 1 where labels count from 0. An empty line: the label has no name.
+- Every line has a number, a tab and a name; labels that have no line have no name.
+
+In both, further names of the same label come after it, separated by tabs. A file whose first line that is not empty has
+whole number and tab is taken for one of the second form.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.svmlight.streams import open_input
+
+# The names of each label by its number, the main one first; possibly none.
+Names = dict[int, tuple[str, ...]]
+
+_LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
+_MOST_NAMES = 10**7
+_NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
+
+
+def text_lines(source: str | Path) -> Iterator[str]:
+    """Yield the lines of a text file, plain or compressed by suffix, without their ends.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, is not UTF-8 text, or has a line of more than 8 MiB.
+    """
+    with open_input(source) as stream:
+        for number, raw in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
+            if len(raw) == _LINE_BYTES:
+                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
+            yield line.rstrip("\r\n")
+
+
+def read_names(
+    source: str | Path, first: int = 1, largest: int | None = None, never_numbered: bool = False
+) -> tuple[Names, bool]:
+    """Read a file of names.
+
+    Parameters
+    ----------
+    source : str or Path
+    first : {0, 1}
+        The number that line 1 names, where lines have none.
+    largest : int, optional
+        Read no further than the name of this number, where lines have none: the file may go on for ever.
+    never_numbered : bool
+        Whether a number at the start of a line is a name in any case.
+
+    Returns
+    -------
+    names : dict
+    is_numbered : bool
+        Whether lines have numbers.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is empty, or a line is not as described above.
+    """
+    return parse_names(text_lines(source), str(source), first, largest, never_numbered)
+
+
+def parse_names(
+    lines: Iterable[str],
+    source: str,
+    first: int = 1,
+    largest: int | None = None,
+    never_numbered: bool = False,
+) -> tuple[Names, bool]:
+    """Read names from lines; as `read_names`."""
+    names: Names = {}
+    is_numbered: bool | None = None
+    for place, line in enumerate(lines, 1):
+        if place > _MOST_NAMES:
+            raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
+        if is_numbered is None and line.strip():
+            is_numbered = not never_numbered and bool(_NUMBERED.match(line))
+        if not is_numbered:
+            names[place - 1 + first] = _fields(line)
+            if place - 1 + first == largest:
+                break
+        elif line.strip():
+            number, found = _numbered(line, source, place)
+            if number in names:
+                raise InputError(
+                    source, place, f"label {number} has a line already; put all names of a label on one, between tabs"
+                )
+            names[number] = found
+    if is_numbered is None:
+        raise InputError(source, None, "there is no name in it; line k should name label k")
+    return names, is_numbered
+
+
+def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]:
+    text, tab, rest = line.partition("\t")
+    text = text.strip()
+    if not tab or not (text.isascii() and text.isdigit()):
+        raise InputError(
+            source, place, "this line does not begin with a number and a tab, as the first one does; number all or none"
+        )
+    if len(text) > len(str(MAX_ID)) or int(text) > MAX_ID:
+        raise InputError(source, place, f"no label can have the number {text[:40]}; the largest is {MAX_ID}")
+    return int(text), _fields(rest)
+
+
+def _fields(line: str) -> tuple[str, ...]:
+    """Return the names of a line; a later one only once, and not where the first is empty."""
+    main, *others = (field.strip() for field in line.split("\t"))
+    return tuple(dict.fromkeys([main, *filter(None, others)])) if main else ()

@@ -1,0 +1,183 @@
+"""Labels by name: which text stands for which label."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from mpu_cli.names.cells import CONTROL, meanings
+from mpu_cli.names.files import Names, parse_names
+from mpu_cli.svmlight.grammar import MAX_ID
+
+_WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
+_SHOWN = 40
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class LabelNames:
+    """The names of some labels.
+
+    Nothing is computed before it is asked for, so names that nobody asks for cost no time.
+
+    Attributes
+    ----------
+    text : bytes
+        A line for each label, ascending: its number and its names, separated by tabs.
+    source : str
+        Where they come from, for messages.
+
+    Examples
+    --------
+    >>> names = LabelNames.of({1: ("news",), 2: ("sport", "games"), 3: ("sport",), 4: ()})
+    >>> [names.written(number) for number in (1, 2, 3, 4)]
+    ['news', 'sport (2)', 'sport (3)', '4']
+    >>> [names.number(text) for text in ("news", "games", "sport (3)", "4")]
+    [1, 2, 3, 4]
+    """
+
+    text: bytes
+    source: str = "the names"
+
+    @classmethod
+    def of(cls, names: Mapping[int, Iterable[str]], source: str = "the names") -> "LabelNames":
+        """Name labels, each by none, one or several names without tabs, line ends and blanks around them."""
+        lines = ("\t".join([str(number), *dict.fromkeys(names[number])]) for number in sorted(names))
+        return cls("".join(f"{line}\n" if "\t" in line else f"{line}\t\n" for line in lines).encode(), source)
+
+    @cached_property
+    def by_number(self) -> Names:
+        """The names of each label, the main one first; InputError where the text is damaged."""
+        if not self.text:
+            return {}
+        return parse_names(self.text.decode("utf-8", "replace").split("\n"), self.source)[0]
+
+    def only(self, numbers: Iterable[int]) -> "LabelNames":
+        """Return the names of these labels alone."""
+        return LabelNames.of({number: self.by_number.get(number, ()) for number in numbers}, self.source)
+
+    def name(self, number: int) -> str:
+        """Return the main name of a label; its number where it has none."""
+        return (self.by_number.get(number) or (str(number),))[0]
+
+    def shown(self, number: int) -> str:
+        """Return a text for this label that no other label has: its name, or else what `written` gives."""
+        name = self.name(number)
+        if len(self._main.get(name, ())) > 1 or (is_number(name) and self.by_number.get(int(name)) == ()):
+            return self.written(number)
+        return name
+
+    def written(self, number: int) -> str:
+        """Return the text that stands for this label alone: the reverse of `number`.
+
+        That is its name. Where that is the name of another label too, or would be taken for a number or for ``*``, the
+        number follows in brackets; where there is no name, or one with control characters, it is the number alone.
+        """
+        return self._written.get(number) or str(number)
+
+    def number(self, text: str) -> int:
+        """Return the label that a text stands for.
+
+        A whole number is the number of a label. Otherwise the text is a main name, or else a further name of a single
+        label; or what `written` gave for it, perhaps as it stands in a cell (see `cells`).
+
+        Raises
+        ------
+        ValueError
+            There is no such label, or there are several.
+        """
+        if is_number(text):
+            return self._numbered(text)
+        forms = meanings(text)
+        for form in forms:
+            for numbers in (self._main, self._further):
+                if form in numbers:
+                    return self._only_one(form, numbers[form])
+            match = _WITH_NUMBER.fullmatch(form)
+            if match and self.by_number.get(int(match[2]), ())[:1] == (match[1],):
+                return int(match[2])
+        alike = self._alike.get(_folded(forms[0]))
+        hint = f"; do you mean {quoted(alike)}?" if alike else f"; write a name of {self.source}, or a number"
+        raise ValueError(f"there is no label called {quoted(text)}{hint}")
+
+    def shared(self) -> str | None:
+        """Say which labels have the same name; None where there are none."""
+        groups = {name: numbers for name, numbers in self._main.items() if len(numbers) > 1}
+        if not groups:
+            return None
+        some = ", ".join(f"{quoted(name)} ({_listed(numbers)})" for name, numbers in list(groups.items())[:_LISTED])
+        more = ", ..." * (len(groups) > _LISTED)
+        return f"{self.source}: {len(groups):,} names are those of several labels, kept apart by number: {some}{more}"
+
+    def _numbered(self, text: str) -> int:
+        number = int(text)
+        named = self._main.get(text, [])
+        if named and number not in self.by_number:
+            raise ValueError(
+                f"label {quoted(text)} is the name of label {_listed(named)}, and no label has this number; write "
+                f"{named[0]}"
+            )
+        return number
+
+    def _only_one(self, name: str, numbers: list[int]) -> int:
+        if len(numbers) > 1:
+            raise ValueError(
+                f"{quoted(name)} is the name of {len(numbers)} labels, {_listed(numbers)}; write the number of one"
+            )
+        return numbers[0]
+
+    @cached_property
+    def _main(self) -> dict[str, list[int]]:
+        return _reversed((number, names[:1]) for number, names in self.by_number.items())
+
+    @cached_property
+    def _further(self) -> dict[str, list[int]]:
+        return _reversed((number, names[1:]) for number, names in self.by_number.items())
+
+    @cached_property
+    def _alike(self) -> dict[str, str]:
+        return {_folded(name): name for name in (*self._further, *self._main)}
+
+    @cached_property
+    def _written(self) -> dict[int, str]:
+        named = {number: names[0] for number, names in self.by_number.items() if names}
+        count = Counter(named.values())
+        taken = count.keys() | self._further.keys()
+        found = {}
+        for number, name in named.items():
+            if CONTROL.search(name):
+                continue
+            longer = f"{name} ({number})"
+            if count[name] == 1 and not is_number(name) and name != "*":
+                found[number] = name
+            elif longer not in taken:
+                found[number] = longer
+        return found
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is the number of a label, one from 0."""
+    digits = text.lstrip("0") if text.isascii() and text.isdigit() else str(MAX_ID + 1)
+    return len(digits) <= len(str(MAX_ID)) and int(digits or "0") <= MAX_ID
+
+
+def quoted(text: str) -> str:
+    """Return a text for a message: quoted, and cut where it is long."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def _reversed(names: Iterable[tuple[int, tuple[str, ...]]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, those in names:
+        for name in those:
+            found.setdefault(name, []).append(number)
+    return found
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:_LISTED])) + ", ..." * (len(numbers) > _LISTED)

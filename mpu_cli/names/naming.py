@@ -1,0 +1,82 @@
+"""Which names the labels of data have."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli.errors import InputError, shown
+from mpu_cli.names.beside import find_names, is_kept
+from mpu_cli.names.files import read_names
+from mpu_cli.names.label_names import LabelNames
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Where the names of labels are.
+
+    Attributes
+    ----------
+    file : str, Path or None
+        A file of names (see `files`). Default: the one beside the data, if there is one (`beside.find_names`).
+    zero_based : bool
+        Whether line k names label k - 1, where lines have no numbers. So it is, in any case, where the data have a
+        label 0, which could have no name otherwise.
+    """
+
+    file: str | Path | None = None
+    zero_based: bool = False
+
+    def names_of(self, labels: np.ndarray, source: str | Path, *, endless: bool = False) -> LabelNames | None:
+        """Read the names of the labels of data, and say where they were found and which are those of several labels.
+
+        Parameters
+        ----------
+        labels : ndarray of int
+            The labels that occur.
+        source : str or Path
+            The data, as the user named them.
+        endless : bool
+            Whether the file may go on for ever. Then it is read no further than the largest label, where it has no
+            numbers.
+
+        Returns
+        -------
+        LabelNames or None
+            None where no file is given and none found.
+
+        Raises
+        ------
+        InputError
+            The file is none of names, or does not fit the data: lines without numbers are fewer than the labels, or
+            lines with numbers name none of them.
+        """
+        file = find_names(source) if self.file is None else self.file
+        if file is None:
+            return None
+        largest = int(labels.max(initial=0))
+        first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
+        found, is_numbered = read_names(file, first, largest if endless else None, never_numbered=is_kept(file))
+        names = LabelNames.of(found, shown(file))
+        named = sum(bool(found.get(number)) for number in labels.tolist())
+        if is_numbered and len(labels) and not named:
+            raise InputError(str(file), None, f"names none of the labels of {shown(source)}, such as {labels[0]}")
+        if not is_numbered and len(labels) and largest not in found:
+            line = "line k names label k" + " - 1" * (first == 0)
+            raise InputError(
+                str(file),
+                None,
+                f"has no name for label {largest} of {shown(source)}: {line}, of {len(found):,} lines; give the right "
+                "file by --labels, or put a number and a tab before each name",
+            )
+        if self.file is None:
+            _log.info(f"{names.source} names {named:,} of {len(labels):,} labels", extra={"counts": {"named": named}})
+        if not endless and (shared := names.shared()):
+            _log.info(shared)
+        return names
+
+
+BESIDE = Naming()

@@ -1,0 +1,107 @@
+"""The directory beside a data file that was made of texts: ``news.text`` beside ``news.svm``.
+
+It holds
+- ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`); line j of ``features`` names feature j;
+  there is no such file where features are hashed;
+- ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
+- ``ids``: a line for each instance, its id; there is no such file where the records have none;
+- ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
+from mpu_cli.names.beside import IDS, LABELS, folder_of
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.writer import write_instances
+from mpu_cli.text import stored
+from mpu_cli.text.labels import Labels, read_labels
+from mpu_cli.text.records import Fields
+from mpu_cli.text.vectorizer import Vectorizer
+
+LABEL_FEATURES = "label-features.svm"
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.IDF, LABELS, IDS, LABEL_FEATURES}
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an earlier file was made with."""
+
+    vectorizer: Vectorizer
+    labels: Labels
+    fields: Fields
+
+
+def directory_of(data: str | Path) -> Path | None:
+    """Return the directory of a data file: ``data/news.text`` for ``data/news.svm.gz``; None for what is no file."""
+    path = Path(data)
+    if str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
+        return None
+    return folder_of(data)
+
+
+def check_target(path: Path) -> None:
+    """Refuse a directory that this program has not written.
+
+    Raises
+    ------
+    MpuError
+        A file is there, or a directory with other things in it.
+    """
+    if not path.exists() and not path.is_symlink():
+        return
+    if not path.is_dir():
+        raise MpuError(f"{path}: is not a directory, and one is to be written there; choose another name for -o")
+    if foreign := sorted(entry.name for entry in path.iterdir() if entry.name not in _OURS):
+        raise MpuError(f"{path}: holds other files ({foreign[0]}); choose another name for -o")
+
+
+def read_known(like: str | Path) -> Known:
+    """Read what a data file was made with.
+
+    Parameters
+    ----------
+    like : str or Path
+        The data file, which itself is not read, or its directory.
+
+    Raises
+    ------
+    InputError
+        There is no such directory, or it is damaged.
+    """
+    path = Path(like) if Path(like).is_dir() else directory_of(like)
+    if path is None:
+        raise InputError(str(like), None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
+    found = stored.load(path)
+    labels = read_labels(path / LABELS) if found.content is None or found.content.labels else Labels()
+    if found.content is None or len(labels) != found.content.labels:
+        wanted = "none" if found.content is None else f"{found.content.labels:,}"
+        raise InputError(
+            str(path / LABELS), None, f"names {len(labels):,} labels, and {wanted} are wanted; run mpu vectorize again"
+        )
+    return Known(Vectorizer.load(path), labels, found.fields)
+
+
+def write_directory(
+    path: Path, vectorizer: Vectorizer, labels: Labels, fields: Fields, content: stored.Content
+) -> None:
+    """Write all files but ``ids`` into a directory that is there."""
+    stored.save(path, stored.Stored(vectorizer.options_, vectorizer.features_, vectorizer.idf_, fields, content))
+    (path / LABELS).write_text(labels.lines(), encoding="utf-8", newline="\n")
+    vectors = vectorizer.transform_names(labels.names)
+    named = np.flatnonzero(np.diff(vectors.indptr))
+    numbers = csr_array(
+        (np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)), shape=(len(named), len(labels) + 1)
+    )
+    with (path / LABEL_FEATURES).open("wb") as out:
+        write_instances(out, Dataset(numbers, from_one(vectors[named])))
+
+
+def from_one(vectors: csr_array) -> csr_array:
+    """Return vectors as a data file has them: column j becomes feature j + 1."""
+    shape = (vectors.shape[0], vectors.shape[1] + 1)
+    return csr_array((vectors.data, vectors.indices + 1, vectors.indptr), shape=shape)

@@ -1,0 +1,95 @@
+"""Labels that are texts, and their numbers."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mpu_cli.errors import InputError
+from mpu_cli.names.beside import is_kept
+from mpu_cli.names.files import read_names
+
+_MOST_NUMBERS = 10**7
+
+
+class Labels:
+    """Labels by their names: label k is ``names[k - 1]``.
+
+    Parameters
+    ----------
+    names : iterable of sequence of str
+        The names of each label, the main one first; none for a number that is no label.
+
+    Attributes
+    ----------
+    names : list of tuple of str
+    shared : int
+        How many labels were given that have the same main name as one before them. They are the same label, so their
+        own numbers have no name.
+    """
+
+    def __init__(self, names: Iterable[Sequence[str]] = ()) -> None:
+        self.names: list[tuple[str, ...]] = []
+        self.shared = 0
+        self._numbers: dict[str, int] = {}
+        others: dict[str, int] = {}
+        for number, of_label in enumerate(map(tuple, names), 1):
+            if of_label and of_label[0] in self._numbers:
+                self.shared += 1
+                self.names.append(())
+                continue
+            self.names.append(of_label)
+            if of_label:
+                self._numbers[of_label[0]] = number
+                for other in of_label[1:]:
+                    others.setdefault(other, number)
+        self._numbers = others | self._numbers  # a main name comes before further ones of other labels
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def number(self, name: str) -> int | None:
+        """Return the number of the label that has this name, or None."""
+        return self._numbers.get(name)
+
+    def add(self, name: str) -> int:
+        """Add a label after the others, and return its number."""
+        self.names.append((name,))
+        self._numbers[name] = len(self.names)
+        return len(self.names)
+
+    def lines(self) -> str:
+        """Return the text of a file of names: line k has the names of label k, separated by tabs."""
+        return "".join("\t".join(of_label) + "\n" for of_label in self.names)
+
+
+def read_labels(source: str | Path) -> Labels:
+    """Read a file of names, as `names.files` has them; labels count from 1.
+
+    Parameters
+    ----------
+    source : str or Path
+        UTF-8 text, plain or compressed; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or names a label 0 or far beyond the number of names.
+    """
+    names, _ = read_names(source, never_numbered=is_kept(source))
+    most = max(names)
+    if 0 in names or most > _MOST_NUMBERS:
+        number = 0 if 0 in names else most
+        raise InputError(
+            str(source), None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}"
+        )
+    return Labels(names.get(number, ()) for number in range(1, most + 1))
+
+
+def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return pairs of names that differ only by blanks, or by capital and small letters."""
+    first: dict[str, str] = {}
+    pairs = []
+    for name in names:
+        other = first.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            pairs.append((other, name))
+    return pairs

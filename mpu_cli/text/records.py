@@ -1,0 +1,214 @@
+"""Records of texts: their fields checked, and named in errors."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.text.rows import FORMATS, Bad, Row, format_of, is_utf8, read_rows
+
+if TYPE_CHECKING:
+    from mpu_cli.svmlight.streams import ReadableLines
+
+TEXT, TAGS, ID = "text", "tags", "id"  # fields by default; the last two need not be there
+SEPARATOR = ";"
+_LINE_ENDS = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
+_MOST_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which fields of a record are read.
+
+    Attributes
+    ----------
+    text : tuple of str
+        Their values, joined by a blank, are the text.
+    tags, id : str
+        Where the first record does not have the field, none has. Empty: not looked at.
+    separator : str
+        Between tags that are written as one text.
+    needs_tags, needs_id : bool
+        Whether each record must have the field.
+    """
+
+    text: tuple[str, ...] = (TEXT,)
+    tags: str = TAGS
+    id: str = ID
+    separator: str = SEPARATOR
+    needs_tags: bool = False
+    needs_id: bool = False
+
+
+DEFAULT_FIELDS = Fields()
+
+
+@dataclass(frozen=True)
+class Record:
+    """A text with its tags.
+
+    Attributes
+    ----------
+    line : int
+        Line of the file in which it starts, from 1.
+    text : str
+    tags : tuple of str
+        Each once, without blanks around, none of them empty.
+    id : str or None
+        None where the records have none.
+    mended : bool
+        Whether a tab or line end within a tag or the id was made a blank.
+    """
+
+    line: int
+    text: str
+    tags: tuple[str, ...]
+    id: str | None
+    mended: bool
+
+
+def chosen_format(source: str | Path, form: str | None) -> str:
+    """Return the format of a file, as given or by its suffix.
+
+    Raises
+    ------
+    InputError
+        None is given, and the suffix tells none.
+    """
+    found = form or format_of(source)
+    if found is None:
+        raise InputError(
+            str(source), None, f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
+        )
+    return found
+
+
+def read_records(
+    stream: "ReadableLines", source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator[Record | Bad]:
+    """Read records one by one.
+
+    A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string that is split at
+    the separator; null is no tags. An id is a string or a whole number.
+
+    Parameters
+    ----------
+    stream : binary file
+    source : str
+        Its name for errors.
+    form : {"jsonl", "csv", "tsv"}
+    fields : Fields
+    max_line_bytes : int
+
+    Yields
+    ------
+    Record or Bad
+        `Bad` where a row is bad, or a field is missing or of another type.
+
+    Raises
+    ------
+    InputError
+        As `read_rows`.
+    """
+    reader: _Reader | None = None
+    for row in read_rows(stream, source, form, max_line_bytes):
+        if isinstance(row, Bad):
+            yield row
+            continue
+        if reader is None:
+            reader = _Reader(fields, row)
+        try:
+            yield reader.record(row)
+        except _FieldError as error:
+            yield Bad(row.line, str(error))
+
+
+class _FieldError(Exception):
+    """A field that is missing or of another type."""
+
+
+class _Reader:
+    """Reads records as the first one is."""
+
+    def __init__(self, fields: Fields, first: Row) -> None:
+        self._fields = fields
+        self._tags = fields.tags if fields.needs_tags or fields.tags in first.fields else None
+        self._id = fields.id if fields.needs_id or fields.id in first.fields else None
+
+    def record(self, row: Row) -> Record:
+        text = " ".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
+        written = [] if self._tags is None else self._written_tags(row, self._tags)
+        tags = [_clean(tag) for tag in written]
+        key = None if self._id is None else _whole_or_text(self._id, _value(row, self._id))
+        for option, name, used in (("tags", self._fields.tags, self._tags), ("id", self._fields.id, self._id)):
+            if used is None and name in row.fields:
+                raise _FieldError(f"there is a field {name!r}, but the first record has none; --{option} names it")
+        shown_id = None if key is None else _clean(key)
+        if shown_id == "":
+            raise _FieldError(f"the field {self._id!r} is empty; each record needs an id of its own")
+        checks = ((self._id, shown_id), (self._tags, "".join(tags)), (", ".join(self._fields.text), text))
+        for field, value in checks:
+            if value is not None and not is_utf8(value):
+                raise _FieldError(f"the field {field!r} has half of a surrogate pair (\\ud800 to \\udfff)")
+        mended = any(tag != value.strip() for tag, value in zip(tags, written, strict=True))
+        mended |= key is not None and shown_id != key.strip()
+        return Record(row.line, text, tuple(dict.fromkeys(filter(None, tags))), shown_id, mended)
+
+    def _written_tags(self, row: Row, name: str) -> list[str]:
+        match _value(row, name):
+            case None:
+                return []
+            case str(text):
+                return text.split(self._fields.separator)
+            case list(values):
+                return [_whole_or_text(name, value, "a list that has ") for value in values]
+            case other:
+                raise _FieldError(
+                    f"the field {name!r} is {_kind(other)}; it should be a list of tags, or a text with "
+                    f"{self._fields.separator!r} between tags"
+                )
+
+
+def _value(row: Row, name: str) -> object:
+    if name not in row.fields:
+        names = list(row.fields)
+        there = ", ".join(map(repr, names[:_MOST_SHOWN])) + ", ..." * (len(names) > _MOST_SHOWN)
+        raise _FieldError(f"there is no field {name!r} here; there are {there or 'none at all'}")
+    return row.fields[name]
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _FieldError(f"the field {name!r} is {_kind(value)}; it should be a text")
+    return value
+
+
+def _whole_or_text(name: str, value: object, within: str = "") -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise _FieldError(f"the field {name!r} is {within}{_kind(value)}; texts and whole numbers are possible")
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+    return "a text"
+
+
+def _clean(text: str) -> str:
+    return text.strip().translate(_LINE_ENDS)

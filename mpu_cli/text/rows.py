@@ -1,0 +1,219 @@
+"""Files of JSON lines and tables, row by row. A bad row is given as such, so that the caller may go on after it."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpu_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from mpu_cli.svmlight.streams import ReadableLines
+
+FORMATS = ("jsonl", "csv", "tsv")
+_FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
+_COMPRESSED = (".gz", ".bz2", ".xz")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row with its fields. Those of a table are strings.
+
+    Attributes
+    ----------
+    line : int
+        Line of the file in which it starts, from 1.
+    fields : dict
+        Values by the names of the fields.
+    """
+
+    line: int
+    fields: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A row that cannot be used.
+
+    Attributes
+    ----------
+    line : int
+        Line of the file in which it starts, from 1.
+    problem : str
+        What is wrong there, and what to do.
+    """
+
+    line: int
+    problem: str
+
+
+def format_of(source: str | Path) -> str | None:
+    """Return the format that the suffix of a file tells, compressed or not; None if it tells none."""
+    path = Path(source)
+    return _FORMAT_OF.get(path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix)
+
+
+def read_rows(stream: "ReadableLines", source: str, form: str, max_line_bytes: int) -> Iterator[Row | Bad]:
+    """Read rows one by one.
+
+    Empty lines are no rows. A byte order mark and CRLF do no harm. The first row of a table names its fields. Fields of
+    a table may be in quotation marks; then they may have separators, line ends, and quotation marks written twice.
+
+    Parameters
+    ----------
+    stream : binary file
+    source : str
+        Its name for errors.
+    form : {"jsonl", "csv", "tsv"}
+        JSON objects, one on each line; or a table separated by commas or tabs.
+    max_line_bytes : int
+        Longest line, and longest field of a table.
+
+    Yields
+    ------
+    Row or Bad
+        `Bad` where a row is not UTF-8, too long, not an object, or does not fit the first row of a table.
+
+    Raises
+    ------
+    InputError
+        The file as a whole cannot be read: it is UTF-16, or a table without a row of names.
+    """
+    lines = _lines(stream, source, max_line_bytes)
+    if form == "jsonl":
+        yield from _objects(lines, max_line_bytes)
+    else:
+        yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes)
+
+
+def _lines(stream: "ReadableLines", source: str, limit: int) -> Iterator[str | None]:
+    """Yield lines with their ends, None for one that is too long. Bytes that are not UTF-8 become surrogates."""
+    for number in count(1):
+        raw = stream.readline(limit + 2)
+        if not raw:
+            return
+        if number == 1 and raw.startswith(_UTF16):
+            raise InputError(source, 1, "this is UTF-16 text; save the file as UTF-8")
+        if len(raw.rstrip(b"\r\n")) > limit:
+            while raw and not raw.endswith(b"\n"):
+                raw = stream.readline(limit)
+            yield None
+        else:
+            yield raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written: it has no half of a surrogate pair, as a byte that is not UTF-8 has become one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _too_long(limit: int) -> str:
+    return f"the line is longer than {limit:,} bytes; --max-line-bytes N takes longer lines"
+
+
+def _objects(lines: Iterator[str | None], limit: int) -> Iterator[Row | Bad]:
+    for number, line in enumerate(lines, 1):
+        if line is None:
+            yield Bad(number, _too_long(limit))
+        elif not is_utf8(line):
+            yield Bad(number, _NOT_UTF8)
+        elif line.strip():
+            yield _object(number, line)
+
+
+def _object(number: int, line: str) -> Row | Bad:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return Bad(number, "this is not JSON; each line should be one object")
+    if not isinstance(fields, dict):
+        return Bad(number, "this is not a JSON object with fields; each line should be one")
+    return Row(number, fields)
+
+
+class _Numbered:
+    """Lines for the reader of tables, and which of them cannot be used."""
+
+    def __init__(self, lines: Iterator[str | None], limit: int) -> None:
+        self._lines = lines
+        self._limit = limit
+        self.number = 0
+        self.problem: str | None = None  # of the row that is being read
+
+    def __iter__(self) -> "_Numbered":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        if line is None:
+            self.problem = _too_long(self._limit)
+            return "\n"
+        if not is_utf8(line):
+            self.problem = _NOT_UTF8
+        return line
+
+
+def _table(lines: Iterator[str | None], source: str, delimiter: str, limit: int) -> Iterator[Row | Bad]:
+    numbered = _Numbered(lines, limit)
+    rows = csv.reader(numbered, delimiter=delimiter, strict=True)
+    names: list[str] | None = None
+    while (row := _next_row(rows, numbered, limit)) is not None:
+        if isinstance(row, Bad) and names is None:
+            raise InputError(source, row.line, row.problem)
+        if isinstance(row, Bad):
+            yield row
+        elif names is None:
+            names = [name.strip() for name in row[1]]
+            if twice := [name for name in names if name and names.count(name) > 1]:
+                raise InputError(source, row[0], f"two columns are called {twice[0]!r}")
+        else:
+            yield _named(*row, names)
+    if names is None:
+        raise InputError(source, None, "it is empty; its first line should name the columns")
+
+
+def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tuple[int, list[str]] | Bad | None:
+    """Return the next row that is not empty, with the line in which it starts; None at the end."""
+    while True:
+        first, numbered.problem = numbered.number + 1, None
+        before = csv.field_size_limit(limit)  # which belongs to the process
+        try:
+            values = next(rows)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            return Bad(first, numbered.problem or _not_a_table(error, limit))
+        finally:
+            csv.field_size_limit(before)
+        if numbered.problem:
+            return Bad(first, numbered.problem)
+        if values:
+            return first, values
+
+
+def _not_a_table(error: csv.Error, limit: int) -> str:
+    if "field limit" in str(error):
+        return (
+            f"a field is longer than {limit:,} characters; is a quotation mark not closed? --max-line-bytes N takes "
+            "longer fields"
+        )
+    if "end of data" in str(error):
+        return "a quotation mark that opens here, or after this line, is not closed"
+    return f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
+
+
+def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
+    if any(value.strip() for value in values[len(names) :]):
+        return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
+    filled = values + [""] * (len(names) - len(values))  # spreadsheets leave out empty values at the end
+    return Row(line, {name: value for name, value in zip(names, filled, strict=False) if name})

@@ -1,0 +1,222 @@
+"""A vectoriser on disk: a manifest, the names of the features, and their inverse document frequencies.
+
+Nothing is unpickled. Checksums detect damage, and what is read never exceeds what is on the disk.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpu_cli import __version__
+from mpu_cli.errors import DataError, InputError
+from mpu_cli.runtime.files import checksum, open_regular
+from mpu_cli.runtime.options import AUTO, options_of
+from mpu_cli.runtime.values import checked_value
+from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.records import DEFAULT_FIELDS, Fields
+
+FORMAT, FORMAT_VERSION = "mpu text", 1
+MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"
+MOST_BYTES = 1 << 20  # of a manifest
+_FIELDS = ("text", "tags", "id", "separator")
+_HEADER_BYTES = 4096  # of an array, at most
+
+
+@dataclass(frozen=True)
+class Content:
+    """The data file that a directory belongs to.
+
+    Attributes
+    ----------
+    instances, labels : int
+        How many it has; labels that occur nowhere in it included.
+    bytes : int
+        Its size, not compressed.
+    sha256 : str
+        The checksum of that.
+    """
+
+    instances: int
+    labels: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is kept of a vectoriser.
+
+    Attributes
+    ----------
+    options : TextOptions
+    features : list of str or None
+        None where features are hashed.
+    idf : ndarray of float64, shape (D,)
+    fields : Fields
+        Which fields the records had.
+    content : Content or None
+        None where it belongs to no data file.
+    """
+
+    options: TextOptions
+    features: list[str] | None
+    idf: np.ndarray
+    fields: Fields = DEFAULT_FIELDS
+    content: Content | None = None
+
+
+def save(path: Path, stored: Stored) -> None:
+    """Write the files of a vectoriser into a directory, which is made if need be."""
+    path.mkdir(exist_ok=True)
+    np.save(path / IDF, stored.idf, allow_pickle=False)
+    names = [IDF]
+    if stored.features is not None:
+        with (path / FEATURES).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{feature}\n" for feature in stored.features)
+        names.append(FEATURES)
+    manifest = described(stored) | {"checksums": {name: checksum(path / name) for name in names}}
+    (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def load(path: Path) -> Stored:
+    """Read what `save` has written.
+
+    Raises
+    ------
+    InputError
+        It is not there, damaged, or of a newer version.
+    """
+    if not (path / MANIFEST).exists():
+        raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
+    try:
+        with open_regular(path / MANIFEST) as file:
+            manifest = parse(file.read(MOST_BYTES), str(path))
+        n_features = manifest["features"]
+        for name in (IDF, *([] if manifest["options"]["hashing"] else [FEATURES])):
+            _expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
+        idf = _read_idf(path / IDF, n_features)
+        if manifest["options"]["hashing"]:
+            return made(manifest, idf, None)
+        with open_regular(path / FEATURES) as file:
+            return made(manifest, idf, file.readall())
+    except OSError as error:
+        raise InputError(
+            str(error.filename or path), None, f"cannot be read: {error.strerror}; run mpu vectorize again"
+        ) from error
+    except (DataError, KeyError, TypeError, ValueError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise InputError(str(path), None, f"is damaged ({problem}); run mpu vectorize again") from error
+
+
+def described(stored: Stored) -> dict[str, Any]:
+    """Return all of a vectoriser but its long arrays, as JSON values."""
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "mpu_version": __version__,
+        "options": written(stored.options),
+        "features": len(stored.idf),
+        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
+        "content": None if stored.content is None else asdict(stored.content),
+    }
+
+
+def parse(text: bytes, source: str) -> dict[str, Any]:
+    """Return what `described` has given, from JSON.
+
+    Raises
+    ------
+    InputError
+        It is of a newer version.
+    ValueError, KeyError
+        It is damaged. `made` looks at what is in it.
+    """
+    _expect(len(text) < MOST_BYTES, "the manifest is too long")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("the manifest is not JSON") from None
+    _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
+    if values["format_version"] != FORMAT_VERSION:
+        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
+    n_features = values["features"]
+    _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
+    _expect(isinstance(values["options"], dict), "options are not named")
+    return values
+
+
+def made(values: Mapping[str, Any], idf: np.ndarray, features: bytes | None) -> Stored:
+    """Return a vectoriser of what `described` has given, and of its long arrays.
+
+    Raises
+    ------
+    DataError, KeyError, TypeError, ValueError
+        It is damaged.
+    """
+    options, count = checked(values["options"]), values["features"]
+    _expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
+    _expect(len(idf) == count and bool(np.all(np.isfinite(idf) & (idf > 0))), f"{IDF} is not positive")
+    names = None if features is None else _features(features, count)
+    _expect((names is None) == (options.hashing is not None), "features have no names")
+    content = None if values["content"] is None else Content(**values["content"])
+    return Stored(options, names, idf, _fields(values["fields"]), content)
+
+
+def written(options: TextOptions) -> dict[str, Any]:
+    """Return options as `checked` takes them."""
+    values = asdict(options)
+    return {
+        name: AUTO if values[name] is None and option.has_auto else values[name]
+        for name, option in options_of(TextOptions).items()
+    }
+
+
+def checked(values: Mapping[str, Any]) -> TextOptions:
+    """Return options from values as callers from Python, or a manifest, give them.
+
+    Raises
+    ------
+    DataError
+        One is of a wrong type or out of its range, or they contradict each other.
+    """
+    options = TextOptions(
+        **{name: checked_value(option, values[name]) for name, option in options_of(TextOptions).items()}
+    )
+    if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
+        raise DataError("min_df and max_features choose from a vocabulary; hashing keeps none")
+    return options
+
+
+def _expect(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise ValueError(otherwise)
+
+
+def _fields(values: Mapping[str, Any]) -> Fields:
+    found = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
+    texts = (*found.text, found.tags, found.id, found.separator)
+    _expect(bool(found.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
+    return found
+
+
+def _features(data: bytes, count: int) -> list[str]:
+    features = data.decode().split("\n")
+    _expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
+    _expect(len(set(features)) == count, "the name of a feature is there twice")
+    return features
+
+
+def _read_idf(path: Path, count: int) -> np.ndarray:
+    with open_regular(path) as file:
+        _expect(os.fstat(file.fileno()).st_size <= 8 * count + _HEADER_BYTES, f"{IDF} is too long")
+        _expect(np.lib.format.read_magic(file) == (1, 0), f"{IDF} is of another version of the npy format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        _expect((shape, dtype) == ((count,), np.float64), f"{IDF} is {dtype} {shape}")
+        file.seek(0)
+        return np.lib.format.read_array(file, allow_pickle=False)

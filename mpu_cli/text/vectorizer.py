@@ -1,0 +1,259 @@
+"""Texts to vectors: scikit-learn's vectorisers, fitted in one pass over texts that need not fit in memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.options import AUTO
+from mpu_cli.text import stored
+from mpu_cli.text.analysis import NGRAMS, analyzer_of
+from mpu_cli.text.counting import HashCounts, TermCounts
+from mpu_cli.text.languages import guess_language
+from mpu_cli.text.options import NO_STEMS, TextOptions
+
+# Texts whose language is guessed, and that are counted at a time.
+BATCH = 1000
+
+
+class Vectorizer(TransformerMixin, BaseEstimator):
+    """A scikit-learn transformer from texts to the vectors that `mpu vectorize` writes.
+
+    The parameters are the options of `mpu vectorize`, by the same names.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char"}
+        Words and n-grams of words, or n-grams of characters within words.
+    ngrams : (int, int) or "auto"
+        Shortest and longest n-gram.
+    stem : str
+        A language of Snowball's stemmers, or ``"none"``. ``"auto"``: the language that the first texts seem to be in.
+    weighting : {"tfidf", "log-tfidf", "tf", "binary"}
+        What the entries are, before each row gets unit length.
+    min_df : int or "auto"
+        In how many texts, at least, a feature occurs that is in no name.
+    max_features : int, optional
+        How many of these there are at most.
+    hashing : int, optional
+        Number features by a hash of so many bits, and keep no vocabulary.
+
+    Attributes
+    ----------
+    options_ : TextOptions
+        The parameters, with what was chosen for ``"auto"``.
+    features_ : list of str or None
+        Name of each column; None where features are hashed.
+    idf_ : ndarray of float64, shape (D,)
+        Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones where the
+        weighting has none.
+    forgotten_ : int
+        How many rare terms were not counted to the end, since there were too many.
+
+    Examples
+    --------
+    >>> vectorizer = Vectorizer().fit(["digital television", "digital radio"])
+    >>> list(vectorizer.get_feature_names_out())
+    ['digital', 'digital radio', 'digital television', 'radio', 'television']
+    >>> vectorizer.transform(["a digital radio"]).shape
+    (1, 5)
+    """
+
+    def __init__(
+        self,
+        analyzer: str = "word",
+        ngrams: tuple[int, int] | str = AUTO,
+        stem: str = AUTO,
+        weighting: str = "tfidf",
+        min_df: int | str = AUTO,
+        max_features: int | None = None,
+        hashing: int | None = None,
+    ) -> None:
+        self.analyzer = analyzer
+        self.ngrams = ngrams
+        self.stem = stem
+        self.weighting = weighting
+        self.min_df = min_df
+        self.max_features = max_features
+        self.hashing = hashing
+
+    def fit(self, X: Iterable[str], y: object = None, *, names: Iterable[str] = ()) -> "Vectorizer":
+        """Choose the features. The texts are taken one by one, so they may come from a generator.
+
+        Parameters
+        ----------
+        X : iterable of str
+        y : ignored
+        names : iterable of str
+            Names of labels, taken after the texts: their terms become features even where no text has them.
+
+        Raises
+        ------
+        DataError
+            A parameter is none of its values, or nothing is left.
+        """
+        options = stored.checked(self.get_params())
+        texts = iter(_texts(X))
+        first = list(islice(texts, BATCH))
+        options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer])
+        if options.analyzer == "char":
+            options = replace(options, stem=NO_STEMS)
+        elif options.stem is None:
+            options = replace(options, stem=guess_language(first) or NO_STEMS)
+        if options.hashing is None:
+            self._fit_vocabulary(options, first, texts, names)
+        else:
+            self._fit_hashes(options, first, texts)
+        return self
+
+    def _fit_vocabulary(
+        self, options: TextOptions, first: list[str], texts: Iterator[str], names: Iterable[str]
+    ) -> None:
+        analyzer = analyzer_of(options)
+        counts = TermCounts(analyzer)
+        counts.add(first)
+        counts.add(texts)
+        min_df = options.min_df or 1 + (counts.texts >= 100) + (counts.texts >= 1000)
+        in_names = {term for name in names for term in analyzer(name)}
+        features = counts.vocabulary(min_df, options.max_features, in_names)
+        if not features:
+            raise DataError(f"no word or n-gram occurs in {min_df} texts; choose a lower min_df, or other n-grams")
+        self.forgotten_ = counts.forgotten
+        frequencies = np.array([counts.of[term] for term in features])
+        self._set(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts))
+
+    def _fit_hashes(self, options: TextOptions, first: list[str], texts: Iterator[str]) -> None:
+        counts = HashCounts(_hasher(options))
+        batch = first
+        while batch:
+            counts.add(batch)
+            batch = list(islice(texts, BATCH))
+        self.forgotten_ = 0
+        self._set(options, None, _idf(options, counts.of, counts.texts))
+
+    def _set(self, options: TextOptions, features: list[str] | None, idf: np.ndarray) -> None:
+        self.options_ = options
+        self.features_ = features
+        self.idf_ = idf
+        if features is None:
+            self._counter: CountVectorizer | HashingVectorizer = _hasher(options)
+        else:
+            self._counter = CountVectorizer(analyzer=analyzer_of(options), vocabulary=features, dtype=np.float32)
+
+    def transform(self, X: Iterable[str]) -> csr_array:
+        """Return the vectors of texts: float32, shape (n, D), rows of unit length, or empty for texts without features.
+
+        Parameters
+        ----------
+        X : iterable of str
+        """
+        check_is_fitted(self, "idf_")
+        counts = csr_array(self._counter.transform(_texts(X)), dtype=np.float32)
+        counts.sort_indices()
+        match self.options_.weighting:
+            case "log-tfidf":
+                np.log(counts.data, counts.data)
+                counts.data += 1
+            case "binary":
+                counts.data[:] = 1
+        counts.data *= self.idf_[counts.indices].astype(np.float32)
+        return _unit_rows(counts)
+
+    def transform_names(self, names: Sequence[Sequence[str]]) -> csr_array:
+        """Return the vectors of labels by their names: float32, shape (q, D), rows of unit length.
+
+        Parameters
+        ----------
+        names : sequence of sequence of str
+            The names of each label. Each name becomes a vector of unit length; that of the label is their sum, scaled.
+            It is empty where there is no name, or no feature is in one.
+        """
+        vectors = self.transform([name for of_label in names for name in of_label])
+        ends = np.cumsum([0, *map(len, names)])
+        ones = np.ones(vectors.shape[0], np.float32)
+        sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ vectors
+        sums.sort_indices()
+        return _unit_rows(sums)
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Return the names of the columns.
+
+        Raises
+        ------
+        DataError
+            Features are hashed, and have no names.
+        """
+        check_is_fitted(self, "idf_")
+        if self.features_ is None:
+            raise DataError("features that are hashed have no names")
+        return np.array(self.features_, object)
+
+    def save(self, path: str | Path) -> None:
+        """Write the files that `load` reads into a directory, which is made if need be.
+
+        Raises
+        ------
+        OSError
+            It cannot be written.
+        """
+        check_is_fitted(self, "idf_")
+        stored.save(Path(path), stored.Stored(self.options_, self.features_, self.idf_))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vectorizer":
+        """Return the vectoriser of a directory that `save`, `mpu vectorize` or `mpu train` has written.
+
+        Parameters
+        ----------
+        path : str or Path
+            Such as ``news.text``.
+
+        Raises
+        ------
+        InputError
+            There is none, or it is damaged.
+        """
+        return cls.of(stored.load(Path(path)))
+
+    @classmethod
+    def of(cls, found: stored.Stored) -> "Vectorizer":
+        """Return a vectoriser that was read from somewhere."""
+        vectorizer = cls(**stored.written(found.options))
+        vectorizer.forgotten_ = 0
+        vectorizer._set(found.options, found.features, found.idf)
+        return vectorizer
+
+
+def _texts(X: Iterable[str]) -> Iterable[str]:
+    if isinstance(X, str):
+        raise DataError("give several texts; for a single one, a list of it")
+    return X
+
+
+def _unit_rows(matrix: csr_array) -> csr_array:
+    return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
+
+
+def _hasher(options: TextOptions) -> HashingVectorizer:
+    assert options.hashing is not None
+    return HashingVectorizer(
+        analyzer=analyzer_of(options),
+        n_features=2**options.hashing,
+        alternate_sign=False,
+        norm=None,
+        dtype=np.float32,
+    )
+
+
+def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarray:
+    if not options.weighting.endswith("tfidf"):
+        return np.ones(len(frequencies))
+    return np.log((1 + texts) / (1 + frequencies)) + 1

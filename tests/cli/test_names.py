@@ -1,0 +1,283 @@
+"""Labels by name, through every command: kept in the model, printed, and read back from people."""
+
+import json
+
+import pytest
+
+from tests.cli.training import QUICK
+
+DATA = "1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:1\n4 4:1\n" * 20
+NAMES = "news\tthe news\nDigital television\n=1+1\nnews\n"
+NEW = " 1:1\n 2:1\n 3:1\n 4:1\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Data with a file of names, of which two are the same and one is a formula."""
+    (tmp_path / "x.svm").write_text(DATA)
+    (tmp_path / "new.svm").write_text(NEW)
+    (tmp_path / "tags").write_text(NAMES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def model(run, folder):
+    """Train a model with names."""
+    result = run("train", "x.svm", *QUICK, "--labels", "tags")
+    assert result.exit_code == 0, result.stderr
+    assert "'news' (1, 4)" in result.stderr
+    (folder / "tags").unlink()
+    return "x.mpu"
+
+
+def error(result) -> str:
+    assert (result.exit_code, result.stdout) == (1, "")
+    return result.stderr.splitlines()[-1]
+
+
+def records(result) -> list[dict]:
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+# Models
+
+
+def test_a_model_keeps_the_names_of_its_labels(folder, model):
+    (kept,) = (folder / model).glob("labels-*.txt")
+    assert kept.read_text() == "1\tnews\tthe news\n2\tDigital television\n3\t=1+1\n4\tnews\n"
+
+
+def test_only_those_of_its_labels(run, folder):
+    (folder / "tags").write_text(NAMES + "never annotated\n")
+    assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
+    (kept,) = (folder / "x.mpu").glob("labels-*.txt")
+    assert "never" not in kept.read_text()
+
+
+def test_names_beside_the_data_are_found_and_said(run, folder):
+    (folder / "x.text").mkdir()
+    (folder / "tags").rename(folder / "x.text" / "labels")
+    result = run("train", "x.svm", *QUICK)
+    assert "x.text/labels names 4 of 4 labels\n" in result.stderr
+    assert records(run("predict", "x.mpu", "new.svm", "--format", "jsonl"))[1]["labels"] == ["Digital television"]
+
+
+def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, model):
+    named = {path.name: path.read_bytes() for path in (folder / model).iterdir()}
+    assert run("train", "x.svm", *QUICK).exit_code == 0
+    plain = {path.name: path.read_bytes() for path in (folder / model).iterdir()}
+    assert {name for name in named if not name.startswith("labels-")} == set(plain)
+    assert [name for name in plain if plain[name] != named[name]] == ["manifest.json"]
+
+
+def test_a_damaged_file_of_names(run, folder, model):
+    (kept,) = (folder / model).glob("labels-*.txt")
+    text = kept.read_text()
+    kept.write_text(text.replace("Digital", "digital"))
+    assert "checksum" in error(run("predict", model, "new.svm"))
+    kept.unlink()
+    assert f"{kept.name} is missing" in error(run("predict", model, "new.svm"))
+
+
+def test_names_that_do_not_fit(run, folder):
+    (folder / "tags").write_text("a\nb\n")
+    assert "tags: has no name for label 4 of x.svm" in error(run("train", "x.svm", *QUICK, "--labels", "tags"))
+    assert not (folder / "x.mpu").exists()
+
+
+# Predictions
+
+
+def test_default_predictions_are_numbers(run, model):
+    assert run("predict", model, "new.svm").stdout == "1\n2\n3\n4\n"
+    assert run("predict", model, "new.svm", "--format", "scores", "--top-k", "1").stdout.startswith("1:0.")
+
+
+def test_jsonl(run, model):
+    lines = records(run("predict", model, "new.svm", "--format", "jsonl"))
+    assert [list(line) for line in lines] == [["id", "labels", "probabilities"]] * 4
+    assert [(line["id"], line["labels"]) for line in lines] == [
+        ("1", ["news (1)"]),
+        ("2", ["Digital television"]),
+        ("3", ["=1+1"]),
+        ("4", ["news (4)"]),
+    ]
+    assert all(0.5 < p <= 1 for line in lines for p in line["probabilities"])
+
+
+def test_jsonl_with_top_k_has_k_whatever_the_thresholds(run, model):
+    for line in records(run("predict", model, "new.svm", "--format", "jsonl", "--top-k", "3")):
+        assert len(line["labels"]) == 3
+        assert line["probabilities"] == sorted(line["probabilities"], reverse=True)
+    lines = records(run("predict", model, "new.svm", "--format", "jsonl", "--top-k", "3", "--threshold", "0.5"))
+    assert all(p >= 0.5 for line in lines for p in line["probabilities"])
+    assert {len(line["labels"]) for line in lines} == {1, 2}
+
+
+def test_jsonl_by_number(run, folder, model):
+    options = ("--format", "jsonl")
+    assert records(run("predict", model, "new.svm", *options, "--numbers"))[1]["labels"] == [2]
+    assert run("train", "x.svm", *QUICK, "-o", "plain.mpu").exit_code == 0
+    assert records(run("predict", "plain.mpu", "new.svm", *options))[1]["labels"] == ["2"]
+
+
+def test_what_is_shared_is_said_once_where_names_are_written(run, model):
+    for options, times in (((), 0), (("--format", "jsonl"), 1), (("--format", "tsv", "--numbers"), 0)):
+        assert run("predict", model, "new.svm", *options).stderr.count("several labels") == times
+
+
+def test_tsv_is_harmless_to_spreadsheets(run, folder, model):
+    (folder / "new.text").mkdir()
+    (folder / "new.text" / "ids").write_text("=cmd\na\tb\nc\n\n")
+    lines = run("predict", model, "new.svm", "--format", "tsv").stdout.splitlines()
+    assert lines[0] == "id\tlabel\tprobability"
+    assert [line.split("\t")[:2] for line in lines[1:]] == [
+        ["'=cmd", "news (1)"],
+        [r"a\tb", "Digital television"],
+        ["c", "'=1+1"],
+        ["", "news (4)"],
+    ]
+
+
+def test_ids_beside_the_file_predicted(run, folder, model):
+    (folder / "new.text").mkdir()
+    ids = folder / "new.text" / "ids"
+    ids.write_text('a\n17\n"\u00e4"\nd\n')
+    lines = records(run("predict", model, "new.svm", "--format", "jsonl"))
+    assert [line["id"] for line in lines] == ["a", "17", '"\u00e4"', "d"]
+    for text, how in (("a\nb\nc\n", "fewer"), ("a\nb\nc\nd\ne\n", "more")):
+        ids.write_text(text)
+        result = run("predict", model, "new.svm", "--format", "jsonl", "-o", "out")
+        assert f"new.text/ids: has {how} ids than new.svm has instances" in error(result)
+        assert not (folder / "out").exists()
+    assert run("predict", model, "new.svm").exit_code == 0  # it needs no ids
+
+
+# Reports
+
+
+def test_evaluate_per_label(run, folder):
+    (folder / "p").write_text("1\n2\n3\n4\n4\n" * 20)
+    table = run("evaluate", "x.svm", "p", "--per-label", "--labels", "tags").stdout
+    assert "Digital television" in table
+    report = json.loads(run("evaluate", "x.svm", "p", "--per-label", "--labels", "tags", "--json").stdout)
+    assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
+    (folder / "tags").rename(folder / "x.labels")
+    assert "Digital television" in run("evaluate", "x.svm", "p", "--per-label").stdout
+    assert "Digital television" not in run("evaluate", "x.svm", "p", "--per-label", "--numbers").stdout
+
+
+def test_estimate_c_per_label(run, folder):
+    options = ("x.svm", "--per-label", "--folds", "2", "--labels", "tags")
+    assert "Digital television" in run("estimate-c", *options).stdout
+    report = json.loads(run("estimate-c", *options, "--json", "-o", "c.txt").stdout)
+    assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
+    assert (folder / "c.txt").read_text().splitlines()[2].endswith("  # '=1+1")
+    assert run("train", *QUICK, "x.svm", "--c", "c.txt").exit_code == 0
+    report = json.loads(run("estimate-c", *options, "--json", "--numbers").stdout)
+    assert "name" not in report["per_label"][0]
+
+
+# What comes back from people
+
+
+def test_what_complete_lists_by_name_is_reviewed_by_name(run, folder):
+    options = ("x.svm", "--c", "0.5", "--cost", "30", "--epochs", "2", "--folds", "2", "--labels", "tags", "-q")
+    assert run("complete", *options, "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
+    lines = [line.split("\t") for line in (folder / "missing.tsv").read_text().splitlines() if line[0] != "#"]
+    assert {line[1] for line in lines[1:]} == {"news (1)", "Digital television", "'=1+1", "news (4)"}
+    (folder / "checked.tsv").write_text(
+        "".join("\t".join([*line[:3], line[3] or "no", line[4]]) + "\n" for line in lines)
+    )
+    result = run("complete", *options, "--reviewed", "checked.tsv", "--per-instance", "4", "--json", "-o", "more.tsv")
+    assert json.loads(result.stdout)["review"]["decisions"] == len(lines) - 1
+    assert json.loads(result.stdout)["listed"] == 0
+    assert json.loads(result.stdout)["per_label"]["2"]["name"] == "Digital television"
+    assert run("complete", *options, "--numbers", "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
+    assert "television" not in (folder / "missing.tsv").read_text()
+
+
+PEOPLE = {
+    "a name": ("Digital television", None),
+    "another name of it": ("the news", None),
+    "a number": ("2", None),
+    "the formula as it was written": ("'=1+1", None),
+    "the formula as people write it": ("=1+1", None),
+    "quoted by a spreadsheet": ('"Digital television"', None),
+    "an unknown name": ("Sports", ":2: there is no label called 'Sports'"),
+    "another case": ("digital television", ":2: there is no label called 'digital television'; do you mean 'Digital"),
+    "two labels": ("news", ":2: 'news' is the name of 2 labels, 1, 4; write the number of one"),
+}
+
+
+@pytest.mark.parametrize("kind", PEOPLE)
+@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
+def test_people_write_names_or_numbers(run, folder, kind, form):
+    label, problem = PEOPLE[kind]
+    others = "".join(f"{k} 0.5\n" for k in (1, 2, 3, 4))
+    file = folder / "people"
+    if form == "--reviewed":
+        file.write_text(f"instance\tlabel\tverdict\n5\t{label}\tyes\n")
+    elif form == "--c":
+        own = {"the news": 1, "=1+1": 3, "'=1+1": 3}.get(label, 2)
+        file.write_text(
+            f"# c\n{label} 0.5  # why\n" + "".join(others.splitlines(True)[: own - 1] + others.splitlines(True)[own:])
+        )
+    else:
+        file.write_text(f"narrower\tbroader\n{label}\t4\t# why\n")
+    command = (
+        "complete",
+        "x.svm",
+        "--cost",
+        "30",
+        "--epochs",
+        "2",
+        "--folds",
+        "2",
+        "--labels",
+        "tags",
+        "-q",
+        "-o",
+        "out",
+    )
+    result = run(*command, form, "people", *(() if form == "--c" else ("--c", "0.5")))
+    if problem is None:
+        assert result.exit_code == 0, result.stderr
+    else:
+        assert f"people{problem}" in error(result)
+        assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
+def test_names_that_nobody_knows(run, folder, form):
+    text = {"--reviewed": "instance\tlabel\tverdict\n5\tnews\tyes\n", "--c": "news 0.5\n", "--implied": "news 2\n"}[
+        form
+    ]
+    (folder / "people").write_text(text)
+    result = run(
+        "complete", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", "-q", "-o", "out", form, "people"
+    )
+    assert "names are known by --labels" in error(result) or "names of labels are known by --labels" in error(result)
+
+
+def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
+    (folder / "m.tsv").write_text("instance\tlabel\tprobability\tverdict\n1\tDigital television\t0.5\t\n")
+    assert run("review", "x.svm", "--labels", "tags", "--suggestions", "m.tsv", "-o", "page.html").exit_code == 0
+    assert "Digital television" in (folder / "page.html").read_text()
+    assert run("review", "x.svm", "--labels", "tags", "--numbers", "-o", "page.html").exit_code == 0
+    assert "Digital television" not in (folder / "page.html").read_text()
+
+
+def test_labels_from_zero(run, folder):
+    (folder / "x.svm").write_text("0 1:1\n1 2:1\n" * 20)
+    (folder / "tags").write_text("news\nsport\n")
+    assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
+    assert records(run("predict", "x.mpu", "new.svm", "--format", "jsonl"))[0]["labels"][0] == "news"
+
+
+@pytest.mark.parametrize("source", ["/", ".", "..", ""])
+def test_data_that_have_no_name(run, model, source):
+    result = run("predict", model, source, "--format", "jsonl")
+    assert "cannot be read" in error(result)

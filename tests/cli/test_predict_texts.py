@@ -1,0 +1,118 @@
+"""``mpu predict`` of texts, by a model of data that `mpu vectorize` made of texts."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.cli.training import QUICK, message
+
+TOPICS = {"Sport": "the team won a match in the league", "Politics": "the minister spoke in parliament about a law"}
+
+
+@pytest.fixture
+def folder(run, tmp_path):
+    """Texts, their vectors, a model of them, and new texts with their vectors."""
+    records = [
+        {"id": f"{topic}{i}", "title": text, "text": f"{i % 7}x", "subjects": [topic]}
+        for i in range(40)
+        for topic, text in TOPICS.items()
+    ]
+    (tmp_path / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    fields = ("--text", "title", "--text", "text", "--tags", "subjects")
+    assert run("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "news.svm").exit_code == 0
+    assert run("train", tmp_path / "news.svm", *QUICK).exit_code == 0
+    new = [
+        {"id": "a", "title": "A match", "text": "of the league"},
+        {"id": "b", "title": None, "text": "Parliament, laws"},
+    ]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(record) + "\n" for record in new))
+    like = ("--like", tmp_path / "news.svm")
+    assert run("vectorize", tmp_path / "new.jsonl", *like, "-o", tmp_path / "new.svm").exit_code == 0
+    for path in tmp_path.glob("news.text/*"):  # the model has what it needs
+        path.unlink()
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", ["labels", "scores", "jsonl", "tsv"])
+def test_texts_give_what_their_vectors_give(run, folder, form):
+    of_vectors = run("predict", folder / "news.mpu", folder / "new.svm", "--format", form)
+    of_texts = run("predict", folder / "news.mpu", folder / "new.jsonl", "--format", form)
+    assert (of_texts.exit_code, of_texts.stderr) == (0, of_vectors.stderr)
+    assert of_texts.stdout == of_vectors.stdout
+    (folder / "new.jsonl.gz").write_bytes(gzip.compress((folder / "new.jsonl").read_bytes()))
+    assert run("predict", folder / "news.mpu", folder / "new.jsonl.gz", "--format", form).stdout == of_vectors.stdout
+
+
+def test_the_labels_have_their_names(run, folder):
+    result = run("predict", folder / "news.mpu", folder / "new.jsonl", "--format", "jsonl", "--top-k", 1)
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(record["id"], record["labels"]) for record in records] == [("a", ["Sport"]), ("b", ["Politics"])]
+
+
+def test_texts_of_standard_input(run, folder):
+    table = b"title,text\nA match,of the league\n"
+    result = run("predict", folder / "news.mpu", "-", "--text-format", "csv", "--format", "jsonl", stdin=table)
+    assert json.loads(result.stdout)["id"] == "1"
+    assert json.loads(result.stdout)["labels"][0] == "Sport"
+
+
+def test_texts_of_the_command_line(run, folder):
+    texts = ("--text", "A match of the league", "--text", "Parliament, laws")
+    result = run("predict", folder / "news.mpu", *texts, "--format", "jsonl", "--top-k", 1)
+    assert [json.loads(line)["labels"] for line in result.stdout.splitlines()] == [["Sport"], ["Politics"]]
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("new.svm", "--text", "a text")])
+def test_either_a_file_or_texts(run, folder, arguments):
+    result = run("predict", folder / "news.mpu", *arguments)
+    assert result.exit_code == 2
+
+
+def test_a_model_that_knows_no_vectoriser(run, folder, tiny):
+    assert run("train", tiny, *QUICK, "-o", folder / "tiny.mpu").exit_code == 0
+    assert "mpu vectorize" in message(run("predict", folder / "tiny.mpu", folder / "new.jsonl"))
+
+
+def test_a_bad_record(run, folder):
+    with (folder / "new.jsonl").open("a") as file:
+        file.write('{"id": "c", "title": 1, "text": ""}\n')
+    said = message(run("predict", folder / "news.mpu", folder / "new.jsonl", "-o", folder / "out"))
+    assert "new.jsonl:3: the field 'title' is a number" in said
+    assert not (folder / "out").exists()
+
+
+def test_tags_are_not_looked_at(run, folder):
+    text = '{"id": "c", "title": "x", "text": "", "subjects": 5}\n{"id": "d", "title": "x", "text": ""}\n'
+    (folder / "new.jsonl").write_text(text)
+    assert run("predict", folder / "news.mpu", folder / "new.jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("damage", ["other data", "a damaged manifest"])
+def test_a_directory_that_does_not_belong_to_the_data_is_not_kept(run, folder, damage):
+    if damage == "other data":
+        run("vectorize", folder / "new.jsonl", "--text", "text", "-o", folder / "other.svm")
+        (folder / "other.svm").write_text("1 1:1\n2 2:1\n" * 30)
+    else:
+        (folder / "other.text").mkdir()
+        (folder / "other.text" / "manifest.json").write_text("{}")
+        (folder / "other.svm").write_text("1 1:1\n2 2:1\n" * 30)
+    (folder / "other.text" / "labels").unlink(missing_ok=True)
+    result = run("train", folder / "other.svm", *QUICK)
+    assert result.exit_code == 0
+    assert "other.text" in result.stderr and "make vectors of texts" in result.stderr
+    assert message(run("predict", folder / "other.mpu", folder / "new.jsonl"))
+
+
+def test_a_damaged_vectoriser_of_a_model(run, folder):
+    (file,) = (folder / "news.mpu").glob("vectorizer-*")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert "damaged" in message(run("predict", folder / "news.mpu", folder / "new.jsonl"))
+
+
+def test_training_again_leaves_one_vectoriser(run, folder):
+    fields = ("--text", "title", "--tags", "subjects")
+    run("vectorize", folder / "news.jsonl", *fields, "-o", folder / "news.svm")
+    assert run("train", folder / "news.svm", *QUICK).exit_code == 0
+    assert len(list((folder / "news.mpu").glob("vectorizer-*"))) == 1

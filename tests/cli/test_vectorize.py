@@ -1,0 +1,130 @@
+"""``mpu vectorize``: what is said, what is refused, and that the other commands take what it writes."""
+
+import json
+
+import pytest
+
+from mpu_cli.cli import mpu
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.vectorizer import Vectorizer
+from tests.cli.training import QUICK, message
+
+TOPICS = {"Sport": "the team won a match in the league", "Politics": "the minister spoke in parliament about a law"}
+
+
+@pytest.fixture
+def news(tmp_path):
+    path = tmp_path / "news.jsonl"
+    records = [
+        {"id": f"{topic}{i}", "text": f"{text} {i % 7}x", "tags": [topic]}
+        for i in range(40)
+        for topic, text in TOPICS.items()
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_from_texts_to_labels(run, news, tmp_path):
+    assert run("vectorize", news, "-o", tmp_path / "news.svm").exit_code == 0
+    assert run("train", tmp_path / "news.svm", *QUICK).exit_code == 0
+    (tmp_path / "new.jsonl").write_text('{"text": "a match of the league"}\n{"text": "Parliament, laws"}\n')
+    result = run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "news.svm", "-o", tmp_path / "new.svm")
+    assert result.exit_code == 0
+    result = run("predict", tmp_path / "news.mpu", tmp_path / "new.svm", "--format", "scores", "--top-k", 1)
+    labels = (tmp_path / "news.text" / "labels").read_text().splitlines()
+    assert sorted(labels) == ["Politics", "Sport"]
+    assert [labels[int(line.split(":")[0]) - 1] for line in result.stdout.splitlines()] == ["Sport", "Politics"]
+
+
+def test_the_report(run, news, tmp_path):
+    result = run("vectorize", news, "-o", tmp_path / "news.svm")
+    assert result.stdout == ""
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("80 instances with 80 labels, of 2 different ones; ")
+    assert last.endswith("stems: english")
+    result = run("vectorize", news, "-o", tmp_path / "news.svm", "--json", "-q")
+    report = json.loads(result.stdout)
+    assert (report["instances"], report["labels"], report["stem"], report["bad"]) == (80, 2, "english", 0)
+
+
+def test_bad_records_are_listed(run, news, tmp_path):
+    with news.open("a") as file:
+        file.write("{}\n" + "what\n" * 30)
+    assert "news.jsonl:81: there is no field 'text' here" in message(run("vectorize", news, "-o", tmp_path / "a.svm"))
+    assert not (tmp_path / "a.svm").exists()
+    result = run("vectorize", news, "-o", tmp_path / "a.svm", "--skip-bad", "-q")
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith(f"warning: {news}:81: left out: ")
+    assert len(lines) == 21
+    assert lines[-1] == "warning: 31 bad records were left out, the first of them listed"
+
+
+def test_options_reach_the_vectoriser(run, news, tmp_path):
+    options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--min-df", 5]
+    assert run("vectorize", news, "-o", tmp_path / "a.svm", *options, "--max-features", 6).exit_code == 0
+    found = Vectorizer.load(tmp_path / "a.text").options_
+    assert found == TextOptions("word", (2, 3), "none", "binary", 5, 6)
+
+
+def test_a_pipe_of_commands(run, news, tmp_path):
+    run("vectorize", news, "-o", tmp_path / "news.svm")
+    new = b"text,tags\nthe league,Sport\n"
+    arguments = ("vectorize", "-", "--format", "csv", "--like", tmp_path / "news.svm", "-o", "-")
+    result = run(*arguments, stdin=new)
+    assert (result.exit_code, result.stdout.count("\n")) == (0, 1)
+    assert not (tmp_path / "-.text").exists()
+
+
+WRONG = {
+    "no output": (),
+    "standard output": ("-o", "-"),
+    "a device": ("-o", "/dev/null"),
+    "an unknown format": ("-o", "a.svm", "--format", "xml"),
+    "n-grams the wrong way": ("-o", "a.svm", "--ngrams", "3-1"),
+    "n-grams that are none": ("-o", "a.svm", "--ngrams", "2"),
+    "n-grams that are long": ("-o", "a.svm", "--ngrams", "1-1000"),
+    "an unknown language": ("-o", "a.svm", "--stem", "klingon"),
+    "few bits": ("-o", "a.svm", "--hashing", "2"),
+    "hashing and a vocabulary": ("-o", "a.svm", "--hashing", "12", "--min-df", "2"),
+    "names of labels twice": ("-o", "a.svm", "--like", "x.svm", "--labels", "names"),
+    "other features": ("-o", "a.svm", "--like", "x.svm", "--ngrams", "1-2"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_usage(run, news, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    result = run("vectorize", news, *WRONG[name])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert {path.name for path in tmp_path.iterdir()} == {"news.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.txt", "x", "--format"),
+        ("a.jsonl", "", "no records"),
+        ("a.csv", "id,title\n1,x\n", "a.csv:2: there is no field 'text' here; there are 'id', 'title'"),
+        ("a.tsv", "", "empty"),
+        ("a.jsonl", '{"text": "?"}\n', "no word"),
+        ("a.jsonl", '[{"text": "x"}]\n', "a.jsonl:1: this is not a JSON object"),
+    ],
+)
+def test_bad_input(run, tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    assert words in message(run("vectorize", tmp_path / name, "-o", tmp_path / "a.svm"))
+    assert {path.name for path in tmp_path.iterdir()} == {name}
+
+
+def test_a_file_that_is_not_there(run, tmp_path):
+    assert "No such file" in message(run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm"))
+    (tmp_path / "a.jsonl").write_text('{"text": "word"}\n')
+    for option in ("--like", "--labels"):
+        assert "none" in message(
+            run("vectorize", tmp_path / "a.jsonl", option, tmp_path / "none", "-o", tmp_path / "a")
+        )
+
+
+def test_every_option_of_the_vectoriser_is_one_of_the_command():
+    assert set(TextOptions.__dataclass_fields__) < {parameter.name for parameter in mpu.commands["vectorize"].params}

@@ -1,0 +1,309 @@
+"""Texts with tags become a data file, and what is needed to do that again is beside it."""
+
+import gzip
+import hashlib
+import io
+import json
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from mpu_cli.commands.vectorization import Source, vectorize
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.svmlight.reader import read
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.vectorizer import Vectorizer
+
+RECORDS = [
+    {"id": "r1", "text": "digital television and radio", "tags": ["Media", "Radio"]},
+    {"id": "r2", "text": "the theory of numbers", "tags": ["Mathematics"]},
+    {"id": "r3", "text": "radio waves", "tags": ["Radio"]},
+    {"id": "r4", "text": "", "tags": []},
+]
+NO_STEMS = TextOptions(stem="none")
+
+
+def write(path, records) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def lines(path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def label_sets(path) -> list[set[int]]:
+    return [set(row.indices.tolist()) for row in read(path).labels]
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "news.jsonl"
+    write(path, RECORDS)
+    return path
+
+
+@pytest.fixture
+def made(source, tmp_path):
+    vectorize(Source(source), tmp_path / "news.svm", options=NO_STEMS)
+    return tmp_path / "news.svm"
+
+
+def test_the_vectors_are_those_of_scikit_learn(made):
+    expected = TfidfVectorizer(ngram_range=(1, 2)).fit_transform([record["text"] for record in RECORDS]).toarray()
+    data = read(made)
+    assert not data.features[:, [0]].nnz  # features count from 1
+    names = lines(made.with_name("news.text") / "features")
+    found = np.zeros((4, len(names)), np.float32)
+    found[:, : data.features.shape[1] - 1] = data.features[:, 1:].toarray()
+    columns = TfidfVectorizer(ngram_range=(1, 2)).fit([record["text"] for record in RECORDS]).vocabulary_
+    for column, name in enumerate(names):
+        wanted = expected[:, columns[name]] if name in columns else 0  # the others are of names
+        np.testing.assert_allclose(found[:, column], wanted, rtol=1e-5)
+    assert set(columns) <= set(names)
+
+
+def test_labels_are_numbered_from_1_the_frequent_ones_first(made):
+    assert lines(made.with_name("news.text") / "labels") == ["Radio", "Mathematics", "Media"]
+    assert label_sets(made) == [{1, 3}, {2}, {1}, set()]
+    assert lines(made.with_name("news.text") / "ids") == ["r1", "r2", "r3", "r4"]
+
+
+def test_the_names_of_labels_have_vectors(made):
+    folder = made.with_name("news.text")
+    names = lines(folder / "features")
+    vectors = read(folder / "label-features.svm")
+    assert [set(row.indices.tolist()) for row in vectors.labels] == [{1}, {2}, {3}]
+    assert [[names[j - 1] for j in row.indices] for row in vectors.features] == [["radio"], ["mathematics"], ["media"]]
+    np.testing.assert_allclose(vectors.features.power(2).sum(axis=1), 1, rtol=1e-6)
+
+
+def test_the_manifest_tells_what_it_belongs_to(made):
+    content = json.loads((made.with_name("news.text") / "manifest.json").read_text())["content"]
+    data = made.read_bytes()
+    sha256 = hashlib.sha256(data).hexdigest()
+    assert content == {"instances": 4, "labels": 3, "bytes": len(data), "sha256": sha256}
+
+
+def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "news.jsonl.gz").write_bytes(gzip.compress(source.read_bytes()))
+    vectorize(Source(tmp_path / "news.jsonl.gz"), tmp_path / "other" / "news.svm.gz", options=NO_STEMS)
+    assert gzip.decompress((tmp_path / "other" / "news.svm.gz").read_bytes()) == made.read_bytes()
+    for file in (tmp_path / "news.text").iterdir():
+        assert (tmp_path / "other" / "news.text" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_the_transformer_comes_back_from_the_directory(made):
+    vectors = Vectorizer.load(made.with_name("news.text")).transform([record["text"] for record in RECORDS])
+    data = read(made).features[:, 1:]
+    np.testing.assert_array_equal(vectors.toarray()[:, : data.shape[1]], data.toarray())
+
+
+def test_other_texts_like_it(made, tmp_path):
+    """The same features and numbers of labels; new tags come after them."""
+    new = [{"id": "n1", "text": "Television, again", "tags": ["New", "Media", "Newer"]}, RECORDS[0], {**RECORDS[3]}]
+    write(tmp_path / "new.jsonl", new)
+    report = vectorize(Source(tmp_path / "new.jsonl"), tmp_path / "new.svm", like=made)
+    old, data = read(made), read(tmp_path / "new.svm")
+    assert label_sets(tmp_path / "new.svm") == [{3, 4, 5}, {1, 3}, set()]
+    np.testing.assert_array_equal(
+        data.features[[1]].toarray()[0], old.features[[0]].toarray()[0, : data.features.shape[1]]
+    )
+    assert lines(tmp_path / "new.text" / "labels") == ["Radio", "Mathematics", "Media", "New", "Newer"]
+    assert lines(tmp_path / "new.text" / "ids") == ["n1", "r1", "r4"]
+    (caution,) = [caution for caution in report.cautions if "not among" in caution]
+    assert "2 tags" in caution and "'New' (line 1)" in caution and "from 4 on" in caution
+    again = vectorize(Source(tmp_path / "new.jsonl"), tmp_path / "third.svm", like=tmp_path / "new.text")
+    assert not [caution for caution in again.cautions if "not among" in caution]
+
+
+def test_fields_are_those_of_the_earlier_file(tmp_path):
+    (tmp_path / "a.csv").write_text("nr,title,abstract,subjects\n1,radio,waves,A|B\n")
+    fields = {"text": ("title", "abstract"), "tags": "subjects", "id": "nr", "separator": "|"}
+    vectorize(Source(tmp_path / "a.csv", **fields), tmp_path / "a.svm")
+    vectorize(Source(tmp_path / "a.csv"), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+    (tmp_path / "c.tsv").write_text("nr\tname\tsubjects\n1\tradio waves\tB\n")
+    vectorize(Source(tmp_path / "c.tsv", text=("name",)), tmp_path / "c.svm", like=tmp_path / "a.svm")
+    assert label_sets(tmp_path / "c.svm") == [{2}]
+    (tmp_path / "d.csv").write_text("title,abstract\nradio,waves\n")
+    vectorize(Source(tmp_path / "d.csv"), tmp_path / "d.svm", like=tmp_path / "a.svm")
+    assert label_sets(tmp_path / "d.svm") == [set()]
+
+
+def test_texts_without_tags_and_ids(made, tmp_path):
+    write(tmp_path / "new.jsonl", [{"text": "radio"}, {"text": "theory"}])
+    vectorize(Source(tmp_path / "new.jsonl"), tmp_path / "new.svm", like=made)
+    assert label_sets(tmp_path / "new.svm") == [set(), set()]
+    assert not (tmp_path / "new.text" / "ids").exists()
+
+
+def test_labels_by_a_file_of_names(source, tmp_path):
+    (tmp_path / "names").write_text("Never\n\nRadio\tWireless\nMedia\nMedia\n")
+    write(source, [*RECORDS, {"id": "r5", "text": "x", "tags": ["Wireless", "radio"]}])
+    report = vectorize(Source(source), tmp_path / "a.svm", labels=tmp_path / "names")
+    assert lines(tmp_path / "a.text" / "labels") == [
+        "Never",
+        "",
+        "Radio\tWireless",
+        "Media",
+        "",
+        "Mathematics",
+        "radio",
+    ]
+    assert label_sets(tmp_path / "a.svm") == [{3, 4}, {6}, {3}, set(), {3, 7}]
+    assert report.labels == 5
+    said = "\n".join(report.cautions)
+    assert "2 tags are not among" in said and "'Mathematics' (line 2)" in said and "from 6 on" in said
+    assert "1 lines" in said and "name of a line before" in said
+    assert "'Radio' and 'radio'" in said
+    assert "never" in lines(tmp_path / "a.text" / "features")
+
+
+def test_what_is_odd_is_said(tmp_path):
+    records = [
+        {"id": "1", "text": "word", "tags": ["Steel", "steel", "New Town", "New  Town"]},
+        {"id": "2", "text": " ", "tags": ["a\tb"]},
+        {"id": "1", "text": "x", "tags": []},
+    ]
+    write(tmp_path / "a.jsonl", records)
+    report = vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm")
+    said = "\n".join(report.cautions)
+    assert report.labels == 5
+    assert (report.empty, report.unknown) == (1, 1)
+    for words in (
+        "2 labels differ",
+        "1 records have the id",
+        "lines 1 and 3",
+        "became blanks, in 1",
+        "1 texts are empty",
+    ):
+        assert words in said
+    assert lines(tmp_path / "a.text" / "ids") == ["1", "2", "1"]
+
+
+def test_a_bad_record_is_an_error_and_leaves_all_as_it_was(source, made, tmp_path):
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with source.open("a") as file:
+        file.write('{"id": "r5", "text": 5, "tags": []}\n')
+    before[source] = source.read_bytes()
+    with pytest.raises(InputError, match=r"news.jsonl:5: the field 'text' .* --skip-bad"):
+        vectorize(Source(source), made)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    report = vectorize(Source(source, skip_bad=True), made, options=NO_STEMS)
+    assert (report.instances, report.bad) == (4, 1)
+    assert [bad.line for bad in report.listed] == [5]
+    assert made.read_bytes() == before[made]
+
+
+def test_bad_records_are_counted_once_and_the_first_are_listed(tmp_path):
+    write(tmp_path / "a.jsonl", [{"text": "good"}, *[{"text": 1}] * 50])
+    report = vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm")
+    assert (report.bad, len(report.listed), report.instances) == (50, 20, 1)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", '{"text": 1}\n'])
+def test_no_records(tmp_path, made, text):
+    (tmp_path / "a.jsonl").write_text(text)
+    (tmp_path / "names").write_text("name\n")
+    for names in (None, tmp_path / "names"):
+        with pytest.raises(InputError, match="there are no records"):
+            vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", labels=names)
+    assert not (tmp_path / "a.text").exists()
+    assert vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", like=made).instances == 0
+    assert (tmp_path / "a.svm").read_bytes() == b""
+
+
+def test_standard_input_is_read_twice(source, made, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
+    vectorize(Source("-", "jsonl"), tmp_path / "b.svm", options=NO_STEMS)
+    assert (tmp_path / "b.svm").read_bytes() == made.read_bytes()
+
+
+def test_a_device_gets_no_directory(made, source, tmp_path):
+    vectorize(Source(source), "/dev/null", like=made)
+
+
+@pytest.mark.parametrize("kind", ["file", "foreign"])
+def test_what_is_no_directory_of_ours_is_left_alone(source, tmp_path, kind):
+    if kind == "file":
+        (tmp_path / "a.text").write_text("mine")
+    else:
+        (tmp_path / "a.text").mkdir()
+        (tmp_path / "a.text" / "letter").write_text("mine")
+    with pytest.raises(MpuError, match=r"a\.text: .*another name"):
+        vectorize(Source(source), tmp_path / "a.svm")
+    assert not (tmp_path / "a.svm").exists()
+
+
+def test_a_directory_that_does_not_fit(made, source, tmp_path):
+    with pytest.raises(InputError, match="mpu vectorize"):
+        vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "other.svm")
+    with (made.with_name("news.text") / "labels").open("a") as file:
+        file.write("another\n")
+    with pytest.raises(InputError, match=r"labels: names 4 labels, and 3"):
+        vectorize(Source(source), tmp_path / "b.svm", like=made)
+
+
+def test_hashed_features_have_no_names(source, tmp_path):
+    vectorize(Source(source), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    assert not (tmp_path / "a.text" / "features").exists()
+    assert read(tmp_path / "a.text" / "label-features.svm").features.nnz == 3
+    vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from(["radio", "waves"])), st.lists(NAMES)), min_size=1), st.integers(0, 9)
+)
+def test_tags_come_back_by_their_names(tmp_path, records, seed):
+    """Whatever is in them; all line ends and tabs are blanks."""
+    write(tmp_path / "a.jsonl", [{"text": " ".join(["always", *words]), "tags": tags} for words, tags in records])
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm")
+    names = lines(tmp_path / "a.text" / "labels")
+    blanks = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
+    expected = [{tag.strip().translate(blanks) for tag in tags} - {""} for _, tags in records]
+    assert [{names[k - 1] for k in numbers} for numbers in label_sets(tmp_path / "a.svm")] == expected
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(300)]
+
+    def peak(n: int) -> int:
+        path = tmp_path / f"{n}.jsonl"
+        with path.open("w") as file:
+            for i in range(n):
+                text = " ".join(rng.choice(words, 60))
+                file.write(json.dumps({"id": f"{i}", "text": text, "tags": [f"tag{i % 50}"]}) + "\n")
+        tracemalloc.start()
+        vectorize(Source(path), tmp_path / f"{n}.svm", options=TextOptions(ngrams=(1, 1)))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(10)
+    assert peak(9000) < 1.3 * peak(2000)
+
+
+def test_two_at_once_of_the_same_output_do_not_disturb_each_other(source, tmp_path):
+    threads = [
+        threading.Thread(target=lambda: vectorize(Source(source), tmp_path / "a.svm", options=NO_STEMS))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {path.name for path in tmp_path.iterdir()} == {"news.jsonl", "a.svm", "a.text"}
+    vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()

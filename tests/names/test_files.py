@@ -1,0 +1,121 @@
+"""Files of names, and where they are found."""
+
+import gzip
+import logging
+
+import numpy as np
+import pytest
+
+from mpu_cli.errors import InputError
+from mpu_cli.names import Naming, read_ids
+from mpu_cli.names.files import read_names
+
+LABELS = np.array([1, 2, 3])
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write a file of names; give its path."""
+
+    def write(text: str | bytes, name: str = "tags"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+FORMS = {
+    "a line for each": ("news\nsport\n\n", {1: ("news",), 2: ("sport",), 3: ()}),
+    "no line end, blanks, CRLF": (" news\r\nsport ", {1: ("news",), 2: ("sport",)}),
+    "a byte order mark": ("\ufeffnews\n", {1: ("news",)}),
+    "further names": ("news\tthe news\t\tnews\nsport\n", {1: ("news", "the news"), 2: ("sport",)}),
+    "numbers": ("7\tsport\tgames\n\n0\tnews\n3\t\n", {7: ("sport", "games"), 0: ("news",), 3: ()}),
+    "numbers and nothing else": ("2005\n2006\n", {1: ("2005",), 2: ("2006",)}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(file, form):
+    text, expected = FORMS[form]
+    assert read_names(file(text))[0] == expected
+    assert read_names(file(gzip.compress(text.encode()), "tags.gz"))[0] == expected
+
+
+REFUSED = {
+    "empty": ("\n\n", "tags: there is no name in it"),
+    "not all numbered": ("1\tnews\nsport\n", "tags:2: this line does not begin with a number and a tab"),
+    "a number twice": ("1\tnews\n2\tsport\n01\tgames\n", "tags:3: label 1 has a line already"),
+    "a number too large": ("1\tnews\n2147483647\tsport\n", "tags:2: no label can have the number 2147483647"),
+    "Latin-1": ("news\nB\u00fccher\n".encode("latin-1"), "tags:2: this is not UTF-8 text"),
+    "a line without end": ("x" * (1 << 23), "tags:1: the line is longer than"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_file_of_names(file, name):
+    text, message = REFUSED[name]
+    with pytest.raises(InputError) as caught:
+        read_names(file(text))
+    assert message in str(caught.value)
+
+
+def names_of(path, labels=LABELS, **how):
+    return Naming(path, **how).names_of(np.array(labels), "news.svm").by_number
+
+
+def test_labels_count_from_one_or_from_zero(file):
+    path = file("a\nb\nc\n")
+    assert names_of(path)[1] == ("a",)
+    assert names_of(path, [0, 2])[0] == ("a",)
+    assert names_of(path, [1, 2], zero_based=True)[0] == ("a",)
+    assert names_of(file("0\ta\n1\tb\n"), [1])[0] == ("a",)  # numbers are those of the data
+
+
+def test_a_file_that_does_not_fit(file):
+    for text, labels, message in (
+        ("a\nb\n", [1, 3], "tags: has no name for label 3 of news.svm: line k names label k, of 2 lines"),
+        ("a\nb\nc\n", [0, 3], "tags: has no name for label 3 of news.svm: line k names label k - 1, of 3 lines"),
+        ("7\ta\n8\tb\n", [1, 3], "tags: names none of the labels of news.svm, such as 1"),
+    ):
+        with pytest.raises(InputError) as caught:
+            names_of(file(text), labels)
+        assert message in str(caught.value)
+
+
+def test_more_names_than_labels_and_labels_without_a_name_are_no_error(file):
+    assert len(names_of(file("a\n\nc\nd\n"))) == 4
+    assert len(names_of(file("1\ta\n9\tb\n"))) == 2
+
+
+def test_names_beside_the_data(file, tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    data = file("1 1:1\n", "news.svm.gz")
+    assert Naming().names_of(LABELS, data) is None
+    other = file("a\nb\nc\n", "news.labels")
+    assert Naming().names_of(LABELS, data).source == str(other)
+    kept = file("d\ne\n\n", "news.text/labels")
+    assert Naming().names_of(LABELS, data).name(1) == "d"
+    assert Naming(other).names_of(LABELS, data).name(1) == "a"
+    assert caplog.messages == [f"{other} names 3 of 3 labels", f"{kept} names 2 of 3 labels"]
+    assert Naming().names_of(LABELS, "-") is None
+
+
+def test_names_that_vectorize_keeps_may_begin_with_a_number(file):
+    file("2005\tMMV\nnews\n", "news.text/labels")
+    names = Naming().names_of(np.array([1, 2]), file("1 1:1\n", "news.svm"))
+    assert names.by_number == {1: ("2005", "MMV"), 2: ("news",)}
+
+
+@pytest.mark.parametrize("text", ["3,7\n\n2\n", "1:0.5 2:1e-3\n", "1 0.4\n2 0.5\n", ""])
+def test_predictions_beside_the_data_are_not_taken_for_names(file, text):
+    file(text, "news.labels")
+    assert Naming().names_of(LABELS, file("1 1:1\n", "news.svm")) is None
+
+
+def test_ids_beside_the_data(file, tmp_path):
+    data = file("1 1:1\n", "news.svm")
+    assert read_ids(data) is None and read_ids("-") is None
+    file("doc 1\n=x\n", "news.text/ids")
+    assert list(read_ids(data)) == ["doc 1", "=x"]

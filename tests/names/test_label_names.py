@@ -1,0 +1,109 @@
+"""A label by name: every label has a text of its own, which reads back as this label."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
+from mpu_cli.names.cells import cell
+from mpu_cli.names.files import parse_names
+
+odd = st.text("ab (123)*'\"=+-@\u00e4\r\u2028#,", max_size=6).map(str.strip)
+names = st.dictionaries(st.integers(0, 30) | st.just(2**31 - 2), st.lists(odd.filter(bool), max_size=3).map(tuple))
+
+
+@given(names)
+def test_what_is_written_reads_back_as_the_same_label(found):
+    labels = LabelNames.of(found)
+    written = [labels.written(number) for number in found]
+    assert [labels.number(text) for text in written] == list(found)
+    assert [labels.number(cell(text).strip()) for text in written] == list(found)
+
+
+@given(names)
+def test_names_are_kept(found):
+    labels = LabelNames.of(found)
+    assert labels.by_number == {number: tuple(dict.fromkeys(those)) for number, those in found.items()}
+    assert LabelNames.of(labels.by_number) == labels
+
+
+@given(names)
+def test_cells_are_no_formulas_and_stay_one_cell(found):
+    labels = LabelNames.of(found)
+    for number in found:
+        text = cell(labels.written(number))
+        assert text[0] not in "=+-@" and "\t" not in text and len(text.splitlines()) == 1
+        assert not text.startswith('"') or text[-1] == '"'
+
+
+def test_how_labels_are_written():
+    labels = LabelNames.of({1: ["news"], 2: ["Access"], 3: ["Access"], 4: [], 5: ["2005"], 6: ["*"], 7: ["a\rb"]})
+    texts = ["news", "Access (2)", "Access (3)", "4", "2005 (5)", "* (6)", "7", "8"]
+    assert [labels.written(number) for number in range(1, 9)] == texts
+
+
+@pytest.mark.parametrize("text", ["news", "the news", "1", "01", "news (1)", '"news"'])
+def test_texts_that_mean_a_label(text):
+    assert LabelNames.of({1: ["news", "the news"], 2: ["sport"]}).number(text) == 1
+
+
+def test_a_main_name_comes_before_a_further_one():
+    assert LabelNames.of({1: ["football", "soccer"], 2: ["soccer"]}).number("soccer") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Access", "'Access' is the name of 2 labels, 2, 3; write the number of one"),
+        ("sports", "'sports' is the name of 2 labels, 1, 4; write the number of one"),
+        ("Acces", "there is no label called 'Acces'; write a name of tags.txt, or a number"),
+        ("digital  Television", "there is no label called 'digital  Television'; do you mean 'Digital television'?"),
+        ("2005", "label '2005' is the name of label 6, and no label has this number; write 6"),
+        ("news (4)", "there is no label called 'news (4)'"),
+        ("x" * 1000, "there is no label called 'xxxx"),
+    ],
+)
+def test_texts_that_mean_none_or_several(text, message):
+    labels = LabelNames.of(
+        {
+            1: ["news", "sports"],
+            2: ["Access"],
+            3: ["Access"],
+            4: ["play", "sports"],
+            5: ["Digital television"],
+            6: ["2005"],
+        },
+        "tags.txt",
+    )
+    with pytest.raises(ValueError) as caught:
+        labels.number(text)
+    assert str(caught.value).startswith(message) and len(str(caught.value)) < 150
+
+
+def test_a_number_beyond_the_names_is_a_number():
+    assert LabelNames.of({1: ["news"]}).number("77") == 77
+
+
+def test_shared_names_are_said():
+    assert LabelNames.of({1: ["a"], 2: ["b", "a"]}).shared() is None
+    labels = LabelNames.of({k: [f"name {k // 2}"] for k in range(14)}, "tags.txt")
+    assert labels.shared().startswith("tags.txt: 7 names are those of several labels")
+    assert labels.shared().endswith(
+        "'name 0' (0, 1), 'name 1' (2, 3), 'name 2' (4, 5), 'name 3' (6, 7), 'name 4' (8, 9), ..."
+    )
+
+
+lines = st.lists(st.lists(odd, min_size=1, max_size=3).map("\t".join), min_size=1, max_size=9)
+
+
+@given(lines, st.sampled_from([0, 1]))
+def test_any_lines_are_names_or_an_error(lines, first):
+    try:
+        found, is_numbered = parse_names(lines, "tags", first)
+    except InputError:
+        return
+    for number, those in found.items():
+        assert all(name and name == name.strip() and "\t" not in name for name in those)
+        if not is_numbered:
+            assert those[:1] == tuple(filter(None, [lines[number - first].split("\t")[0].strip()]))

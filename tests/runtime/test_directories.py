@@ -1,0 +1,68 @@
+"""Directories that are replaced as a whole."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mpu_cli.runtime.directories import replacing_directory
+
+
+def names(path) -> set[str]:
+    return {entry.name for entry in path.iterdir()}
+
+
+def write(path, name) -> None:
+    with replacing_directory(path) as (work, replace):
+        (work / name).write_text(name)
+        replace()
+
+
+def test_the_new_one_takes_the_place_of_the_old_one(tmp_path):
+    write(tmp_path / "a", "one")
+    write(tmp_path / "a", "two")
+    assert names(tmp_path) == {"a"}
+    assert names(tmp_path / "a") == {"two"}
+
+
+def test_the_old_one_stays_where_it_fails(tmp_path):
+    write(tmp_path / "a", "one")
+    with pytest.raises(ZeroDivisionError), replacing_directory(tmp_path / "a") as (work, _):
+        (work / "two").write_text("")
+        1 / 0  # noqa: B018
+    with replacing_directory(tmp_path / "a"):
+        assert names(tmp_path / "a") == {"one"}
+    assert names(tmp_path) == {"a"}
+    assert names(tmp_path / "a") == {"one"}
+
+
+def test_the_one_of_a_living_process_is_left_alone(tmp_path):
+    with replacing_directory(tmp_path / "a") as (work, replace):
+        (work / "one").write_text("")
+        write(tmp_path / "a", "two")
+        assert names(tmp_path / "a") == {"two"}
+        replace()
+    assert names(tmp_path) == {"a"}
+    assert names(tmp_path / "a") == {"one"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_next_run_removes_what_a_killed_one_has_left(tmp_path, number):
+    code = (
+        "import sys, time; from pathlib import Path; from mpu_cli.runtime import signals;"
+        "from mpu_cli.runtime.directories import replacing_directory; signals.watch()\n"
+        "with replacing_directory(Path(sys.argv[1])) as (work, _):\n"
+        "    (work / 'half').write_text('')\n    time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "a")], stderr=subprocess.DEVNULL)
+    while not any(path.name == "half" for path in tmp_path.rglob("*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, number)
+    process.wait()
+    assert bool(names(tmp_path)) == (number == signal.SIGKILL)
+    write(tmp_path / "a", "one")
+    assert names(tmp_path) == {"a"}

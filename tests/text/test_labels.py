@@ -1,0 +1,44 @@
+"""Labels by name."""
+
+import pytest
+
+from mpu_cli.errors import InputError
+from mpu_cli.text.labels import Labels, confusable, read_labels
+
+
+def test_a_file_of_names(tmp_path):
+    path = tmp_path / "names"
+    path.write_bytes("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode())
+    labels = read_labels(path)
+    assert labels.names == [("One", "Eins", "Uno"), (), ("Three",), (), ("Eins",)]
+    assert labels.shared == 1
+    assert [labels.number(name) for name in ("One", "Uno", "Three", "Eins", "one", "")] == [1, 1, 3, 5, None, None]
+    assert labels.add("Six") == 6 == labels.number("Six")
+    (tmp_path / "again").write_text(labels.lines(), encoding="utf-8")
+    assert read_labels(tmp_path / "again").names == labels.names
+
+
+def test_a_file_that_is_none_of_names(tmp_path):
+    (tmp_path / "names").write_bytes(b"One\n\xff\n")
+    with pytest.raises(InputError, match=r"names:2: .*UTF-8"):
+        read_labels(tmp_path / "names")
+    with pytest.raises(InputError, match=r"/dev/zero:1: "):
+        read_labels("/dev/zero")
+
+
+def test_names_with_numbers(tmp_path):
+    path = tmp_path / "names"
+    path.write_text("3\tThree\n1\tOne\tEins\n")
+    assert read_labels(path).names == [("One", "Eins"), (), ("Three",)]
+    for text in ("0\tNought\n", "2000000000\tMuch\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="from 1"):
+            read_labels(path)
+
+
+def test_labels_that_are_easily_confused():
+    assert confusable(["Steel", "steel", "New  Town", "New Town", "Other"]) == [
+        ("Steel", "steel"),
+        ("New  Town", "New Town"),
+    ]
+    assert not Labels([("a",), ("b",)]).shared

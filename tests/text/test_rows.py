@@ -1,0 +1,132 @@
+"""JSON lines and tables: what is a row, and what is wrong with one that is not."""
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpu_cli.errors import InputError
+from mpu_cli.text.rows import Bad, Row, format_of, read_rows
+
+LIMIT = 1000
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
+
+
+def rows(data: bytes, form: str, limit: int = LIMIT) -> list[Row | Bad]:
+    return list(read_rows(io.BytesIO(data), "in", form, limit))
+
+
+def table(header: list[str], values: list[list[str]], delimiter: str = ",") -> bytes:
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows([header, *values])
+    return out.getvalue().encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.jsonl", "jsonl"),
+        ("a.ndjson", "jsonl"),
+        ("a.b.csv.gz", "csv"),
+        ("a.tsv.xz", "tsv"),
+        ("a.txt", None),
+        ("-", None),
+    ],
+)
+def test_the_name_tells_the_format(name, form):
+    assert format_of(name) == form
+
+
+@given(st.lists(st.dictionaries(TEXTS, TEXTS)))
+def test_objects_come_back(objects):
+    data = "".join(json.dumps(fields, ensure_ascii=False) + "\n" for fields in objects).encode()
+    found = rows(data, "jsonl", 1 << 20)
+    assert found == [Row(line, fields) for line, fields in enumerate(objects, 1)]
+
+
+@given(st.lists(st.lists(TEXTS, min_size=2, max_size=2)), st.sampled_from(["csv", "tsv"]))
+def test_tables_come_back(values, form):
+    found = rows(table(["a", "b"], values, "," if form == "csv" else "\t"), form, 1 << 20)
+    assert [row.fields for row in found] == [dict(zip("ab", row, strict=True)) for row in values]
+
+
+def test_a_byte_order_mark_crlf_and_empty_lines_do_no_harm():
+    assert rows(b'\xef\xbb\xbf{"a": 1}\r\n\r\n  \n{"a": 2}', "jsonl") == [Row(1, {"a": 1}), Row(4, {"a": 2})]
+    assert rows(b"\xef\xbb\xbfa,b\r\n\r\n1,2\r\n", "csv") == [Row(3, {"a": "1", "b": "2"})]
+
+
+def test_a_field_over_several_lines_counts_from_the_first():
+    assert rows(b'a,b\n"1\n2\n3",x\n4,y\n', "csv") == [Row(2, {"a": "1\n2\n3", "b": "x"}), Row(5, {"a": "4", "b": "y"})]
+
+
+def test_formulas_are_text():
+    (row,) = rows(b'a\n"=HYPERLINK(""http://x"")"\n', "csv")
+    assert row.fields == {"a": '=HYPERLINK("http://x")'}
+
+
+BAD = {
+    "not JSON": (b'{"a": 1\n{"a": 2}\n', "jsonl", 1, "JSON"),
+    "no object": (b'{"a": 2}\n[1]\n', "jsonl", 2, "object"),
+    "too deep": (b"[" * 900 + b"\n", "jsonl", 1, "JSON"),
+    "a number of many digits": (b'{"a": ' + b"9" * 5000 + b"}\n", "jsonl", 1, "JSON"),
+    "JSON that is not UTF-8": (b'{"a": 2}\n{"a": "\xff"}\n', "jsonl", 2, "UTF-8"),
+    "a long line": (b'{"a": 2}\n{"a": "' + b"x" * 9000 + b'"}\n', "jsonl", 2, "--max-line-bytes"),
+    "a long line of a table": (b"a,b\n1,2\n" + b"x" * 9000 + b",2\n", "csv", 3, "--max-line-bytes"),
+    "a table that is not UTF-8": (b"a,b\n1,2\n\xe4,2\n", "csv", 3, "UTF-8"),
+    "too many values": (b"a,b\n1,2\n1,2,3\n", "csv", 3, "3 values"),
+    "a quotation mark within": (b'a,b\n1,2\n"1"x,2\n', "csv", 3, "twice"),
+    "a quotation mark that is not closed": (b'a,b\n1,2\n3,4\n"1,2\n', "csv", 4, "not closed"),
+    "one that runs on": (b'a,b\n1,2\n"1,2\n' + b"x,y\n" * 3000, "csv", 3, "not closed"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_row_is_named_by_its_line(name):
+    data, form, line, words = BAD[name]
+    limit = 6000 if "digits" in name else LIMIT
+    bad = [row for row in rows(data, form, limit) if isinstance(row, Bad)]
+    assert bad[0].line == line
+    assert words in bad[0].problem
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if "closed" not in name and "runs" not in name])
+def test_reading_goes_on_after_a_bad_row(name):
+    data, form, line, _ = BAD[name]
+    after = b'{"z": 1}\n' if form == "jsonl" else b"8,9\n"
+    found = rows(data + after, form, 6000 if "digits" in name else LIMIT)
+    assert isinstance(found[-1], Row)
+    assert found[-1].line > line
+
+
+def test_the_limit_of_fields_is_that_of_the_process_again():
+    before = csv.field_size_limit()
+    rows(b"a\n1\n", "csv")
+    assert csv.field_size_limit() == before
+
+
+def test_a_long_field_of_a_table_is_read():
+    (row,) = rows(b"a\n" + b"x" * 300_000 + b"\n", "csv", 1 << 20)
+    assert len(row.fields["a"]) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("data", "form", "words"),
+    [
+        (b"\xff\xfea\x00\n\x00", "csv", "UTF-16"),
+        (b"\xfe\xff\x00a", "jsonl", "UTF-16"),
+        (b"", "csv", "empty"),
+        (b"a,b,a\n1,2,3\n", "csv", "two columns"),
+        (b'"a,b\n', "tsv", "not closed"),
+    ],
+)
+def test_a_file_that_cannot_be_read_at_all(data, form, words):
+    with pytest.raises(InputError, match=words):
+        rows(data, form)
+
+
+def test_values_that_are_missing_at_the_end_are_empty():
+    assert rows(b"a,b,c\n1,2\n", "csv") == [Row(2, {"a": "1", "b": "2", "c": ""})]
+    assert rows(b"a,b\n1,2,,\n", "csv") == [Row(2, {"a": "1", "b": "2"})]

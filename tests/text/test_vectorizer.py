@@ -1,0 +1,195 @@
+"""The vectoriser, with scikit-learn's on everything at once as the reference."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from mpu_cli.errors import DataError
+from mpu_cli.text import vectorizer as module
+from mpu_cli.text.counting import TermCounts
+from mpu_cli.text.languages import LANGUAGES, guess_language
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.vectorizer import Vectorizer
+
+WORDS = ["run", "running", "the", "digital", "television", "Straße", "naïve", "ab12", "x"]
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS)).map(" ".join), min_size=1, max_size=30).filter(
+    lambda texts: any(len(word) > 1 for text in texts for word in text.split())
+)
+
+
+@given(TEXTS, st.sampled_from(["word", "char"]), st.sampled_from(["tfidf", "log-tfidf", "tf", "binary"]))
+def test_equals_scikit_learn_on_everything_at_once(texts, analyzer, weighting):
+    ngrams = (1, 2) if analyzer == "word" else (3, 5)
+    reference = TfidfVectorizer(
+        analyzer="word" if analyzer == "word" else "char_wb",
+        ngram_range=ngrams,
+        use_idf=weighting.endswith("tfidf"),
+        sublinear_tf=weighting == "log-tfidf",
+        binary=weighting == "binary",
+    )
+    expected = reference.fit_transform(texts)
+    vectorizer = Vectorizer(analyzer=analyzer, weighting=weighting, stem="none", min_df=1).fit(iter(texts))
+    assert list(vectorizer.get_feature_names_out()) == list(reference.get_feature_names_out())
+    found = vectorizer.transform(texts)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [1, 999, 1000, 1001, 2500])
+def test_hashes_equal_scikit_learn_on_everything_at_once(n):
+    rng = np.random.default_rng(n)
+    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(n)]
+    hasher = HashingVectorizer(ngram_range=(1, 2), n_features=2**10, alternate_sign=False, norm=None)
+    expected = TfidfTransformer().fit_transform(hasher.transform(texts))
+    vectorizer = Vectorizer(hashing=10, stem="none").fit(iter(texts))
+    np.testing.assert_allclose(vectorizer.transform(texts).toarray(), expected.toarray(), rtol=1e-5)
+    with pytest.raises(DataError, match="no names"):
+        vectorizer.get_feature_names_out()
+
+
+def test_it_is_a_scikit_learn_transformer():
+    texts = ["good film", "bad film", "good book", "bad book"] * 5
+    pipeline = make_pipeline(Vectorizer(stem="english"), LogisticRegression())
+    assert pipeline.fit(texts, [1, 0, 1, 0] * 5).score(texts, [1, 0, 1, 0] * 5) == 1
+    assert clone(pipeline[0]).get_params() == pipeline[0].get_params()
+    assert pipeline[0].get_params()["min_df"] == "auto"
+
+
+def features(vectorizer: Vectorizer) -> set[str]:
+    return set(vectorizer.get_feature_names_out())
+
+
+@pytest.mark.parametrize(("n", "least"), [(99, 1), (100, 2), (999, 2), (1000, 3)])
+def test_rare_features_are_left_out_where_there_are_many_texts(n, least):
+    texts = [f"{'once ' * (i < 1)}{'two ' * (i < 2)}{'three ' * (i < 3)}always" for i in range(n)]
+    vectorizer = Vectorizer(ngrams=(1, 1)).fit(texts)
+    assert vectorizer.options_.min_df == least
+    assert features(vectorizer) == {1: {"once", "two", "three", "always"}, 2: {"two", "three", "always"}}.get(
+        least, {"three", "always"}
+    )
+
+
+def test_terms_of_names_are_features_in_any_case():
+    vectorizer = Vectorizer(min_df=2, stem="none", max_features=1).fit(["aa bb cc", "aa bb"], names=["New York", "cc"])
+    assert features(vectorizer) == {"aa", "new", "york", "new york", "cc"}
+
+
+def test_the_most_frequent_features_are_kept():
+    vectorizer = Vectorizer(min_df=1, ngrams=(1, 1), stem="none", max_features=2).fit(["aa bb cc", "bb cc", "cc dd"])
+    assert features(vectorizer) == {"bb", "cc"}
+
+
+def test_stems():
+    vectorizer = Vectorizer(stem="english", ngrams=(1, 2)).fit(["Digital televisions", "digital television"])
+    assert features(vectorizer) == {"digit", "televis", "digit televis"}
+
+
+@pytest.mark.parametrize("language", [language for language in LANGUAGES if language not in ("danish", "norwegian")])
+def test_every_language_has_a_stemmer(language):
+    assert Vectorizer(stem=language).fit(["word"]).transform(["word"]).nnz == 1
+
+
+GREETINGS = {
+    "english": "This paper describes the design of a new method for the analysis of data, and it is tested.",
+    "german": "Diese Arbeit beschreibt den Entwurf einer neuen Methode für die Analyse von Daten, und sie ist mit der",
+    "french": "Cet article décrit la conception d'une nouvelle méthode pour l'analyse des données dans le cas des",
+    "spanish": "Este artículo describe el diseño de un nuevo método para el análisis de los datos que se usan en la",
+    "swedish": "Denna artikel beskriver utformningen av en ny metod för analys av data och det är inte som den",
+    "russian": "В этой статье описан новый метод для анализа данных и он не был проверен на том что и как",
+}
+
+
+@pytest.mark.parametrize("language", GREETINGS)
+def test_the_language_is_guessed(language):
+    assert guess_language([GREETINGS[language]]) == language
+    assert Vectorizer().fit([GREETINGS[language]]).options_.stem == language
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["word1 word2 word3"], ["数据分析"], list(GREETINGS.values())])
+def test_no_language_is_guessed_where_it_is_not_clear(texts):
+    assert guess_language(texts) is None
+
+
+def test_other_unicode_forms_are_the_same_word():
+    vectorizer = Vectorizer().fit(["cafe\u0301 \ufb01lm"])
+    assert features(vectorizer) == {"café", "film", "café film"}
+
+
+def test_names_become_vectors_of_unit_length():
+    vectorizer = Vectorizer(stem="none").fit(["digital television", "radio"])
+    vectors = vectorizer.transform_names([("Digital television",), (), ("unheard of",), ("radio", "television")])
+    assert isinstance(vectors, csr_array) and vectors.dtype == np.float32
+    np.testing.assert_allclose(np.sqrt((vectors.toarray() ** 2).sum(1)), [1, 0, 0, 1], rtol=1e-6)
+    np.testing.assert_allclose(vectors.toarray()[0], vectorizer.transform(["digital television"]).toarray()[0])
+    both = vectorizer.transform(["radio", "television"]).toarray().sum(0)
+    np.testing.assert_allclose(vectors.toarray()[3], both / np.linalg.norm(both), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("analyzer", "words"),
+        ("ngrams", (2, 1)),
+        ("ngrams", (1, 100)),
+        ("ngrams", "1-2"),
+        ("stem", "klingon"),
+        ("weighting", None),
+        ("min_df", 0),
+        ("min_df", True),
+        ("max_features", 0),
+        ("hashing", 31),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_an_error(parameter, value):
+    with pytest.raises(DataError, match=parameter):
+        Vectorizer(**{parameter: value}).fit(["a text"])
+
+
+def test_hashing_takes_no_choice_of_a_vocabulary():
+    with pytest.raises(DataError, match="hashing"):
+        Vectorizer(hashing=10, min_df=2).fit(["a text"])
+
+
+def test_nothing_left_is_an_error():
+    with pytest.raises(DataError, match="min_df"):
+        Vectorizer(min_df=5).fit(["a text"])
+    with pytest.raises(DataError, match="list"):
+        Vectorizer().fit("one text")
+
+
+def test_rare_terms_are_forgotten_where_there_are_too_many():
+    counts = TermCounts(str.split, most_terms=100)
+    counts.add([f"often w{i}" for i in range(1000)])
+    assert counts.of["often"] == 1000
+    assert len(counts.of) <= 101
+    assert counts.forgotten > 800
+
+
+def test_texts_are_taken_one_by_one(monkeypatch):
+    """Not more of a generator is held than what the language is guessed by."""
+    monkeypatch.setattr(module, "BATCH", 3)
+    alive = 0
+    most = 0
+
+    class Text(str):
+        def __init__(self, *_):
+            nonlocal alive, most
+            alive += 1
+            most = max(most, alive)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    Vectorizer(stem="none").fit(Text("some text") for _ in range(100))
+    assert most <= 6
+
+
+def test_options_are_documented_as_parameters():
+    assert set(TextOptions.__dataclass_fields__) == set(Vectorizer().get_params())
