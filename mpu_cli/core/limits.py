@@ -4,7 +4,6 @@ from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.storage import available_memory, machine_memory
 
-_RENUMBER = "renumber the features from 1 without gaps, or train fewer labels or"
 
 
 def refuse_too_large(D: int, q: int, levels: int) -> None:
@@ -43,7 +42,7 @@ def refuse_large_linear(D: int, n: int, q: int) -> None:
         4 * D * q + 5 * n * q,
         f"the weights of {D:,} features (the largest index and 1) and the dual variables of {n:,} instances, "
         f"for {q:,} labels,",
-        f"{_RENUMBER} instances",
+        "renumber the features from 1 without gaps, or train fewer labels or instances",
     )
 
 
