@@ -5,7 +5,6 @@ from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.storage import available_memory, machine_memory
 
 
-
 def refuse_too_large(D: int, q: int, levels: int) -> None:
     """Raise TooLargeError where the weights, with those in training (a copy and a mean), exceed the machine's memory.
 
