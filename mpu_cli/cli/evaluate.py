@@ -187,8 +187,8 @@ def evaluate(
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
     if not training and (given := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
         raise click.UsageError(f"--{given[0].replace('_', '-')} needs --training.")
-    if naming.file is not None and not (per_label or reviewed or frequencies):
-        raise click.UsageError("--labels needs --per-label, --reviewed or --frequencies.")
+    if naming.file is not None and not per_label and not reviewed:
+        raise click.UsageError("--labels needs --per-label or --reviewed.")
     names = metrics.split(",") if metrics is not None else None
     known = evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in known]:

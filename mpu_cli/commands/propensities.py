@@ -5,7 +5,7 @@ import numpy as np
 from mpu_cli.commands.frequencies import frequencies_of_file
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 
 
@@ -45,6 +45,6 @@ def from_frequencies(path: str) -> Propensities:
     InputError
         The file cannot be read, or a line is something else.
     """
-    frequencies = sorted(item for item in frequencies_of_file(path).items() if item[0] <= MAX_ID)
+    frequencies = sorted(frequencies_of_file(path).items())
     labels = np.array([label for label, _ in frequencies], np.int64)
     return Propensities(labels, np.array([c for _, c in frequencies], float), source=path)

@@ -335,7 +335,7 @@ def test_propensities_from_training_data(run, files, tmp_path):
 def test_propensities_from_label_frequencies(run, files, tmp_path):
     truth, _, scores = files
     frequencies = tmp_path / "c.txt"
-    frequencies.write_text("1 0.5  # reviewed\n3 0.25\n7 1\n" + "9" * 30 + " 0.5\n")
+    frequencies.write_text("1 0.5  # reviewed\n3 0.25\n7 1\n")
     found = json.loads(run("evaluate", truth, scores, "--json", "--frequencies", frequencies).stdout)
     assert found["psp_at_1"] == pytest.approx((1 + 2) / (4 + 2 + 1))
     frequencies.write_text("1 0.5\n7 1\n")
