@@ -154,7 +154,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     while taken:
         temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
         with signals.temporary(temporary) as rename, temporary.open("xb") as file:
-            _try_lock(file)
+            with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
+                fcntl.flock(file, fcntl.LOCK_EX)
             taken = not os.fstat(file.fileno()).st_nlink  # for a leftover, by another process, before it was locked
             if not taken:
                 yield file

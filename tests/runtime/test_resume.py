@@ -1,6 +1,7 @@
 """Finished steps of a training are kept, found again, and worth nothing once damaged or of another training."""
 
 import json
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -186,6 +187,9 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(problem,
     expected, report = training.train(*problem, asked)
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
         training.train(*problem, asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
+    for thread in threading.enumerate():  # what they were at when it was interrupted is not of the training below
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join()
     learned = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: learned.append(args) or train_block(*args))
