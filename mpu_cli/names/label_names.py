@@ -71,7 +71,7 @@ class LabelNames:
     def written(self, number: int) -> str:
         """Return the text that stands for this label alone: the reverse of `number`.
 
-        That is its name. Where that is the name of another label too, or would be taken for a number or for ``*``, the
+        That is its name. Where that is the name of another label too, or would be taken for one, a number or ``*``, the
         number follows in brackets; where there is no name, or one with control characters, it is the number alone.
         """
         return self._written.get(number) or str(number)
@@ -149,7 +149,8 @@ class LabelNames:
             if CONTROL.search(name):
                 continue
             longer = f"{name} ({number})"
-            if count[name] == 1 and not is_number(name) and name != "*":
+            is_alone = count[name] == 1 and not any(form in taken for form in meanings(name) if form != name)
+            if is_alone and not is_number(name) and name != "*":
                 found[number] = name
             elif longer not in taken:
                 found[number] = longer

@@ -1,7 +1,7 @@
 """A label by name: every label has a text of its own, which reads back as this label."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
@@ -13,6 +13,8 @@ odd = st.text("ab (123)*'\"=+-@\u00e4\r\u2028#,", max_size=6).map(str.strip)
 names = st.dictionaries(st.integers(0, 30) | st.just(2**31 - 2), st.lists(odd.filter(bool), max_size=3).map(tuple))
 
 
+@example({0: ("-",), 2: ("'-",)})
+@example({0: ("a",), 2: ('"a"',)})
 @given(names)
 def test_what_is_written_reads_back_as_the_same_label(found):
     labels = LabelNames.of(found)
