@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--threshold",
     type=click_type(PROBABILITY),
     help="Write labels with at least this probability. Default: the thresholds of the model; for scores, and for jsonl "
-    "and tsv with --top-k, all labels.",
+    "and tsv with --top-k, all labels; of more than 500 labels, the most probable ones of each instance.",
 )
 @numbers_option
 @reading_options

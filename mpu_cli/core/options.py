@@ -3,7 +3,18 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mpu_cli.runtime.options import AUTO, FREQUENCY, POSITIVE, PROBABILITY, WEIGHT, PerLabel, Whole, WordOr, option
+from mpu_cli.runtime.options import (
+    AUTO,
+    FREQUENCY,
+    POSITIVE,
+    PROBABILITY,
+    WEIGHT,
+    WEIGHT_OR_0,
+    PerLabel,
+    Whole,
+    WordOr,
+    option,
+)
 from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_INSTANCES, MOST_LEVELS
 
 if TYPE_CHECKING:
@@ -96,7 +107,7 @@ class Options(Descent):
         "Weight of the predictions of a level as features of the next, relative to the length of instances.",
     )
     prune: float | None = option(
-        WordOr((AUTO,), WEIGHT),
+        WordOr((AUTO,), WEIGHT_OR_0),
         None,
         "Drop weights below this, in absolute value. auto: of more than 500 labels, as large as may be before the "
         "expected F1 falls; of fewer, none.",

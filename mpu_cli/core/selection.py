@@ -63,6 +63,7 @@ def choose_settings(
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
     weights: np.ndarray | None = None,
+    keep_step: bool = False,
 ) -> Choice:
     """Climb from a start along C, then along eta0, as long as the estimate rises.
 
@@ -84,6 +85,8 @@ def choose_settings(
         Called once per setting.
     weights : ndarray of float64, shape (q,), optional
         How many labels each of these stands for. Default: each for itself.
+    keep_step : bool
+        Choose C alone, with the eta0 of the start, which may be any.
 
     Returns
     -------
@@ -98,6 +101,8 @@ def choose_settings(
         return Choice(settings, pooled_threshold(probabilities[rows], *held_out)[1], probabilities)
 
     best = climb(lambda cost: evaluate(replace(start, cost=cost)), COSTS, start.cost, evaluate(start))
+    if keep_step:
+        return best
     chosen = best.settings
     return climb(lambda step: evaluate(replace(chosen, step=step)), STEPS, chosen.step, best)
 

@@ -161,7 +161,7 @@ def train(
     held_out, prune = None, options.prune if many else options.prune or None
     if choose:
         with run.step("choose C") as tick:
-            settings, held_out = _choose(sample, frequency, settings, run, tick)
+            settings, held_out = _choose(sample, frequency, settings, run, tick, options.eta0 is not None)
         settings = replace(settings, epochs=epochs)
     if prune_automatically:
         with run.step("choose weights to drop"):
@@ -256,14 +256,17 @@ def _choose(
     start: Settings,
     run: Run,
     tick: Callable[[], None],
+    keep_step: bool,
 ) -> tuple[Settings, HeldOut | None]:
-    """Choose C and eta0; return the out-of-fold predictions under them too where the sample is all there is."""
+    """Choose C and eta0, or C alone; return the out-of-fold predictions under them too where the sample is all."""
 
     def compute() -> Found:
         of_sample = sample.part(frequency)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, run, tick, sample.weights)
-        for_all = sample.transferred(choice.settings)
+        choice = choose_settings(
+            sample.folds[:m], sample.labels, of_sample, start, run, tick, sample.weights, keep_step
+        )
+        for_all = choice.settings if keep_step else sample.transferred(choice.settings)
         chosen = {"cost": for_all.cost, "step": for_all.step}
         if not sample.is_all:
             return chosen

@@ -72,6 +72,7 @@ PROBABILITY = Real(0, 1)
 FREQUENCY = Real(ranges.LEAST_FREQUENCY, 1)
 POSITIVE = Real(ranges.LEAST_POSITIVE, ranges.LARGEST_POSITIVE)
 WEIGHT = Real(ranges.LEAST_WEIGHT, ranges.LARGEST_WEIGHT)
+WEIGHT_OR_0 = Real(0, ranges.LARGEST_WEIGHT)
 
 # Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these ranges. The
 # defaults are those of Jain et al. for all collections but Amazon's (0.6, 2.6) and Wikipedia (0.5, 0.4).
