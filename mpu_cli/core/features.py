@@ -140,14 +140,16 @@ class Columns:
     width: int
 
     @classmethod
-    def occurring(cls, matrix: csr_array) -> "Columns":
-        """Return the features that occur in a matrix."""
-        width = matrix.shape[1]
+    def occurring(cls, *matrices: csr_array) -> "Columns":
+        """Return the features that occur in one of some matrices of equal width."""
+        width = matrices[0].shape[1]
         if width > _MOST_LOOKED_UP:
-            return cls(np.unique(matrix.indices).astype(np.int32), width)
+            every = np.unique(np.concatenate([np.unique(matrix.indices) for matrix in matrices]))
+            return cls(every.astype(np.int32), width)
         occurs = np.zeros(width, bool)
-        for start in range(0, matrix.nnz, _ENTRIES):  # NumPy copies the indices as 64-bit numbers
-            occurs[matrix.indices[start : start + _ENTRIES]] = True
+        for matrix in matrices:
+            for start in range(0, matrix.nnz, _ENTRIES):  # NumPy copies the indices as 64-bit numbers
+                occurs[matrix.indices[start : start + _ENTRIES]] = True
         return cls(np.flatnonzero(occurs).astype(np.int32), width)
 
     def of(self, matrix: csr_array) -> csr_array:

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Predictions, Top
+from mpu_cli.core.prior import Prior
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
@@ -50,6 +51,8 @@ class LevelLearner:
         Which predictions are kept, where labels are many; None: all.
     prune : float or None
         Weights below this are dropped; None: none, and weights are dense.
+    prior : Prior or None
+        Of level 0, and of the features of level 0 in the others.
     """
 
     labels: csr_array
@@ -59,12 +62,13 @@ class LevelLearner:
     run: Run
     top: Top | None = None
     prune: float | None = None
+    prior: Prior | None = None
 
     def fit(self, level: int, features: Features, settings: Settings, start: LinearModel | None = None) -> LinearModel:
         """Learn a level from all instances."""
 
         def learn() -> Found:
-            data = TrainingSet(features, self.labels, np.arange(len(features)), self.run)
+            data = TrainingSet(features, self.labels, np.arange(len(features)), self.run, self._prior(features))
             return _found(train_linear(data, self.frequency, settings, start, prune=self.prune))
 
         with self.run.step(f"level {level}", None):
@@ -87,6 +91,7 @@ class LevelLearner:
                 f"level {level}",
                 self.top,
                 self.prune,
+                self._prior(features),
             )
         if len(some) == len(fold_rows):
             return HeldOut(slice(None), probabilities)
@@ -107,13 +112,24 @@ class LevelLearner:
 
         def learn() -> Found:
             model, predictions = train_progressively(
-                features, self.labels, last, self.frequency, self.settings, self.run, self.top, self.prune
+                features,
+                self.labels,
+                last,
+                self.frequency,
+                self.settings,
+                self.run,
+                self.top,
+                self.prune,
+                self._prior(features),
             )
             return _found(model) | packed("probabilities", predictions)
 
         with self.run.step(f"level {level}", None):
             found = self.run.journal.take(f"level {level}", learn)
         return _model(found), HeldOut(last, unpacked("probabilities", found))
+
+    def _prior(self, features: Features) -> Prior | None:
+        return self.prior and self.prior.widened(features.width)
 
 
 def _found(model: LinearModel) -> Found:

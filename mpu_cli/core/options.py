@@ -19,6 +19,7 @@ from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_INSTANCES, MOST_LEVELS
 
 if TYPE_CHECKING:
     import numpy as np
+    from scipy.sparse import csr_array
 
     from mpu_cli.core.known_labels import KnownLabels
 
@@ -74,6 +75,9 @@ class Options(Descent):
     second : ndarray of int or None
         The instances of a second file with complete label sets, drawn from the same population. Where c is neither
         given nor told by a review, it comes from the rates of labels in both files.
+    label_features : csr_array of float32, shape (q, D), or None
+        A vector for each label, zero where nothing is known of it: the direction of the mean of the prior of its
+        weights (`core.prior`).
     calibrated : bool
         Whether the predictions of the last level are made probabilities.
     """
@@ -112,7 +116,14 @@ class Options(Descent):
         "Drop weights below this, in absolute value. auto: of more than 500 labels, as large as may be before the "
         "expected F1 falls; of fewer, none.",
     )
+    prior: str | float | None = option(
+        WordOr((AUTO, "none"), WEIGHT_OR_0),
+        None,
+        "Weight of the features of labels, such as the words of their names: the length of the mean of the prior of a "
+        "label's weights. auto chooses it by cross-validation, where there are such features. none does not use them.",
+    )
     known: "KnownLabels | None" = None
     sampled: "np.ndarray | None" = None
     second: "np.ndarray | None" = None
     calibrated: bool = True
+    label_features: "csr_array | None" = None

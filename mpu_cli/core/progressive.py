@@ -14,6 +14,7 @@ from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Predictions, Top, collector
+from mpu_cli.core.prior import Prior
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, by_blocks
 from mpu_cli.core.validation import predict
 from mpu_cli.runtime.run import Run
@@ -28,6 +29,7 @@ def train_progressively(
     run: Run,
     top: Top | None = None,
     prune: float | None = None,
+    prior: Prior | None = None,
 ) -> tuple[LinearModel, Predictions]:
     """Learn all labels from all instances in one pass.
 
@@ -47,6 +49,8 @@ def train_progressively(
         Which predictions are kept. Default: all.
     prune : float, optional
         As for `train_linear`; what predicts the last instances is pruned too.
+    prior : Prior, optional
+        Of the features and labels.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def train_progressively(
     n = len(features)
     first = np.setdiff1d(np.arange(n), last, assume_unique=True)
     predictions = collector((len(last), labels.shape[1]), top, run.empty)
-    beginning, end = (TrainingSet(features, labels, rows, run) for rows in (first, last))
+    beginning, end = (TrainingSet(features, labels, rows, run, prior) for rows in (first, last))
     start = beginning.cold_start(frequency)
 
     def in_part(data: TrainingSet) -> Settings:

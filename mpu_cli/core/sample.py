@@ -14,6 +14,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.prior import Prior
 from mpu_cli.core.propensity import FrequencyEstimate
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -49,6 +50,8 @@ class DrawnLabels:
 def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: float = np.inf) -> DrawnLabels | None:
     """Draw some of many labels, each with a probability proportional to the square root of its annotations.
 
+    Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
+
     Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
     labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
 
@@ -65,13 +68,14 @@ def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: floa
     Returns
     -------
     DrawnLabels or None
-        None where labels are few: all are taken.
+        None where all are taken.
     """
     q = labels.shape[1]
-    if q <= FEW_LABELS or q <= size:
-        return None
     annotations = np.bincount(labels.indices, minlength=q)
-    share = np.sqrt(np.maximum(annotations, 1.0))
+    share = np.sqrt(annotations)
+    annotated = np.flatnonzero(annotations)
+    if q <= FEW_LABELS or len(annotated) <= size:
+        return None if len(annotated) == q else DrawnLabels(annotated, np.ones(len(annotated)))
     surely = annotations >= surely_from
     size = max(size - int(surely.sum()), min(size // 2, int((~surely).sum())))
     while not surely.all():  # what would be drawn more than once is drawn surely, and the others share the rest
@@ -105,6 +109,8 @@ class Sample:
         What is known of the instances.
     drawn : DrawnLabels, optional
         Some of the labels. Default: all.
+    label_features : csr_array, shape (q, D), optional
+        What the mean of the weights may be; see `core.prior`.
 
     Attributes
     ----------
@@ -129,6 +135,7 @@ class Sample:
         run: Run = DEFAULT_RUN,
         known: KnownLabels | None = None,
         drawn: DrawnLabels | None = None,
+        label_features: csr_array | None = None,
     ) -> None:
         self.share = min(size / len(features), 1.0)
         self.rows: np.ndarray | slice = slice(None)
@@ -142,6 +149,7 @@ class Sample:
             self.columns, self.weights = drawn.columns, drawn.weights
             labels, known = labels[:, drawn.columns], known and known.block(drawn.columns)
         self.features, self.labels, self.known = features, labels, known
+        self._prior = None if label_features is None else Prior.of(features, label_features[self.columns])
         self._fold_rows = deal(len(features), m or default_folds(len(features)), run.seed)
         self._run = run
 
@@ -158,7 +166,7 @@ class Sample:
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds, made once for all settings tried on them."""
-        return [split(self.features, self.labels, rows, self._run) for rows in self._fold_rows]
+        return [split(self.features, self.labels, rows, self._run, self._prior) for rows in self._fold_rows]
 
     def transferred(self, settings: sgd.Settings) -> sgd.Settings:
         """Turn settings that are best on the sample into those for all instances."""

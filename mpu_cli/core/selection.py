@@ -1,8 +1,8 @@
-"""The choice of C and eta0 by the micro-F1 estimated from the incomplete labels, cross-validated."""
+"""The choice of C, eta0 and the prior by the micro-F1 estimated from the incomplete labels, cross-validated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,6 +17,9 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
+# What of `sgd.Settings` is chosen, in this order.
+_GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
 # Held-out instances by which the weights to drop are chosen.
@@ -63,11 +66,11 @@ def choose_settings(
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
     weights: np.ndarray | None = None,
-    keep_step: bool = False,
+    free: Collection[str] = ("cost", "step"),
 ) -> Choice:
-    """Climb from a start along C, then along eta0, as long as the estimate rises.
+    """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
 
-    The estimate is smooth and has one broad top along either, so that a climb of some seven settings finds what a
+    The estimate is smooth and has one broad top along each, so that a climb of some seven settings finds what a
     grid of ninety would.
 
     Parameters
@@ -79,14 +82,14 @@ def choose_settings(
     frequency : LabelFrequency
         Of these instances and labels.
     start : Settings
-        Where to start, with cost among `COSTS` and step among `STEPS`; its epochs are kept.
+        Where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
     run : Run
     tick : callable
         Called once per setting.
     weights : ndarray of float64, shape (q,), optional
         How many labels each of these stands for. Default: each for itself.
-    keep_step : bool
-        Choose C alone, with the eta0 of the start, which may be any.
+    free : collection of str
+        What to choose: some of "cost", "step" and "prior". The rest of the start is kept.
 
     Returns
     -------
@@ -100,11 +103,18 @@ def choose_settings(
         tick()
         return Choice(settings, pooled_threshold(probabilities[rows], *held_out)[1], probabilities)
 
-    best = climb(lambda cost: evaluate(replace(start, cost=cost)), COSTS, start.cost, evaluate(start))
-    if keep_step:
-        return best
-    chosen = best.settings
-    return climb(lambda step: evaluate(replace(chosen, step=step)), STEPS, chosen.step, best)
+    def along(name: str, best: Choice) -> Choice:
+        def candidate(value: float) -> Choice:
+            changed: dict[str, Any] = {name: value}
+            return evaluate(replace(best.settings, **changed))
+
+        return climb(candidate, _GRIDS[name], getattr(best.settings, name), best)
+
+    best = evaluate(start)
+    for name in _GRIDS:
+        if name in free:
+            best = along(name, best)
+    return best
 
 
 def choose_pruning(

@@ -15,6 +15,7 @@ from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.core.predictions import LEAST, Top
+from mpu_cli.core.prior import Prior
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -41,11 +42,14 @@ class Settings:
         eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features.
     epochs : int or None
         Passes over the data; None: `default_epochs`.
+    prior : float
+        a, the length of the mean of a label's weights (`core.prior`), in units of 1 / sqrt(mean ||x||^2).
     """
 
     cost: float = 30.0
     step: float = 1.0
     epochs: int | None = None
+    prior: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -116,15 +120,25 @@ class TrainingSet:
         The instances to learn from, ascending.
     run : Run
         Its seed is that of the order of the instances, the same for every label block.
+    prior : Prior, optional
+        Of the features and labels.
     """
 
-    def __init__(self, features: Features, labels: csr_array, rows: np.ndarray, run: Run = DEFAULT_RUN) -> None:
+    def __init__(
+        self,
+        features: Features,
+        labels: csr_array,
+        rows: np.ndarray,
+        run: Run = DEFAULT_RUN,
+        prior: Prior | None = None,
+    ) -> None:
         self.batch_size = BATCH_SIZE
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
             self.batch_size = LARGE_BATCH_SIZE
         self.rows = order.shuffled(rows, self.batch_size, run.seed)
         self.run = run
         self.labels = labels
+        self.prior = prior
         self.width = features.width
         self.mean_squared_norm = features.mean_squared_norm(rows)
         self.batches = kernel(run).prepare(features, self.rows, self.batch_size)
@@ -223,6 +237,11 @@ def train_block(
     frequency = frequency.block(block).single_precision()
     n = len(data.rows)
     step = settings.step / data.mean_squared_norm
+    weights, mean, offsets = start.weights if len(start.weights) else None, None, None
+    if data.prior is not None and settings.prior:
+        length = settings.prior / np.sqrt(data.mean_squared_norm)
+        mean, offsets = data.prior.mean(block, length), data.prior.offsets(block, length)
+        weights = None if weights is None else weights - mean
     with np.errstate(over="ignore", invalid="ignore"):
         weights, bias = kernel(data.run).descend(
             data.batches,
@@ -234,9 +253,11 @@ def train_block(
             decay=1 / (settings.cost * n),
             epochs=settings.epochs or default_epochs(n),
             rng=np.random.default_rng(data.run.seed),
-            weights=start.weights if len(start.weights) else None,
+            weights=weights,
             seen=seen,
+            offsets=offsets,
         )
+        weights = weights if mean is None else weights + mean
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)

@@ -10,15 +10,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
-from mpu_cli.core.calibration import calibrate
+from mpu_cli.core.calibration import Calibration, calibrate
 from mpu_cli.core.common_frequency import CommonFrequency, compare
-from mpu_cli.core.features import Columns, Features
+from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
-from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
+from mpu_cli.core.prior import Prior
 from mpu_cli.core.propensity import FrequencyEstimate, estimate, tells
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample, draw_labels
@@ -97,7 +98,7 @@ def train(
     matrix : csr_array, shape (n, D), float32
         Features.
     labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one.
+        Annotated labels: q >= 1, at least one of them annotated. What is estimated is estimated from those.
     options : Options
     run : Run
         Is told of every step; its journal has those that an interrupted training of the same data and options finished.
@@ -121,15 +122,20 @@ def train(
         Weights or scores would leave the range of float32.
     """
     n, q = labels.shape
-    occurring = Columns.occurring(matrix)
+    label_features = None if options.prior in ("none", 0) else options.label_features
+    if label_features is not None:  # also features of labels that no instance has: others may have them
+        width = max(matrix.shape[1], label_features.shape[1])
+        matrix, label_features = with_width(matrix, width), with_width(label_features, width)
+    occurring = Columns.occurring(matrix, *([] if label_features is None else [label_features]))
     compact = 2 * len(occurring.indices) < matrix.shape[1]
     if compact:  # only features that occur are to take room
         matrix = occurring.of(matrix)
+        label_features = None if label_features is None else occurring.of(label_features)
     many = q > FEW_LABELS
     refuse_too_large(matrix.shape[1], q, options.levels)
-    choose = options.cost is None and start is None
+    free = () if start is not None else _free(options, label_features is not None)
     prune_automatically = many and options.prune is None
-    to_choose = options.c is None or choose or prune_automatically
+    to_choose = options.c is None or free or prune_automatically
     folds = options.folds or (_FOLDS_OF_MANY if many and n <= 200_000 else None)
     drawn = draw_labels(labels, run.seed)
     if to_choose:
@@ -140,7 +146,7 @@ def train(
     features = Features.of(matrix, empty=run.empty)
     sample = None
     if to_choose:
-        sample = Sample(features, labels, options.sample, folds, run, options.known, drawn)
+        sample = Sample(features, labels, options.sample, folds, run, options.known, drawn, label_features)
     c, estimated, common, reviewed = options.c, None, None, None
     if c is None:
         with run.step("estimate c", sample.m) as tick:
@@ -158,11 +164,14 @@ def train(
         settings = replace(settings, cost=options.cost)
     if options.eta0 is not None:
         settings = replace(settings, step=options.eta0)
+    if label_features is None:
+        settings = replace(settings, prior=0.0)
+    elif options.prior is not None:
+        settings = replace(settings, prior=float(options.prior))
     held_out, prune = None, options.prune if many else options.prune or None
-    if choose:
-        with run.step("choose C") as tick:
-            settings, held_out = _choose(sample, frequency, settings, run, tick, options.eta0 is not None)
-        settings = replace(settings, epochs=epochs)
+    if free:
+        with run.step("choose C" if "cost" in free else "choose prior") as tick:
+            settings, held_out = _choose(sample, frequency, settings, run, tick, free)
     if prune_automatically:
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, frequency, settings, run)
@@ -175,7 +184,8 @@ def train(
     if scale > LARGEST_SUM:
         raise OverflowingError
     top = Top.enough_for(labels, float(frequency.rates.mean()))
-    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune)
+    prior = Prior.of(features, label_features) if settings.prior else None
+    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, prior)
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
@@ -198,26 +208,64 @@ def train(
         levels.append(model)
         if held_out is None:
             held_out = learner.predict(level, features, enough)
-        of_held_out = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
-        threshold, f1 = thresholds.pooled_threshold(*of_held_out)
+        threshold, f1 = thresholds.pooled_threshold(*_evidence(held_out, labels, frequency))
         level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
 
     with run.step("thresholds"):
-        calibration = calibrate(*of_held_out) if options.calibrated else None
-        if calibration is not None:
-            threshold = float(calibration(np.float32([threshold]))[0])
-            calibration.apply(held_out.probabilities)
-        if options.threshold == "per-label":
-            chosen, f1 = thresholds.label_thresholds(*of_held_out, threshold)
-        else:
-            chosen = np.full(q, threshold if options.threshold == "pu-f1" else options.threshold, np.float32)
-            f1 = thresholds.estimated_f1(*of_held_out, chosen)
+        chosen, f1, calibration = _decide(held_out, labels, frequency, threshold, options)
     stacked = StackedModel(
         tuple(levels), scale, chosen, calibration=calibration, top=top, columns=occurring if compact else None
     )
     return stacked, Report(
         frequency.rates, estimated, reviewed, common, level_settings, level_f1, min(f1, 1.0), held_out, seconds
     )
+
+
+def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
+    """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
+    free = [] if options.cost is not None else ["cost"] + ["step"] * (options.eta0 is None)
+    return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
+
+
+def _decide(
+    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency, threshold: float, options: Options
+) -> tuple[np.ndarray, float, Calibration | None]:
+    """Make held-out predictions probabilities, in place, and choose the threshold of each label.
+
+    Returns thresholds, the micro-F1 to expect at them, and the map to probabilities.
+    """
+    calibration = calibrate(*_evidence(held_out, labels, frequency)) if options.calibrated else None
+    if calibration is not None:
+        threshold = float(calibration(np.float32([threshold]))[0])
+        calibration.apply(held_out.probabilities)
+    if not isinstance(options.threshold, str):
+        threshold = options.threshold
+    evidence, annotated = _evidence(held_out, labels, frequency), _annotated(labels)
+    chosen = np.full(labels.shape[1], threshold, np.float32)
+    if options.threshold == "per-label":
+        chosen[annotated], f1 = thresholds.label_thresholds(*evidence, threshold)
+    else:
+        f1 = thresholds.estimated_f1(*evidence, chosen[annotated])
+    return chosen, f1, calibration
+
+
+def _evidence(
+    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency
+) -> tuple[Predictions, csr_array, LabelFrequency]:
+    """Return held-out predictions, annotations and their frequency, of the labels that are annotated somewhere.
+
+    Nothing tells how often another label is true: it gets the threshold of all.
+    """
+    predictions, annotations, of_cells = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
+    annotated = _annotated(labels)
+    if len(annotated) == labels.shape[1]:
+        return predictions, annotations, of_cells
+    return predictions[:, annotated], annotations[:, annotated], of_cells.block(annotated)
+
+
+def _annotated(labels: csr_array) -> np.ndarray:
+    """Return the labels that are annotated somewhere, by column."""
+    return np.flatnonzero(np.bincount(labels.indices, minlength=labels.shape[1]))
 
 
 def _enough_for_a_threshold(labels: csr_array, sample: int) -> int:
@@ -256,18 +304,16 @@ def _choose(
     start: Settings,
     run: Run,
     tick: Callable[[], None],
-    keep_step: bool,
+    free: tuple[str, ...],
 ) -> tuple[Settings, HeldOut | None]:
-    """Choose C and eta0, or C alone; return the out-of-fold predictions under them too where the sample is all."""
+    """Choose what is free; return the out-of-fold predictions under these settings too where the sample is all."""
 
     def compute() -> Found:
         of_sample = sample.part(frequency)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        choice = choose_settings(
-            sample.folds[:m], sample.labels, of_sample, start, run, tick, sample.weights, keep_step
-        )
-        for_all = choice.settings if keep_step else sample.transferred(choice.settings)
-        chosen = {"cost": for_all.cost, "step": for_all.step}
+        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, run, tick, sample.weights, free)
+        for_all = sample.transferred(choice.settings) if "step" in free else choice.settings
+        chosen = {"cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
         if not sample.is_all:
             return chosen
         probabilities = choice.probabilities
@@ -275,7 +321,7 @@ def _choose(
         return chosen | {"probabilities": probabilities}
 
     found = run.journal.take("choose C", compute)
-    settings = replace(start, cost=float(found["cost"]), step=float(found["step"]))
+    settings = replace(start, cost=float(found["cost"]), step=float(found["step"]), prior=float(found["prior"]))
     probabilities = found.get("probabilities")
     return settings, None if probabilities is None else HeldOut(slice(None), probabilities)
 

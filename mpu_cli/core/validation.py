@@ -11,6 +11,7 @@ from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Collector, DensePredictions, Predictions, Top, collector
+from mpu_cli.core.prior import Prior
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.journal import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -59,12 +60,18 @@ def leading(fold_rows: list[np.ndarray], size: int) -> int:
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
 
 
-def split(features: Features, labels: csr_array, rows: np.ndarray, run: Run = DEFAULT_RUN) -> Fold:
+def split(
+    features: Features,
+    labels: csr_array,
+    rows: np.ndarray,
+    run: Run = DEFAULT_RUN,
+    prior: Prior | None = None,
+) -> Fold:
     """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
-    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run))
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, prior))
 
 
 def out_of_fold(
@@ -191,6 +198,7 @@ def out_of_unfinished_folds(
     step: str,
     top: Top | None = None,
     prune: float | None = None,
+    prior: Prior | None = None,
 ) -> Predictions:
     """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
 
@@ -209,6 +217,8 @@ def out_of_unfinished_folds(
         What to call the folds in it.
     top : Top, optional
         Which predictions are kept. Default: all.
+    prior : Prior, optional
+        Of the features and labels.
 
     Returns
     -------
@@ -231,6 +241,6 @@ def out_of_unfinished_folds(
         run.journal.keep(name, lambda: packed("probabilities", predictions.of_rows(rows)))
         tick()
 
-    folds = (split(features, labels, rows, run) for _, rows in unfinished)
+    folds = (split(features, labels, rows, run, prior) for _, rows in unfinished)
     predict_folds(folds, predictions, frequency, settings, run, keep, prune)
     return predictions.result()

@@ -52,6 +52,7 @@ def descend(
     rng: np.random.Generator,
     weights: np.ndarray | None = None,
     seen: int = 0,
+    offsets: csr_array | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
@@ -65,6 +66,8 @@ def descend(
     bias = np.pad(bias, (0, padded - q))
     rates = np.pad(frequency.rates, (0, padded - q), constant_values=1)
     exceptions = _exceptions(frequency)
+    if offsets is None:
+        offsets = csr_array((0, q), dtype=np.float32)
     mean_bias = np.zeros_like(bias)
     first_averaged = epochs // 2
     annotation = annotated.data.astype(np.float32)
@@ -82,6 +85,9 @@ def descend(
             annotation,
             rates,
             *exceptions,
+            offsets.indptr,
+            offsets.indices,
+            offsets.data,
             v,
             bias,
             seen + epoch * n,
@@ -190,6 +196,9 @@ def _epoch(
     cell_indptr,
     cell_labels,
     of_cells,
+    offset_indptr,
+    offset_labels,
+    offsets,
     v,
     bias,
     t,
@@ -238,6 +247,9 @@ def _epoch(
             annotated[:] = 0
             for p in range(label_indptr[r], label_indptr[r + 1]):
                 annotated[labels[p]] = annotation[p]
+            if len(offsets):
+                for p in range(offset_indptr[r], offset_indptr[r + 1]):
+                    z[i, offset_labels[p]] += offsets[p] / shrink
             if len(of_instances):
                 _look_up(c, rates, of_instances[r], cell_labels, of_cells, cell_indptr[r], cell_indptr[r + 1])
             _gradient(z[i], annotated, c, shrink, bias, powers)

@@ -96,6 +96,7 @@ def descend(
     rng: np.random.Generator,
     weights: np.ndarray | None = None,
     seen: int = 0,
+    offsets: csr_array | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.2).
 
@@ -128,6 +129,8 @@ def descend(
         Where the weights start. Default: zero.
     seen : int
         Instances that these weights have been learned from before: t starts there.
+    offsets : csr_array of float32, shape (N, q), optional
+        What is added to the scores of all instances of the features.
 
     Returns
     -------
@@ -150,6 +153,8 @@ def descend(
             shrink = np.float32(1 / (1 + decay * step * t))
             v_sparse = v[batch.columns]
             z = shrink * (batch.sparse @ v_sparse + batch.dense @ v_dense) + bias
+            if offsets is not None:
+                z += offsets[batch.rows].toarray()
             gradient = pu_gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
             v[batch.columns] = v_sparse - np.float32(step) * (batch.transposed @ gradient)
             v_dense -= np.float32(step) * (batch.dense.T @ gradient)

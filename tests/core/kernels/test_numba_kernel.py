@@ -34,8 +34,9 @@ def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[F
     warm=st.booleans(),
     seen=st.sampled_from([0, 7]),
     knowing=st.booleans(),
+    shifted=st.booleans(),
 )
-def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, knowing):
+def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, knowing, shifted):
     rng = np.random.default_rng(seed)
     features, annotated = problem(rng, n, D, d, q)
     rows = rng.permutation(n)[: max(1, n * 3 // 4)]
@@ -43,6 +44,7 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
     frequency = LabelFrequency(rng.uniform(0.2, 1, q).astype(np.float32), known if knowing else None)
     bias = rng.normal(size=q).astype(np.float32)
     weights = rng.normal(size=(D + d, q)).astype(np.float32) if warm else None
+    offsets = csr_array(random_array((n, q), density=0.4, rng=rng, dtype=np.float32)) if shifted else None
     results = [
         kernel.descend(
             kernel.prepare(features, rows, size),
@@ -56,6 +58,7 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
             rng=np.random.default_rng(seed),
             weights=weights,
             seen=seen,
+            offsets=offsets,
         )
         for kernel in (numpy_kernel, numba_kernel)
     ]
@@ -67,7 +70,8 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
 def test_one_compiled_form_serves_with_and_without_known_labels():
     features, annotated = problem(np.random.default_rng(0), 20, 6, 2, 3)
     compiled = set()
-    for known in (None, KnownLabels.of((20, 3), true=([0], [1]), complete=[2])):
+    offsets = csr_array(random_array((20, 3), density=0.4, rng=np.random.default_rng(0), dtype=np.float32))
+    for known, added in (None, None), (KnownLabels.of((20, 3), true=([0], [1]), complete=[2]), offsets):
         frequency = LabelFrequency(np.full(3, 0.5, np.float32), known)
         numba_kernel.descend(
             numba_kernel.prepare(features, np.arange(20), 8),
@@ -79,6 +83,7 @@ def test_one_compiled_form_serves_with_and_without_known_labels():
             decay=0.1,
             epochs=1,
             rng=np.random.default_rng(0),
+            offsets=added,
         )
         compiled.add(len(getattr(numba_kernel._epoch, "signatures", ())))
     assert len(compiled) == 1
