@@ -30,6 +30,8 @@ class Annotations:
         What is known of these cells beyond their annotation.
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed.
+    features : csr_array of float32, shape (q, D), or None
+        Features of these labels.
     """
 
     labels: csr_array
@@ -37,6 +39,7 @@ class Annotations:
     width: int
     known: KnownLabels | None
     sampled: np.ndarray | None = None
+    features: csr_array | None = None
 
     @classmethod
     def of(
@@ -47,8 +50,9 @@ class Annotations:
         complete: Any = None,
         ignored: Any = None,
         sampled: Any = None,
+        features: csr_array | None = None,
     ) -> "Annotations":
-        """Take labels that are annotated or known to be true.
+        """Take labels that are annotated, known to be true, or have features.
 
         Parameters
         ----------
@@ -58,6 +62,8 @@ class Annotations:
             By which to put the labels in order; None: as they stand.
         reviewed, complete, ignored, sampled
             As for `MPUClassifier.fit`.
+        features : csr_array of float32, shape (width, D), optional
+            From `label_features`.
 
         Raises
         ------
@@ -75,12 +81,15 @@ class Annotations:
             raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
         if verdicts is not None:
             occurs[verdicts.indices[verdicts.data > 0]] = True
+        if features is not None:
+            occurs |= np.diff(features.indptr) > 0
         columns = np.flatnonzero(occurs)
         if numbers is not None:
             columns = columns[np.argsort(numbers[columns], kind="stable")]
         labels = _columns(annotated, columns)
+        features = None if features is None else features[columns]
         if verdicts is None and left_out is None and not whole.any():
-            return cls(labels, columns, width, None)
+            return cls(labels, columns, width, None, features=features)
         none: Cells = ((), ())
         known = KnownLabels.of(
             labels.shape,
@@ -89,7 +98,7 @@ class Annotations:
             ignored=none if left_out is None else _columns(left_out, columns).nonzero(),
             complete=whole,
         )
-        return cls(labels, columns, width, known, np.flatnonzero(drawn) if drawn.any() else None)
+        return cls(labels, columns, width, known, np.flatnonzero(drawn) if drawn.any() else None, features)
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
@@ -120,6 +129,21 @@ def features(X: Any, y: Any) -> csr_array:
     matrix = check_array(X, accept_sparse="csr", dtype=np.float32, input_name="X")
     check_consistent_length(matrix, y)
     return as_csr(matrix)
+
+
+def label_features(V: Any, q: int, width: int) -> csr_array:
+    """Check features of labels: float32, q x D, without stored zeros; DataError where the shape is another."""
+    refuse_broken(V, "label_features")
+    checked = check_array(
+        V, accept_sparse="csr", dtype=np.float32, ensure_2d=False, input_name="label_features", copy=False
+    )
+    if checked.shape != (q, width):
+        raise DataError(
+            f"label_features has shape {checked.shape}: give a row for each of the {q} labels, with {width} features"
+        )
+    matrix = as_csr(checked).copy()
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def as_csr(matrix: Any) -> csr_array:

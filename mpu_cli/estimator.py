@@ -99,11 +99,12 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         complete: ArrayLike | None = None,
         ignored: Any = None,
         sampled: ArrayLike | None = None,
+        label_features: Any = None,
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
-        Labels that are neither annotated nor found in a review cannot be learned: they keep their column, have
-        probability 0, and are never predicted.
+        Labels that are neither annotated nor found in a review, and have no features of their own, cannot be learned:
+        they keep their column, have probability 0, and are never predicted.
 
         Parameters
         ----------
@@ -122,6 +123,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         sampled : array_like of bool, shape (n,), optional
             Instances that were drawn at random and completely reviewed: they are `complete`, and where c is "auto" it
             comes from them, for each label.
+        label_features : array_like or sparse matrix, shape (q, D), optional
+            Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
+            far as that helps (`prior`). A row of zeros: nothing is known of the label.
 
         Returns
         -------
@@ -149,7 +153,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         annotated = arrays.indicator(y)
         names = arrays.class_names(names, annotated.shape[1])
         numbers = arrays.label_numbers(names)
-        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled)
+        if label_features is not None:
+            label_features = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
+        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled, label_features)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
         self._model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)

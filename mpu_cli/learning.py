@@ -100,6 +100,10 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
     """Return the options of the chosen method, with what is known of the labels."""
     declaration = methods.METHODS[chosen["method"]].options
     values = {name: chosen[name] for name in options_of(declaration)}
+    if annotations.features is not None:
+        if not hasattr(declaration, "label_features"):
+            raise DataError(f"label_features: the method {chosen['method']} does not use them")
+        values["label_features"] = annotations.features
     if annotations.known is not None:
         if not hasattr(declaration, "known"):
             raise DataError(f"reviewed, complete, ignored and sampled: the method {chosen['method']} does not use them")

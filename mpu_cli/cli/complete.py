@@ -10,7 +10,7 @@ from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import click_type, options_as_one
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.training_files import training_files
+from mpu_cli.cli.training_files import label_features_option, training_files
 from mpu_cli.core.options import Options
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.runtime.ranges import MOST_INSTANCES
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 @options_as_one(Options)
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
+@label_features_option
 @json_option
 @verbosity_options
 def complete(

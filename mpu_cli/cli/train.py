@@ -10,7 +10,7 @@ from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import FiniteRange
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
-from mpu_cli.cli.training_files import training_files
+from mpu_cli.cli.training_files import label_features_option, training_files
 from mpu_cli.cli.training_options import training_options
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 )
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
+@label_features_option
 @json_option
 @verbosity_options
 def train(
@@ -71,6 +72,9 @@ def train(
 
     --c takes a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says what estimates
     for single labels are worth.
+
+    Names of labels teach where their words are features: in data that `mpu vectorize` has made of texts, or with a
+    file of --label-features. Labels that have a name there, and are never annotated, belong to the model too.
 
     \b
     Example:
@@ -100,6 +104,7 @@ def train(
         "instances": done.instances,
         "features": done.features,
         "labels": done.labels,
+        **({"labels_never_annotated": done.never_annotated} if done.never_annotated else {}),
         **({} if done.review is None else {"review": asdict(done.review)}),
         **done.findings,
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},

@@ -22,6 +22,8 @@ def print_report(report: dict) -> None:
         "method": rest.pop("method"),
         "data": f"{instances:,} instances, {features:,} features, {labels:,} labels",
     }
+    if never := rest.pop("labels_never_annotated", 0):
+        lines["data"] += f", {never:,} of them never annotated"
     rest.pop("one_c_p_value", None)  # a warning says what it means
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
@@ -33,6 +35,11 @@ def print_report(report: dict) -> None:
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
         lines["C"] = f"{rest.pop('cost'):g}{step}, {rest.pop('epochs')} epochs"
+    if "prior" in rest:
+        prior = rest.pop("prior")
+        lines["prior"] = (
+            f"weight {prior:g} of the features of labels" if prior else "none: features of labels do not help"
+        )
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
         del rest["expected_micro_f1_by_level"]

@@ -1,6 +1,7 @@
 """FILE, and what else a command that trains reads."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from mpu_cli.cli.run_options import cache_option
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.commands.training_data import Sources
     from mpu_cli.names import Naming
 
 _READABLE = click.Path(allow_dash=True)
@@ -74,4 +76,22 @@ def training_files(function: Callable) -> Callable:
     command: Callable = with_sources
     for option in reversed(options):
         command = option(command)
+    return command
+
+
+def label_features_option(function: Callable) -> Callable:
+    """Add ``--label-features`` to a command with `training_files`; it becomes part of its `sources`."""
+
+    @click.option(
+        "--label-features",
+        metavar="LABELS.svm",
+        type=click.Path(),
+        help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
+        "label, whose features are numbered as those of FILE. Default: the words of the names of labels, where FILE "
+        "was made by `mpu vectorize`.",
+    )
+    @wraps(function)
+    def command(*args: Any, label_features: str | None, sources: "Sources", **kwargs: Any) -> Any:
+        return function(*args, sources=replace(sources, label_features=label_features), **kwargs)
+
     return command

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mpu_cli import bundle, methods
-from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.implied import read_implications
+from mpu_cli.commands.label_features import with_label_features
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
@@ -20,6 +20,7 @@ from mpu_cli.methods import mpu
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.text.packed import packed
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,10 @@ def complete(
         save = None if model is None else stack.enter_context(bundle.writer(model))
         with run.step("read"):
             data = read_training_data(sources, run)
+            kept = kept_vectorizer(sources.file, data.of_file)
+            data = with_label_features(data, sources, kept, run)
         if frequencies is not None:
-            options = replace(options, c=read_frequencies(frequencies, data.ids, data.names))
+            options = replace(options, c=data.frequencies_of(frequencies))
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if by_number else data.names
         asked = data.known_of(options)
@@ -166,11 +169,11 @@ def complete(
             write_list(target, found, own, sources.file, names)
         if suspects is not None:
             write_suspects(suspects, found, own, sources.file, choice.top, names)
-        fitted = mpu.fitted(found.model, found.training)
+        fitted = mpu.fitted(asked, found.model, found.training)
         if save is not None:
             known = Columns.occurring(data.features)
             record = methods.record(asked, run, fitted)
-            vectorizer = kept_vectorizer(sources.file, n)
+            vectorizer = None if kept is None else packed(kept)
             save(
                 bundle.TrainedModel(
                     "mpu", found.model, data.ids, fitted.c, known, record, data.model_names(), vectorizer

@@ -17,7 +17,9 @@ _LINE_BYTES = 1 << 16  # no label and number need as many; what has no line ends
 _LINE = re.compile(r"(.+?)\s+(\d*\.?\d+(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#.*)?", re.ASCII | re.DOTALL)
 
 
-def read_frequencies(source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None) -> np.ndarray:
+def read_frequencies(
+    source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None, may_be_absent: np.ndarray | None = None
+) -> np.ndarray:
     """Read the label frequency of each of some labels.
 
     Parameters
@@ -27,6 +29,8 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray, names: LabelName
         The labels to look up. Other labels in the file are ignored.
     names : LabelNames, optional
         By which the file may name labels.
+    may_be_absent : ndarray of int, optional
+        Labels that need no line: they get the mean of the others.
 
     Returns
     -------
@@ -38,13 +42,15 @@ def read_frequencies(source: str | Path, label_ids: np.ndarray, names: LabelName
         As for `frequencies_of_file`, or one of the labels is missing.
     """
     frequencies = frequencies_of_file(source, names)
-    if absent := [label for label in label_ids.tolist() if label not in frequencies]:
+    found = np.array([frequencies.get(label, np.nan) for label in label_ids.tolist()])
+    absent = np.isnan(found)
+    if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
         raise InputError(
             str(source),
             None,
-            f"there is no line for label {absent[0]}; each label of the data, and of a review of them, needs one",
+            f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
-    return np.array([frequencies[label] for label in label_ids.tolist()])
+    return np.where(absent, found[~absent].mean(), found)
 
 
 def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> dict[int, float]:

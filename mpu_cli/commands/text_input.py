@@ -16,7 +16,7 @@ from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text import stored
 from mpu_cli.text.directory import directory_of, from_one
-from mpu_cli.text.packed import packed, unpacked
+from mpu_cli.text.packed import unpacked
 from mpu_cli.text.records import Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.vectorizer import Vectorizer
@@ -24,8 +24,8 @@ from mpu_cli.text.vectorizer import Vectorizer
 _log = logging.getLogger(__name__)
 
 
-def kept_vectorizer(source: str | Path, instances: int) -> bytes | None:
-    """Return the vectoriser that is kept beside a data file, for its model; None if there is none.
+def kept_vectorizer(source: str | Path, instances: int) -> stored.Stored | None:
+    """Return the vectoriser that is kept beside a data file; None if there is none.
 
     One that is damaged, or belongs to data of another number of instances, is left out with a warning.
     """
@@ -35,15 +35,15 @@ def kept_vectorizer(source: str | Path, instances: int) -> bytes | None:
     try:
         kept = stored.load(directory)
     except InputError as error:
-        _log.warning(f"the model will not know how to make vectors of texts: {error}")
+        _log.warning(f"nothing is known of texts and the words of names: {error}")
         return None
     if kept.content is None or kept.content.instances != instances:
         _log.warning(
-            f"{directory}: belongs to other data, not to the {instances:,} instances of {source}; the model will not "
-            "know how to make vectors of texts"
+            f"{directory}: belongs to other data, not to the {instances:,} instances of {source}; so nothing is known "
+            "of texts and the words of names"
         )
         return None
-    return packed(kept)
+    return kept
 
 
 class Texts:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
-from mpu_cli.commands.frequencies import read_frequencies
+from mpu_cli.commands.label_features import with_label_features
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
@@ -21,6 +21,7 @@ from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.text.packed import packed
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ class Report:
     method : str
     instances, features, labels : int
         How many there are; of features, those that occur.
+    never_annotated : int
+        How many of the labels are known by their names or features alone.
     findings : dict
         What the method found: JSON values.
     thresholds : dict
@@ -53,6 +56,7 @@ class Report:
     instances: int
     features: int
     labels: int
+    never_annotated: int
     findings: dict[str, Any]
     thresholds: dict[int, float]
     review: ReviewCounts | None
@@ -116,11 +120,14 @@ def train(
         start = time.perf_counter()
         with run.step("read"):
             data = read_training_data(sources, run)
+            kept = kept_vectorizer(sources.file, data.of_file)
+            if "label_features" in methods.METHODS[method].takes:
+                data = with_label_features(data, sources, kept, run)
         labels, ids = data.labels, data.ids
         seconds = {"read": time.perf_counter() - start}
 
         if frequencies is not None:
-            asked = replace(asked, c=read_frequencies(frequencies, ids, data.names))
+            asked = replace(asked, c=data.frequencies_of(frequencies))
         asked = data.known_of(asked)
         begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
         steps = None
@@ -133,7 +140,7 @@ def train(
         start = time.perf_counter()
         with run.step("write"):
             record = methods.record(asked, run, fitted)
-            vectorizer = kept_vectorizer(sources.file, data.of_file)
+            vectorizer = None if kept is None else packed(kept)
             save(
                 bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, data.model_names(), vectorizer)
             )
@@ -145,6 +152,7 @@ def train(
         len(data),
         len(known.indices),
         len(ids),
+        len(data.never_annotated),
         fitted.findings,
         dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
         data.review,

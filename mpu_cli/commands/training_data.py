@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.core.features import with_width
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.errors import InputError
@@ -37,6 +38,8 @@ class Sources:
     naming : Naming
         Where the names of labels are.
     reading : Reading
+    label_features : str, Path or None
+        A file with features of labels, one line ``number index:value ...`` per label.
     """
 
     file: str | Path
@@ -46,11 +49,13 @@ class Sources:
     cache: Path | None = None
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
+    label_features: str | Path | None = None
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
-        return {"FILE": self.file, **reviews, "--complete": self.complete, "--labels": self.naming.file}
+        of_labels = {"--labels": self.naming.file, "--label-features": self.label_features}
+        return {"FILE": self.file, **reviews, "--complete": self.complete, **of_labels}
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,8 @@ class TrainingData:
     review : ReviewCounts or None
     names : LabelNames or None
         The names of labels, where they are known; also of labels that do not occur.
+    label_features : csr_array of float32, shape (q, any), or None
+        Features of labels, where there are some.
     """
 
     features: csr_array
@@ -123,6 +130,7 @@ class TrainingData:
     second: np.ndarray | None = None
     review: ReviewCounts | None = None
     names: LabelNames | None = None
+    label_features: csr_array | None = None
 
     def __len__(self) -> int:
         return self.features.shape[0]
@@ -137,14 +145,31 @@ class TrainingData:
         """Whether c can come from complete label sets."""
         return self.sampled is not None or self.second is not None
 
+    @property
+    def never_annotated(self) -> np.ndarray:
+        """The labels that are never annotated, ascending."""
+        return self.ids[np.bincount(self.labels.indices, minlength=len(self.ids)) == 0]
+
+    def frequencies_of(self, file: Path) -> np.ndarray:
+        """Read the label frequency of each label from a file, as `read_frequencies` does.
+
+        Labels that are never annotated may be absent from it.
+        """
+        return read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+
     def model_names(self) -> LabelNames | None:
         """Return the names of these labels alone, as a model keeps them."""
         return None if self.names is None else self.names.only(self.ids.tolist())
 
+    def widened(self, every: np.ndarray) -> "TrainingData":
+        """Return the same data with more labels, which are never annotated: these are all, ascending."""
+        known = self.known and KnownLabels(_widened(self.known.cells, self.ids, every), self.known.instances)
+        return replace(self, labels=_widened(self.labels, self.ids, every), ids=every, known=known)
+
     def known_of(self, options: Any) -> Any:
         """Return options of a training with what is known of these labels."""
         names = {f.name for f in fields(options)}
-        given = {name: getattr(self, name) for name in ("known", "sampled", "second")}
+        given = {name: getattr(self, name) for name in ("known", "sampled", "second", "label_features")}
         return replace(options, **{name: value for name, value in given.items() if name in names})
 
 
@@ -194,15 +219,15 @@ def _with_complete(data: TrainingData, features: csr_array, labels: csr_array, i
     n, m = len(data), features.shape[0]
     width = max(data.features.shape[1], features.shape[1])
     every = np.union1d(data.ids, ids)
-    both = (_widened(data.labels, data.ids, every), _widened(labels, ids, every))
-    known = data.known or KnownLabels.of((n, len(data.ids)))
-    cells = vstack([_widened(known.cells, data.ids, every), csr_array((m, len(every)), dtype=np.int8)], format="csr")
+    data = data.widened(every)
+    both = data.labels, _widened(labels, ids, every)
+    known = data.known or KnownLabels.of((n, len(every)))
+    cells = vstack([known.cells, csr_array((m, len(every)), dtype=np.int8)], format="csr")
     whole = KnownLabels.of((m, 0), complete=np.arange(m)).instances
     return replace(
         data,
         features=csr_array(vstack([with_width(data.features, width), with_width(features, width)], format="csr")),
         labels=csr_array(vstack(both, format="csr")),
-        ids=every,
         known=KnownLabels(csr_array(cells), np.concatenate([known.instances, whole])),
         second=np.arange(n, n + m),
     )

@@ -70,13 +70,15 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
 
 
 def _settings(path: Path, options: dict) -> Settings:
-    """Return C and eta0 that a model was trained with, from its record."""
+    """Return C, eta0 and the weight of label features that a model was trained with, from its record."""
     cost: Any = options.get("cost")
     step: Any = options.get("step")
     for value in (cost, step):
         if not isinstance(value, float | int) or not math.isfinite(value) or value <= 0:
             raise _refused(path, "does not tell the C and the step size that it was trained with")
-    return Settings(float(cost), float(step))
+    prior: Any = options.get("prior")  # a word, or None, where there were no features of labels
+    is_weight = isinstance(prior, float | int) and 0 <= prior < math.inf
+    return Settings(float(cost), float(step), prior=float(prior) if is_weight else 0.0)
 
 
 def _refused(path: Path, problem: str) -> ModelError:

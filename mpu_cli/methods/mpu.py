@@ -15,15 +15,18 @@ def fit(task: Task) -> Fitted:
     """Learn by `core.training.train`."""
     from mpu_cli.core.training import train
 
-    return fitted(*train(task.matrix, task.labels, task.options, task.run, task.start))
+    return fitted(task.options, *train(task.matrix, task.labels, task.options, task.run, task.start))
 
 
-def fitted(model: "StackedModel", report: "Report") -> Fitted:
+def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
     """Return what `core.training.train` has found as what every method finds."""
+    settings = asdict(report.settings)
+    if options.label_features is None:
+        del settings["prior"]
     findings: dict[str, Any] = {
         "c": one_or_list(report.c),
         "c_estimated": report.estimate is not None or report.reviewed is not None,
-        **asdict(report.settings),
+        **settings,
         "expected_micro_f1": report.expected_f1,
         "expected_micro_f1_by_level": report.level_f1,
     }
@@ -39,5 +42,5 @@ def fitted(model: "StackedModel", report: "Report") -> Fitted:
     return Fitted(model, findings, report.c, tuple(report.warnings()))
 
 
-_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete")
+_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features")
 METHODS = (Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),)

@@ -1,0 +1,97 @@
+"""``mpu train`` where names of labels teach: from texts, or with ``--label-features``."""
+
+import json
+
+import pytest
+
+from mpu_cli import bundle
+from tests.cli.training import message
+
+QUICK = ("--levels", 1, "--c", 0.9, "--cost", 30, "--eta0", 8, "--epochs", 5)
+SUBJECTS = ("television", "football", "chemistry", "painting", "railways")
+
+
+@pytest.fixture
+def texts(run, tmp_path):
+    """Vectors of texts in which the subjects stand; railways is a name that no text is annotated with."""
+    records = [
+        {"id": f"{subject}{i}", "text": f"a note on {subject} no {i % 9}", "tags": [subject]}
+        for i in range(12)
+        for subject in SUBJECTS[:4]
+    ]
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "names").write_text("".join(f"{subject}\n" for subject in SUBJECTS))
+    given = (tmp_path / "notes.jsonl", "--labels", tmp_path / "names", "-o", tmp_path / "notes.svm")
+    assert run("vectorize", *given).exit_code == 0
+    return tmp_path
+
+
+def predicted(run, folder, text):
+    result = run("predict", folder / "notes.mpu", "--text", text, "--format", "jsonl", "--top-k", 1)
+    return json.loads(result.stdout)["labels"][0]
+
+
+def test_a_name_that_is_never_annotated_is_predicted(run, texts):
+    result = run("train", texts / "notes.svm", *QUICK, "--prior", 15)
+    assert result.exit_code == 0
+    assert "5 labels, 1 of them never annotated" in result.stdout
+    assert "features of labels" in result.stdout
+    assert predicted(run, texts, "a book on railways") == "railways"
+    assert predicted(run, texts, "on chemistry") == "chemistry"
+
+
+def test_the_prior_is_recorded_and_chosen(run, texts):
+    assert run("train", texts / "notes.svm", *QUICK).exit_code == 0
+    assert bundle.load(texts / "notes.mpu").options["prior"] in (0, 7.5, 15, 30, 60)
+    report = json.loads(run("train", texts / "notes.svm", *QUICK, "--prior", 20, "--json").stdout)
+    assert (report["prior"], report["labels"], report["labels_never_annotated"]) == (20, 5, 1)
+    assert bundle.load(texts / "notes.mpu").options["prior"] == 20
+
+
+def test_no_prior_is_the_training_without_names(run, texts):
+    run("train", texts / "notes.svm", *QUICK, "--prior", "none")
+    none = json.loads(
+        run("predict", texts / "notes.mpu", "--text", "railways", "--format", "jsonl", "--top-k", 5).stdout
+    )
+    assert none["labels"][0] != "railways"
+
+
+def test_a_file_of_label_features_does_the_same(run, texts):
+    run("train", texts / "notes.svm", *QUICK, "--prior", 15)
+    of_names = run("predict", texts / "notes.mpu", texts / "notes.svm", "--scores").stdout
+    (texts / "notes.text").rename(texts / "kept")
+    file = texts / "kept" / "label-features.svm"
+    assert run("train", texts / "notes.svm", *QUICK, "--prior", 15, "--label-features", file).exit_code == 0
+    assert run("predict", texts / "notes.mpu", texts / "notes.svm", "--scores").stdout == of_names
+
+
+def test_missing_labels_are_found_by_name(run, texts):
+    """A text on railways that is annotated with nothing gets the suggestion."""
+    records = [json.loads(line) for line in (texts / "notes.jsonl").read_text().splitlines()]
+    records += [{"id": "new", "text": "a note on railways and railways", "tags": []}]
+    (texts / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    run("vectorize", texts / "notes.jsonl", "--labels", texts / "names", "-o", texts / "notes.svm")
+    result = run("complete", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
+    assert result.exit_code == 0
+    row = next(line for line in result.stdout.splitlines() if line.startswith(f"{len(records)}\t"))
+    assert "railways" in row
+
+
+@pytest.mark.parametrize("option", ["--label-features", "--prior"])
+def test_other_methods_do_not_take_them(run, tiny, option):
+    value = tiny if option == "--label-features" else 3
+    result = run("train", tiny, "--method", "br", option, value)
+    assert result.exit_code == 2
+    assert f"{option} is an option of mpu, not of br" in result.stderr
+
+
+def test_a_file_that_does_not_fit_is_one_line(run, tiny, tmp_path):
+    file = tmp_path / "labels.svm"
+    file.write_text("1 1:1\n1 2:1\n")
+    result = run("train", tiny, *QUICK, "--label-features", file)
+    assert result.exit_code == 1
+    assert message(result).startswith(f"error: {file}:2: label 1 has a line before this one")
+    assert not tiny.with_suffix(".mpu").exists()
+    absent = run("train", tiny, "--label-features", tmp_path / "absent.svm")
+    assert absent.exit_code == 1
+    assert str(tmp_path / "absent.svm") in message(absent)
