@@ -39,11 +39,11 @@ class Prior:
         label_features : csr_array of float32, shape (q, D)
             A row for each label, of any length.
         """
-        lengths = np.sqrt(label_features.power(2).sum(axis=1, dtype=float))
+        given = label_features.astype(float)  # squares of numbers that float32 has may be none of those
+        lengths = np.sqrt(given.power(2).sum(axis=1))
         scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        data = (label_features.data * np.repeat(scale, np.diff(label_features.indptr))).astype(np.float32)
-        of_labels = csr_array((data, label_features.indices, label_features.indptr), shape=label_features.shape)
-        return cls(csc_array(of_labels.T), features.as_sparse().tocsc())
+        given.data *= np.repeat(scale, np.diff(given.indptr))
+        return cls(csc_array(given.T).astype(np.float32), features.as_sparse().tocsc())
 
     def widened(self, width: int) -> "Prior":
         """Return the same for instances with more features, as those of a higher level, of which the mean is 0."""

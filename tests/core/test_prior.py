@@ -158,3 +158,13 @@ def test_warm_start_keeps_the_weight():
     assert np.abs(warm.levels[0].weights - model.levels[0].weights).mean() < 0.2
     _, without = train(matrix, annotated, Options(**QUICK), start=start)
     assert without.settings.prior == 0
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_only_the_direction_of_label_features_counts(scale):
+    matrix, annotated, _, of_labels = named_problem()
+    models = [
+        train(matrix, annotated, Options(**QUICK, prior=15.0, label_features=csr_array(of_labels * np.float32(by))))[0]
+        for by in (1, scale)
+    ]
+    assert_allclose(*(model.levels[0].weights for model in models), rtol=1e-3, atol=1e-4)
