@@ -49,6 +49,12 @@ def test_the_estimator_brings_no_compiler_along():
     assert "numba" not in loaded.split()
 
 
+@pytest.mark.parametrize("command", ["training", "prediction", "completion"])
+def test_commands_on_vectors_do_not_wait_for_scikit_learn(command):
+    loaded = run_python(f"import sys, mpu_cli.commands.{command}; print(*sys.modules)")
+    assert not {"sklearn", "scipy.stats", "scipy.optimize"} & set(loaded.split())
+
+
 def test_all_names_are_there_and_documented():
     assert set(mpu_cli.__all__) <= set(dir(mpu_cli))
     namespace: dict = {}

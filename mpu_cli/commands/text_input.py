@@ -19,7 +19,6 @@ from mpu_cli.text.directory import directory_of, from_one
 from mpu_cli.text.packed import unpacked
 from mpu_cli.text.records import Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
-from mpu_cli.text.vectorizer import Vectorizer
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +81,8 @@ class Texts:
                 "these are texts, but the model knows no vectoriser: it keeps that of data that mpu vectorize wrote; "
                 "make vectors by mpu vectorize --like",
             )
+        from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
+
         kept = unpacked(vectorizer, "the model")
         self._vectorizer = Vectorizer.of(kept)
         self._fields = replace(kept.fields, tags="")  # which are not looked at

@@ -10,6 +10,7 @@ It holds
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,7 +22,9 @@ from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.records import Fields
-from mpu_cli.text.vectorizer import Vectorizer
+
+if TYPE_CHECKING:  # scikit-learn takes half a second, which work without texts need not wait for
+    from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
 _OURS = {stored.MANIFEST, stored.FEATURES, stored.IDF, LABELS, IDS, LABEL_FEATURES}
@@ -31,7 +34,7 @@ _OURS = {stored.MANIFEST, stored.FEATURES, stored.IDF, LABELS, IDS, LABEL_FEATUR
 class Known:
     """What an earlier file was made with."""
 
-    vectorizer: Vectorizer
+    vectorizer: "Vectorizer"
     labels: Labels
     fields: Fields
 
@@ -83,11 +86,13 @@ def read_known(like: str | Path) -> Known:
         raise InputError(
             str(path / LABELS), None, f"names {len(labels):,} labels, and {wanted} are wanted; run mpu vectorize again"
         )
+    from mpu_cli.text.vectorizer import Vectorizer
+
     return Known(Vectorizer.load(path), labels, found.fields)
 
 
 def write_directory(
-    path: Path, vectorizer: Vectorizer, labels: Labels, fields: Fields, content: stored.Content
+    path: Path, vectorizer: "Vectorizer", labels: Labels, fields: Fields, content: stored.Content
 ) -> None:
     """Write all files but ``ids`` into a directory that is there."""
     stored.save(path, stored.Stored(vectorizer.options_, vectorizer.features_, vectorizer.idf_, fields, content))
