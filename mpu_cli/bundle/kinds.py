@@ -158,6 +158,8 @@ def _sparse(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> csr_array:
     """Return a matrix of each cell once; ValueError where the arrays cannot be those of one, with rows in order."""
     data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
     expect(bool(indptr[-1] == len(data)), "entries of no row")
+    if len(data) <= np.iinfo(np.int32).max:  # else SciPy would copy the indices as 64-bit numbers
+        indptr = indptr.astype(np.int32)
     matrix = csr_array((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)  # ValueError where an index is out of range
     expect(matrix.has_canonical_format, "entries of a row out of order")

@@ -16,6 +16,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.core.predictions import LEAST, Top
 from mpu_cli.core.prior import Prior
+from mpu_cli.core.weight_rows import WeightRows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -77,8 +78,7 @@ class LinearModel:
     def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN) -> csr_array:
         """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
         self.refuse_overflow(features)
-        weights = self.weights if isinstance(self.weights, csr_array) else csr_array(self.weights)
-        found = kernel(run).top_scores(features.as_sparse(), weights, self.bias, top)
+        found = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
         np.maximum(expit(found.data), np.float32(top.least), out=found.data)  # rounded, it may just fall short
         return found
 
@@ -94,9 +94,16 @@ class LinearModel:
             return self
         return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
 
+    def __reduce__(self) -> tuple:
+        return LinearModel, (self.weights, self.bias)  # without what is derived from them
+
     @cached_property
     def _by_label(self) -> csc_array:
         return csc_array(self.weights)
+
+    @cached_property
+    def _rows(self) -> WeightRows:
+        return WeightRows.of(self.weights)
 
     def refuse_overflow(self, features: Features) -> None:
         """Raise OverflowingError where a score of one of the instances may overflow."""

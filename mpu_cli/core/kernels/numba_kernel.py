@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD
+from mpu_cli.core.kernels.numba_ranking import top_scores as top_scores
 from mpu_cli.core.kernels.prefetch import prefetch
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.order import visited
-from mpu_cli.core.predictions import Top
 from mpu_cli.runtime.compilation import compiled
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
@@ -110,19 +109,6 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     return z
 
 
-def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
-    """Largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
-    n, most = matrix.shape[0], min(top.most, len(bias))
-    columns, scores, counts = np.empty((n, most), np.int32), np.empty((n, most), np.float32), np.empty(n, np.int64)
-    of_weights = weights.indptr, weights.indices, weights.data
-    of_matrix = matrix.indptr, matrix.indices, matrix.data
-    _keep_largest(*of_matrix, *of_weights, bias, np.float32(logit(top.least)), columns, scores, counts)
-    kept = np.arange(most) < counts[:, None]
-    found = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts))), shape=(n, len(bias)))
-    found.sort_indices()
-    return found
-
-
 def _exceptions(frequency: LabelFrequency) -> tuple[np.ndarray, ...]:
     """Where c is not the rate of its label: arrays of the same types, and empty, where that is nowhere."""
     if (exceptions := frequency.exceptions()) is None:
@@ -151,32 +137,6 @@ def _add_sparse_product(indptr, indices, values, weights, z):
             for k in range(len(row)):
                 row[k] += x * w[k]
             p += 1
-
-
-@compiled(fused=True)
-def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, least, columns, scores, counts):
-    """Put the largest scores of each instance, in descending order, and their labels into the rows of two arrays."""
-    most = columns.shape[1]
-    z = np.empty_like(bias)
-    for i in range(columns.shape[0]):
-        z[:] = bias
-        for p in range(indptr[i], indptr[i + 1]):
-            x = values[p]
-            for t in range(w_indptr[indices[p]], w_indptr[indices[p] + 1]):
-                z[w_indices[t]] += x * w_values[t]
-        count = 0
-        for k in range(len(z)):
-            if z[k] < least or (count == most and z[k] <= scores[i, most - 1]):
-                continue
-            place = min(count, most - 1)
-            while place > 0 and scores[i, place - 1] < z[k]:
-                scores[i, place] = scores[i, place - 1]
-                columns[i, place] = columns[i, place - 1]
-                place -= 1
-            scores[i, place] = z[k]
-            columns[i, place] = k
-            count = min(count + 1, most)
-        counts[i] = count
 
 
 @compiled(fused=True)

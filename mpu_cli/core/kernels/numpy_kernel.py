@@ -11,6 +11,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
 from mpu_cli.core.order import visited
 from mpu_cli.core.predictions import Top, TopPredictions
+from mpu_cli.core.weight_rows import WeightRows
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128
@@ -173,13 +174,13 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     return features.sparse @ weights[:D] + features.dense @ weights[D:]
 
 
-def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
+def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
     """Largest scores of each instance among those that stand for `top.least` at least.
 
     Parameters
     ----------
     matrix : csr_array of float32, shape (n, D)
-    weights : csr_array of float32, shape (D, q)
+    weights : WeightRows, of D features and q labels
     bias : ndarray of float32, shape (q,)
     top : Top
 
@@ -192,6 +193,6 @@ def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top
     in_scores = Top(top.most, float(logit(top.least)))
     found = TopPredictions(in_scores, (n, q))
     for start in range(0, n, size := max(1, _SCORES // q)):
-        scores = (matrix[start : start + size] @ weights).toarray() + bias
+        scores = weights.product(matrix[start : start + size]) + bias
         found.put(np.arange(start, start + len(scores)), slice(0, q), scores)
     return found.result()
