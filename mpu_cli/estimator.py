@@ -3,21 +3,19 @@
 import os
 from dataclasses import replace
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import arrays, bundle, learning, methods, parameters
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
-
-# Probabilities that are computed at a time where only the labels are wanted.
-_PROBABILITIES = 1 << 20
 
 
 @parameters.declared
@@ -176,16 +174,60 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of float32, shape (n, q)
             Pr(y=1 | x), that the label is true, whether annotated or not. (Of m3l, a number that is 0.5 where its
-            score is 0.)
+            score is 0.) Of more than 500 labels, mpu gives those of the most probable ones of each instance, some 20,
+            and 0 for the others.
 
         Raises
         ------
         ValueError
             X has another number of features than the training data, or entries that are not finite.
         MpuError
-            Features are too large for 32-bit numbers.
+            Features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` gives
+            the most probable labels as a sparse matrix.
         """
-        return self._widened(self._predictor().probabilities(self._features(X), parameters.run_of(self)))
+        matrix, run = self._features(X), parameters.run_of(self)
+        return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self.classes_))
+
+    def predict_top(self, X: Any, k: int = 5) -> csr_array:
+        """Predict the most probable labels, whether or not they reach their threshold.
+
+        However many labels there are, the result and the work take memory for k labels of each instance.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+        k : int
+            How many labels of each instance, at least 1.
+
+        Returns
+        -------
+        csr_array of float32, shape (n, q)
+            Pr(y=1 | x) of the k most probable labels of each row, or of all that could be learned, in ascending order
+            of columns; column j is the label ``classes_[j]``. `ranking_metrics` takes it as it is.
+
+        Raises
+        ------
+        ValueError
+            k is no whole number from 1; or as for `predict_proba`.
+        MpuError
+            Features are too large for 32-bit numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mpu_cli import MPUClassifier
+        >>> X = np.eye(3)[np.arange(60) % 3]
+        >>> model = MPUClassifier(levels=1, c=1.0).fit(X, [["news"], ["sport", "arts"], ["arts"]] * 20)
+        >>> top = model.predict_top([[0, 1, 0]], k=2)
+        >>> model.classes_[top.indices].tolist()
+        ['arts', 'sport']
+        >>> bool((top.data > 0.5).all())
+        True
+        """
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
+        found = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
+        return self._in_columns(found)
 
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
@@ -205,17 +247,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError, MpuError
             As for `predict_proba`.
         """
-        predictor = self._predictor()
-        matrix, run = self._features(X), parameters.run_of(self)
-        rows = max(1, _PROBABILITIES // len(predictor.thresholds))
-        parts = [
-            learning.label_sets(predictor, matrix[start : start + rows], run)
-            for start in range(0, matrix.shape[0], rows)
-        ]
-        found = vstack(parts, format="csr").tocoo()
-        shape = (matrix.shape[0], len(self.classes_))
-        cells = (found.row, self._columns[found.col])
-        predicted = csr_array((np.ones(found.nnz, int), cells), shape=shape)
+        found = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
+        predicted = self._in_columns(found.astype(int))
         return predicted if self.sparse_output_ else predicted.toarray()
 
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
@@ -316,6 +349,14 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any) -> csr_array:
         arrays.refuse_broken(X, "X")
         return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
+
+    def _in_columns(self, found: csr_array) -> csr_array:
+        """Put columns of the model at their places among `classes_`."""
+        placed = csr_array(
+            (found.data, self._columns[found.indices], found.indptr), shape=(found.shape[0], len(self.classes_))
+        )
+        placed.sort_indices()
+        return placed
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         return arrays.widened(values, self._columns, len(self.classes_), absent)

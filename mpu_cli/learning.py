@@ -1,12 +1,12 @@
 """What the public face asks of methods and core: the one place from which it calls them."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
 from mpu_cli.arrays import Annotations
@@ -14,12 +14,17 @@ from mpu_cli.bundle import TrainedModel
 from mpu_cli.core import propensity, thresholds, training
 from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.run_options import RunOptions
+
+# Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
+_PROBABILITIES = 1 << 20
 
 
 def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
@@ -48,9 +53,36 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record)
 
 
+def predictions(
+    predictor: methods.Model, matrix: csr_array, run: Run, most: int | None = None
+) -> Iterator[tuple[slice, Predictions]]:
+    """Predict some instances after another, in threads; `most` as for `methods.Model.predictions`."""
+    rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
+    parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
+    found = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
+    return zip(parts, found, strict=True)
+
+
+def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
+    """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
+    refuse_large_predictions(matrix.shape[0], width)
+    found = np.zeros((matrix.shape[0], width), np.float32)
+    for part, predicted in predictions(predictor, matrix, run):
+        found[part, columns] = predicted if isinstance(predicted, np.ndarray) else predicted.toarray()
+    return found
+
+
 def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_array:
     """Predict label sets: csr_array of bool, shape (n, q)."""
-    return thresholds.reached(predictor.predictions(matrix, run), predictor.thresholds)
+    found = predictions(predictor, matrix, run)
+    return csr_array(vstack([thresholds.reached(part, predictor.thresholds) for _, part in found], format="csr"))
+
+
+def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int) -> csr_array:
+    """Predict the k most probable labels of each instance: csr_array of float32, shape (n, q)."""
+    found = (part for _, part in predictions(predictor, matrix, run, k))
+    kept = [Top(k, 0).of_dense(part) if isinstance(part, np.ndarray) else part for part in found]
+    return csr_array(vstack(kept, format="csr"))
 
 
 def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
@@ -58,6 +90,7 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
     if chosen["method"] != "mpu":
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
     options = _options(chosen, annotations)
+    refuse_large_predictions(*annotations.labels.shape)
     _, report = training.train(matrix, annotations.labels, options, _run(chosen), hold_out_all=True)
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)

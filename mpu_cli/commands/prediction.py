@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
 from mpu_cli.commands.text_input import Texts
-from mpu_cli.core.predictions import FEW_LABELS, Predictions
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -163,7 +163,9 @@ def _predict_rows(
     run: Run,
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
-    predictions = model.predictor.predictions(features, run, top_k)
+    # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
+    most = top_k if (thresholds == thresholds[0]).all() else None
+    predictions = model.predictor.predictions(features, run, most)
     rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
     n = predictions.shape[0]
     counts = Report(n, len(columns), features.nnz, model.count_unknown(features))
@@ -182,6 +184,8 @@ def _select(
         first) if `ranked`, else ascending.
     probabilities : ndarray of float32
     """
+    if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
+        predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
     if isinstance(predictions, np.ndarray):
         rows, columns = np.nonzero(predictions >= thresholds)
         probabilities = predictions[rows, columns]

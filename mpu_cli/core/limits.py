@@ -63,6 +63,15 @@ def refuse_large_graph(n: int, q: int) -> None:
     )
 
 
+def refuse_large_predictions(n: int, q: int) -> None:
+    """Raise TooLargeError where the probabilities of all labels (n x q) exceed the free memory."""
+    _refuse_beyond_free(
+        4 * n * q,
+        f"the probabilities of {n:,} instances x {q:,} labels",
+        "take fewer instances at a time, or the most probable labels only, by predict_top",
+    )
+
+
 def _refuse_beyond_free(needed: int, what: str, advice: str) -> None:
     if needed > (free := available_memory()):
         raise TooLargeError(f"{what} take {_size(needed)}, and {free / 1e9:,.1f} GB are free: {advice}")

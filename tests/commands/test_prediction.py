@@ -12,6 +12,7 @@ from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import prediction
 from mpu_cli.commands.prediction import _select, predict
 from mpu_cli.core.features import Columns
+from mpu_cli.core.predictions import Top
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
@@ -100,6 +101,17 @@ def test_labels_are_those_at_or_over_the_thresholds_of_the_model(predicted, sour
     lines, counts = predicted()
     assert lines == as_labels(map(np.flatnonzero, expected))
     assert (counts.instances, counts.labels) == (40, expected.sum())
+
+
+def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, source):
+    weights = csr_array((6, 4), dtype=np.float32)
+    level = LinearModel(weights, np.array([2.0, 1.0, 0.0, -9.0], np.float32))  # .88, .73, .5, .0001
+    thresholds = np.array([0.9, 0.7, 0.4, 0.9], np.float32)
+    model = StackedModel((level,), 1.0, thresholds, top=Top(20))
+    known = Columns(np.arange(6, dtype=np.int32), 6)
+    for top_k, expected in ((1, "7"), (2, "7,11"), (4, "7,11")):
+        predict(TrainedModel("mpu", model, IDS, np.ones(4), known, {}), source, tmp_path / "out", top_k=top_k)
+        assert set((tmp_path / "out").read_text().splitlines()) == {expected}
 
 
 def test_a_threshold_given_takes_the_place_of_the_models(predicted, source):
