@@ -155,6 +155,8 @@ class Columns:
     def of(self, matrix: csr_array) -> csr_array:
         """Return these columns of a matrix with sorted rows: csr_array of shape (n, D')."""
         places, there = self.look_up(matrix.indices)
+        if there.all():  # a copy of the values would take as much memory as the data
+            return csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(self.indices)))
         indptr = np.concatenate([[0], np.cumsum(there)])[matrix.indptr]
         return csr_array((matrix.data[there], places[there], indptr), shape=(matrix.shape[0], len(self.indices)))
 

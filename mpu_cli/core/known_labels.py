@@ -180,6 +180,14 @@ class KnownLabels:
         more_rows, more_columns = np.nonzero(self.cells[whole].toarray() == Verdict.UNKNOWN)
         return np.concatenate([rows, whole[more_rows]]), np.concatenate([columns, more_columns])
 
+    def count_ignored(self) -> np.ndarray:
+        """Count the ignored cells of each label, without a list of them: int, shape (q,)."""
+        q = self.cells.shape[1]
+        whole = np.repeat(self.instances == Verdict.IGNORED, np.diff(self.cells.indptr))
+        alone = np.bincount(self.cells.indices[~whole & (self.cells.data == Verdict.IGNORED)], minlength=q)
+        settled = np.bincount(self.cells.indices[whole & (self.cells.data != Verdict.IGNORED)], minlength=q)
+        return alone + np.count_nonzero(self.instances == Verdict.IGNORED) - settled
+
     def verdicts(self) -> np.ndarray:
         """Return the verdict on every cell, where FALSE on an annotated cell of a complete instance means TRUE.
 

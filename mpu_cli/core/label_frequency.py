@@ -154,7 +154,8 @@ class LabelFrequency:
         cells : ndarray of int, shape (q,)
             How many cells that are.
         """
-        cells = annotated.shape[0] - np.bincount(self.ignored()[1], minlength=annotated.shape[1])
+        n, q = annotated.shape
+        cells = np.full(q, n) - (0 if self.known is None else self.known.count_ignored())
         some = np.maximum(cells, 1)
         by_chance, certain = self.counted(annotated)
         return _per_label(by_chance) / some / self.rates + _per_label(certain) / some, cells

@@ -4,14 +4,31 @@ from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.storage import available_memory, machine_memory
 
+# Labels that a kernel learns together, of many, at least.
+_BLOCK = 64
+
 
 def refuse_too_large(D: int, q: int, levels: int) -> None:
-    """Raise TooLargeError where the weights, with those in training (a copy and a mean), exceed the machine's memory.
+    """Raise TooLargeError where the weights in training exceed the machine's memory.
 
-    Level l has D + l q weights for each label. Of many labels there is never more than a block at a time.
+    Level l has D + l q weights for each label. Of more than 500 labels there is a block at a time, and what is left of
+    it by pruning is small.
     """
-    if q > FEW_LABELS:
+    if q <= FEW_LABELS:
+        refuse_large_weights(D, q, levels)
         return
+    features = D + (levels - 1) * q
+    needed = 2 * 4 * _BLOCK * features
+    if needed > (memory := machine_memory()):
+        raise TooLargeError(
+            f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take "
+            f"{_size(needed)} with their mean, and this machine has {memory / 1e9:,.1f} GB: drop rare features, "
+            "or train fewer labels or levels"
+        )
+
+
+def refuse_large_weights(D: int, q: int, levels: int = 1) -> None:
+    """Raise TooLargeError where the weights of all labels, with those in training (a copy and a mean), exceed that."""
     model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
     needed = model + 2 * 4 * q * (D + (levels - 1) * q)
     if needed > (memory := machine_memory()):
@@ -22,7 +39,7 @@ def refuse_too_large(D: int, q: int, levels: int) -> None:
         )
 
 
-def refuse_large_sample(m: int, q: int) -> None:
+def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or give both c and cost") -> None:
     """Raise TooLargeError where the predictions by which c and C are chosen exceed the machine's memory.
 
     Predictions of two settings are compared, with a copy and the labels.
@@ -31,7 +48,7 @@ def refuse_large_sample(m: int, q: int) -> None:
     if needed > (memory := machine_memory()):
         raise TooLargeError(
             f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}, and "
-            f"this machine has {memory / 1e9:,.1f} GB: make sample smaller, or give both c and cost"
+            f"this machine has {memory / 1e9:,.1f} GB: {advice}"
         )
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Columns, Features
 from tests.core.simulated import as_features
 
 values = st.just(0) | st.integers(-8, 8)
@@ -90,3 +90,22 @@ def test_coherence_is_the_greatest_stretch_of_a_batch_by_its_mean():
     expected = np.linalg.norm(X, 2) ** 2 / np.square(X).sum(axis=1).mean()
     for features in both_forms(X):
         assert features.coherence == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("looked_up", [True, False], ids=["by a table", "by search"])
+@given(X=matrices, other=matrices)
+def test_columns_that_occur(looked_up, X, other):
+    with pytest.MonkeyPatch.context() as patch:
+        if not looked_up:
+            patch.setattr("mpu_cli.core.features._MOST_LOOKED_UP", -1)
+        columns = Columns.occurring(as_features(X))
+        occurring = np.flatnonzero(X.any(axis=0))
+        assert_array_equal(columns.indices, occurring)
+        wide = np.hstack([other, np.zeros((len(other), X.shape[1]), np.float32)])
+        assert_array_equal(columns.of(as_features(wide)).toarray(), wide[:, occurring])
+        assert columns.count(as_features(wide)) == np.count_nonzero(wide[:, occurring])
+
+
+def test_columns_that_are_all_there_share_the_values():
+    X = as_features(np.array([[1.0, 0, 2], [0, 0, 3]], np.float32))
+    assert np.shares_memory(Columns.occurring(X).of(X).data, X.data)

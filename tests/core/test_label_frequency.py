@@ -1,10 +1,13 @@
 """The label frequency of every cell, and what is known of labels."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
@@ -38,6 +41,28 @@ def test_every_cell_by_definition(case):
     share, counted = frequency.shares(as_labels(S))
     assert_array_equal(counted, (c > 0).sum(axis=0))
     assert_allclose(share, true.sum(axis=0) / np.maximum(counted, 1))
+
+
+@given(cells())
+def test_shares_leave_out_all_cells_of_complete_instances_where_these_tell_nothing(case):
+    S, verdicts, complete, rates = case
+    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete).left_to_chance())
+    _, counted = frequency.shares(as_labels(S))
+    assert_array_equal(counted, (frequency.of_cells(slice(None)) > 0).sum(axis=0))
+
+
+def test_shares_of_many_labels_take_no_memory_for_each_cell():
+    n, q = 1000, 100_000
+    known = KnownLabels.of((n, q), true=([3, 4], [5, 5]), complete=range(n - 10)).left_to_chance()
+    labels = csr_array((np.ones(n, bool), (np.arange(n), np.arange(n))), shape=(n, q))
+    tracemalloc.start()
+    try:
+        _, counted = LabelFrequency.of(0.5, (n, q), known).shares(labels)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (counted == 10).all()
+    assert peak < 100 * q
 
 
 @given(cells(), st.data())

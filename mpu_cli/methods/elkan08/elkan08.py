@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.limits import refuse_too_large
+from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
 from mpu_cli.core.propensity import estimate, estimate_per_label
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import choose_settings
@@ -83,10 +83,12 @@ def train(
     Raises
     ------
     TooLargeError
-        The weights would not fit in memory.
+        The weights or predictions would not fit in memory.
     """
     n, q = labels.shape
-    refuse_too_large(matrix.shape[1], q, levels=1)
+    refuse_large_weights(matrix.shape[1], q)  # here they are dense, however many labels there are
+    held_out_instances = n if options.elkan_variant == "weighted" else min(n, options.sample)
+    refuse_large_sample(held_out_instances, q, "train on fewer instances, or fewer labels")
     features = Features.of(matrix, empty=run.empty)
     ones = LabelFrequency.of(1.0, labels.shape)
     sample = Sample(features, labels, options.sample, options.folds, run)
