@@ -87,6 +87,8 @@ def number_list(values, name: str, dtype: type) -> np.ndarray:
 # Of a calibration, and how large their values can be.
 _LOG_ODDS = ("predicted", "actual")
 _LARGEST_LOG_ODDS = 1e4
+# In place of frequencies: they are in an array, since there is one for each label.
+_IN_FIRST_PART = "level0"
 
 
 def _stacked_numbers(model: StackedModel) -> dict:
@@ -95,7 +97,7 @@ def _stacked_numbers(model: StackedModel) -> dict:
     return {
         "levels": len(model.levels),
         "scale": model.scale,
-        "frequencies": None if model.frequencies is None else model.frequencies.tolist(),
+        "frequencies": None if model.frequencies is None else _IN_FIRST_PART,
         "calibration": calibration and {name: getattr(calibration, name).tolist() for name in _LOG_ODDS},
         "top": top and {"most": top.most, "least": top.least},
         "compact": model.columns is not None,
@@ -104,7 +106,10 @@ def _stacked_numbers(model: StackedModel) -> dict:
 
 
 def _stacked_parts(model: StackedModel) -> Parts:
-    return {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
+    parts = {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
+    if model.frequencies is not None:
+        parts["level0"]["frequencies"] = model.frequencies.astype(np.float64)
+    return parts
 
 
 def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
@@ -124,6 +129,8 @@ def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tu
     width = n_known if numbers["compact"] else D
     for i in range(n_levels):
         layout: Layout = {"bias": (np.float32, (q,))}
+        if i == 0 and numbers["frequencies"] == _IN_FIRST_PART:
+            layout["frequencies"] = np.float64, (q,)
         rows = width + i * q
         if entries is None or entries[i] is None:
             layout["weights"] = np.float32, (rows, q)
@@ -138,7 +145,9 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
     expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
     frequencies = numbers["frequencies"]
     if frequencies is not None:
-        frequencies = number_list(frequencies, "frequencies", np.float64)
+        first = next(iter(parts.values()))
+        listed = frequencies != _IN_FIRST_PART  # as earlier versions wrote them
+        frequencies = number_list(frequencies, "frequencies", np.float64) if listed else first["frequencies"]
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
     levels = tuple(LinearModel(_matrix(part, len(thresholds)), part["bias"]) for part in parts.values())

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpu_cli.bundle.arrays import Layout, ascending, expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
-from mpu_cli.bundle.manifest import MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
+from mpu_cli.bundle.manifest import C_OF_LABELS, MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
 from mpu_cli.bundle.names import read_kept, read_label_names
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.core.features import Columns
@@ -90,4 +90,5 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
-    return TrainedModel(manifest.method, predictor, labels, c, known, manifest.options, names, vectorizer)
+    options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
+    return TrainedModel(manifest.method, predictor, labels, c, known, options, names, vectorizer)

@@ -19,6 +19,8 @@ MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25  # earlier formats took 80 bytes a label
 # What a model has for each label; of earlier formats in the manifest, else in the first file.
 OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds": np.float32}
+# In place of the option c, in a manifest: the array of that name, since there may be a number for each label.
+C_OF_LABELS = "labels"
 # Brackets, quotation marks and colons in it, at most: only its lists of numbers are long, and all else takes far more
 # memory than its text.
 _MOST_MARKS = 1 << 12

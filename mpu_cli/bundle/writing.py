@@ -21,6 +21,7 @@ from mpu_cli.bundle.arrays import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
+    C_OF_LABELS,
     MANIFEST,
     MOST_BYTES,
     NAMES_NAME,
@@ -272,11 +273,13 @@ def _manifest(
     names: tuple[str, str] | None,
     vectorizer: tuple[str, str] | None,
 ) -> Manifest:
-    predictor = model.predictor
+    predictor, options = model.predictor, model.options
+    if isinstance(c := options.get("c"), list) and c == model.c.tolist():
+        options = options | {"c": C_OF_LABELS}
     return Manifest(
         model.method,
         kind,
-        model.options,
+        options,
         predictor.n_features,
         len(model.label_ids),
         len(model.known.indices),

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,22 @@ def test_any_predictor_loads_equal(path, predictor):
     np.testing.assert_array_equal(loaded.predictor.thresholds, THRESHOLDS, strict=True)
     before, after = (model.probabilities(MATRIX) for model in (predictor, loaded.predictor))
     np.testing.assert_array_equal(after, before, strict=True)
+
+
+def test_what_there_is_for_each_label_is_not_in_the_manifest(path):
+    """Neither frequencies nor the option c: a manifest of 10^6 labels would take seconds to read."""
+    q = 2000
+    c = np.random.default_rng(0).uniform(0.1, 1, q)
+    level = LinearModel(csr_array((D, q), dtype=np.float32), normal(q))
+    predictor = StackedModel((level,), 0, np.full(q, 0.5, np.float32), c)
+    model = bundle.TrainedModel("elkan08", predictor, np.arange(q), c, KNOWN, {"c": c.tolist(), "cost": 1.0})
+    bundle.save(model, path)
+    assert (path / "manifest.json").stat().st_size < 2000
+    loaded = bundle.load(path)
+    assert loaded.options == model.options
+    np.testing.assert_array_equal(loaded.predictor.frequencies, c, strict=True)
+    bundle.save(replace(model, c=np.ones(q)), path)  # then the list says something else
+    assert bundle.load(path).options == model.options
 
 
 def put_only_file(path, part: str, **arrays):
