@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli import methods
 from mpu_cli.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.commands import origin
 from mpu_cli.core import propensity, thresholds, training
 from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.label_frequency import LabelFrequency
@@ -50,7 +51,8 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
         warnings.warn(warning, MpuWarning, stacklevel=3)
     occurs = Columns.occurring(matrix)
     record = methods.record(options, run, fitted)
-    return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record)
+    told = origin.of_arrays(annotations.labels, annotations.known, options, fitted, run)
+    return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record, origin=told)
 
 
 def predictions(

@@ -17,6 +17,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from mpu_cli import MPUClassifier, MpuError, MpuWarning, load
 from mpu_cli.svmlight.reader import read
+from tests.endurance.commands import model_files
 
 QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
 
@@ -28,10 +29,6 @@ def from_file(path):
     X, label_sets = load_svmlight_file(str(path), multilabel=True, zero_based=True)
     binarizer = MultiLabelBinarizer(sparse_output=True)
     return X, binarizer.fit_transform(label_sets), binarizer.classes_
-
-
-def content(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path,
     X, S, classes = from_file(source)
     model = MPUClassifier(**parameters, classes=classes).fit(X, S)
     model.save(tmp_path / "ours.mpu")
-    assert content(tmp_path / "ours.mpu") == content(tmp_path / "some.mpu")
+    assert model_files(tmp_path / "ours.mpu") == model_files(tmp_path / "some.mpu")
 
     loaded = load(tmp_path / "some.mpu")
     assert loaded.classes_.tolist() == classes.tolist()
@@ -69,7 +66,7 @@ def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path,
     assert (loaded.predict(X) != model.predict(X)).nnz == 0
     assert clone(loaded).fit(X, S).predict(X).shape == S.shape
     loaded.save(tmp_path / "again.mpu")
-    assert content(tmp_path / "again.mpu") == content(tmp_path / "some.mpu")
+    assert model_files(tmp_path / "again.mpu") == model_files(tmp_path / "some.mpu")
 
 
 def test_reads_with_the_project_s_own_reader_too(run, tmp_path, digits):
@@ -78,7 +75,7 @@ def test_reads_with_the_project_s_own_reader_too(run, tmp_path, digits):
     labels, ids = data.occurring_labels()
     model = MPUClassifier(**QUICK, classes=ids).fit(data.features, labels)
     model.save(tmp_path / "ours.mpu")
-    assert content(tmp_path / "ours.mpu") == content(tmp_path / "there.mpu")
+    assert model_files(tmp_path / "ours.mpu") == model_files(tmp_path / "there.mpu")
 
 
 def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
@@ -88,7 +85,7 @@ def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
     np.testing.assert_array_equal(turned.predict_proba(X), straight.predict_proba(X)[:, ::-1])
     straight.save(tmp_path / "a.mpu")
     turned.save(tmp_path / "b.mpu")
-    assert content(tmp_path / "a.mpu") == content(tmp_path / "b.mpu")
+    assert model_files(tmp_path / "a.mpu") == model_files(tmp_path / "b.mpu")
 
 
 def test_two_threads_get_the_models_of_two_runs(dense):

@@ -2,6 +2,7 @@
 
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from mpu_cli.bundle.arrays import Layout, ascending, expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import C_OF_LABELS, MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
 from mpu_cli.bundle.names import read_kept, read_label_names
+from mpu_cli.bundle.origin import origin_name
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import ModelError
@@ -31,9 +33,10 @@ def load(path: Path) -> TrainedModel:
     """
     while True:
         with _open_manifest(path) as file:
-            manifest = parse(path, _text(path, file))
+            text = _text(path, file)
+            manifest = parse(path, text)
             try:
-                return _load(path, manifest)
+                return replace(_load(path, manifest), origin=_origin(path / origin_name(text)))
             except FileNotFoundError as error:
                 # A training may have replaced the model since its manifest was read.
                 if _is_in_place(file, path):
@@ -56,6 +59,15 @@ def _text(path: Path, file: io.FileIO) -> bytes:
     if os.fstat(file.fileno()).st_size > MOST_BYTES:
         raise ModelError(f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); train the model again")
     return file.read()
+
+
+def _origin(path: Path) -> bytes | None:
+    """Read how a model was trained; None where that was not recorded, or cannot be read: predictions do without."""
+    try:
+        with open_regular(path) as file:
+            return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
+    except (OSError, ValueError):
+        return None
 
 
 def _is_in_place(file: io.FileIO, path: Path) -> bool:

@@ -109,8 +109,7 @@ def parse(path: Path, text: bytes) -> Manifest:
         It is damaged, or of a newer format version.
     """
     try:
-        expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= _MOST_MARKS, "more than numbers is in its lists")
-        values = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+        values = json_values(text)
         version = values["format_version"]
         expect(values["format"] == "mpu model" and type(version) is int and version >= 1, "of another format")
         if version > FORMAT_VERSION:
@@ -131,6 +130,12 @@ def parse(path: Path, text: bytes) -> Manifest:
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
+
+
+def json_values(text: bytes) -> dict:
+    """Return the values of a file of JSON, whose lists are long only where they are numbers; ValueError otherwise."""
+    expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= _MOST_MARKS, "more than numbers is in its lists")
+    return json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
 
 
 def _unique(pairs: list[tuple]) -> dict:

@@ -35,6 +35,8 @@ class TrainedModel:
         The names of these labels, where they are known.
     vectorizer : bytes or None
         The vectoriser that made the data of texts, if one did, as `mpu_cli.text.packed` has it.
+    origin : bytes or None
+        How it was trained, as `mpu_cli.bundle.origin` has it. No prediction depends on it.
     """
 
     method: str
@@ -45,6 +47,7 @@ class TrainedModel:
     options: dict
     names: LabelNames | None = None
     vectorizer: bytes | None = None
+    origin: bytes | None = None
 
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""

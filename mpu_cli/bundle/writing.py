@@ -31,6 +31,7 @@ from mpu_cli.bundle.manifest import (
     compose,
 )
 from mpu_cli.bundle.names import NAMES_PART, VECTORIZER_PART
+from mpu_cli.bundle.origin import ORIGIN_NAME, origin_name
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
@@ -114,8 +115,9 @@ def _is_ours(entry: Path) -> bool:
     is_directory = stat.S_ISDIR(entry.lstat().st_mode)
     if entry.name == WORKSHOP:
         return is_directory
-    patterns = ARRAYS_NAME.fullmatch, NAMES_NAME.fullmatch, VECTORIZER_NAME.fullmatch
-    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY) or any(is_(entry.name) for is_ in patterns)
+    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, ORIGIN_NAME
+    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
+    known = known or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return known and not is_directory
 
 
@@ -214,7 +216,8 @@ def _set_time(path: Path, nanoseconds: int) -> None:
 def _remove_leftovers(path: Path) -> None:
     """Remove what the manifest does not name: arrays of an earlier model, and what a training that failed has left."""
     try:
-        named = (path / MANIFEST).read_text(encoding="utf-8", errors="replace")
+        text = (path / MANIFEST).read_bytes()
+        named = f"{text.decode(errors='replace')} {origin_name(text)}"
     except FileNotFoundError:
         named = ""
     arrays = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, WORKSHOP) and entry.name not in named]
@@ -252,7 +255,10 @@ def _save(path: Path, model: TrainedModel) -> None:
         text = compose(_manifest(model, kind, files, *kept)).encode()
         if len(text) > MOST_BYTES:
             raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
-        manifest = _write(path / WORKSHOP, lambda file: file.write(text))
+        manifest = _write(path / WORKSHOP, partial(_write_bytes, text))
+        if model.origin is not None:
+            temporary = _write(path / WORKSHOP, partial(_write_bytes, model.origin))
+            temporaries[temporary] = path / origin_name(text)
         with signals.unbroken():
             with _unchanged_time(path):
                 for temporary, target in temporaries.items():

@@ -12,6 +12,7 @@ from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
 from mpu_cli.cli.experiment import experiment
+from mpu_cli.cli.info import info
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.review import review
 from mpu_cli.cli.train import train
@@ -32,5 +33,5 @@ def mpu() -> None:
     """
 
 
-for command in (vectorize, corrupt, estimate_c, train, complete, review, predict, evaluate, experiment):
+for command in (vectorize, corrupt, estimate_c, train, info, complete, review, predict, evaluate, experiment):
     mpu.add_command(command)

@@ -28,7 +28,7 @@ def print_report(report: dict) -> None:
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
     if "c_by_people" in rest:
-        lines["c"] = _by_people(rest.pop("c_by_people"))
+        lines["c"] = by_people(rest.pop("c_by_people"))
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
         lines["c"] = _frequency(rest.pop("c"), rest.pop("c_estimated"))
@@ -48,6 +48,11 @@ def print_report(report: dict) -> None:
     for name, value in rest.items():
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s)"
+    print_lines(lines)
+
+
+def print_lines(lines: dict[str, str]) -> None:
+    """Print texts, each after its name, in two columns."""
     width = max(map(len, lines)) + 2
     for name, text in lines.items():
         click.echo(f"{name:<{width}}{one_line(text)}")
@@ -64,7 +69,14 @@ def _review(counts: dict[str, int]) -> str:
     return f"{found}; {counts['closed']:,} instances complete, {counts['sampled']:,} of them drawn at random"
 
 
-def _by_people(found: dict) -> str:
+def by_people(found: dict) -> str:
+    """Say where c of each label comes from that people have told.
+
+    Parameters
+    ----------
+    found : dict
+        As `mpu train --json` has it under ``c_by_people``.
+    """
     (low, high), alone = found["interval"], found["by_annotations_alone"]
     text = (
         f"{found['c']:.3f} ({low:.3f} to {high:.3f}) by {found['instances']:,} complete instances, one for each label"

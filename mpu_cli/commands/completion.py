@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli import bundle, methods
+from mpu_cli.commands import origin
 from mpu_cli.commands.implied import read_implications
 from mpu_cli.commands.label_features import with_label_features
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
@@ -148,6 +149,7 @@ def complete(
         refuse_stream(sources.file)
     with ExitStack() as stack:
         save = None if model is None else stack.enter_context(bundle.writer(model))
+        given, source = options, origin.Source.of(sources.file)
         with run.step("read"):
             data = read_training_data(sources, run)
             kept = kept_vectorizer(sources.file, data.of_file)
@@ -174,10 +176,10 @@ def complete(
             known = Columns.occurring(data.features)
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
+            told = origin.of_files(sources, source, data, given, fitted, run)
+            names_kept = data.model_names()
             save(
-                bundle.TrainedModel(
-                    "mpu", found.model, data.ids, fitted.c, known, record, data.model_names(), vectorizer
-                )
+                bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, names_kept, vectorizer, told)
             )
     return Report(
         found.of_all,

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
+from mpu_cli.commands import origin
 from mpu_cli.commands.label_features import with_label_features
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
@@ -109,7 +110,7 @@ def train(
     MpuError
         The method cannot learn from the data, or the model cannot be written.
     """
-    asked = methods.METHODS[method].options() if options is None else options
+    given = asked = methods.METHODS[method].options() if options is None else options
     frequencies = getattr(asked, "c", None)
     frequencies = frequencies if isinstance(frequencies, Path) else None
     outputs = {"--output": target, "--cache": sources.cache, "--resume": folder_of(target) if resume else None}
@@ -117,7 +118,7 @@ def train(
     refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
-        start = time.perf_counter()
+        start, source = time.perf_counter(), origin.Source.of(sources.file)
         with run.step("read"):
             data = read_training_data(sources, run)
             kept = kept_vectorizer(sources.file, data.of_file)
@@ -141,9 +142,9 @@ def train(
         with run.step("write"):
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
-            save(
-                bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, data.model_names(), vectorizer)
-            )
+            told = origin.of_files(sources, source, data, given, fitted, run, warm_start)
+            names = data.model_names()
+            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, names, vectorizer, told))
         if steps is not None:
             steps.remove()
     return Report(

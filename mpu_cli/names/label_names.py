@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
 from mpu_cli.names.cells import CONTROL, meanings
@@ -13,6 +14,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
 _SHOWN = 40
 _LISTED = 5
+_PROPOSED = 3  # names for one that is not known
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,9 @@ class LabelNames:
             match = _WITH_NUMBER.fullmatch(form)
             if match and self.by_number.get(int(match[2]), ())[:1] == (match[1],):
                 return int(match[2])
-        alike = self._alike.get(_folded(forms[0]))
-        hint = f"; do you mean {quoted(alike)}?" if alike else f"; write a name of {self.source}, or a number"
+        alike = self._similar(forms[0])
+        meant = " or ".join(map(quoted, alike))
+        hint = f"; do you mean {meant}?" if alike else f"; write a name of {self.source}, or a number"
         raise ValueError(f"there is no label called {quoted(text)}{hint}")
 
     def shared(self) -> str | None:
@@ -109,6 +112,12 @@ class LabelNames:
         some = ", ".join(f"{quoted(name)} ({_listed(numbers)})" for name, numbers in list(groups.items())[:_LISTED])
         more = ", ..." * (len(groups) > _LISTED)
         return f"{self.source}: {len(groups):,} names are those of several labels, kept apart by number: {some}{more}"
+
+    def _similar(self, text: str) -> list[str]:
+        """Return the names that may be meant by a text: one that differs by letter case and blanks, or some like it."""
+        folded = _folded(text)
+        found = [folded] if folded in self._alike else get_close_matches(folded, self._alike, _PROPOSED)
+        return [self._alike[name] for name in found]
 
     def _numbered(self, text: str) -> int:
         number = int(text)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.cli.training import QUICK
+from tests.endurance.commands import model_files
 
 DATA = "1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:1\n4 4:1\n" * 20
 NAMES = "news\tthe news\nDigital television\n=1+1\nnews\n"
@@ -65,9 +66,9 @@ def test_names_beside_the_data_are_found_and_said(run, folder):
 
 
 def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, model):
-    named = {path.name: path.read_bytes() for path in (folder / model).iterdir()}
+    named = model_files(folder / model)
     assert run("train", "x.svm", *QUICK).exit_code == 0
-    plain = {path.name: path.read_bytes() for path in (folder / model).iterdir()}
+    plain = model_files(folder / model)
     assert {name for name in named if not name.startswith("labels-")} == set(plain)
     assert [name for name in plain if plain[name] != named[name]] == ["manifest.json"]
 

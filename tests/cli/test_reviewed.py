@@ -11,7 +11,7 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.training import message
 from tests.core.simulated import linear_problem
-from tests.endurance.commands import contents
+from tests.endurance.commands import model_files
 
 FAST = ("--cost", 10, "--epochs", 3, "--levels", 1, "-q")
 
@@ -81,7 +81,7 @@ def test_the_same_model_from_python(run, problem, checked, tmp_path):
     loaded = read(data)
     model.fit(loaded.features, loaded.labels.toarray()[:, 1:], reviewed=reviewed, sampled=sampled)
     model.save(tmp_path / "python.mpu")
-    assert contents(tmp_path / "data.mpu") == contents(tmp_path / "python.mpu")
+    assert model_files(tmp_path / "data.mpu") == model_files(tmp_path / "python.mpu")
 
 
 def test_suggestions_that_were_looked_up_do_not_give_c(run, problem, tmp_path):

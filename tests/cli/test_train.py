@@ -10,6 +10,7 @@ from mpu_cli import bundle
 from mpu_cli.cli import mpu
 from mpu_cli.cli.train import default_model
 from tests.cli.training import QUICK, TINY, message
+from tests.endurance.commands import model_files
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +32,6 @@ def report(corrupted) -> dict:
     result = CliRunner().invoke(mpu, ["train", str(corrupted / "part.svm"), "--json"])
     assert result.exit_code == 0
     return json.loads(result.stdout)
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    return {entry.name: entry.read_bytes() for entry in path.iterdir()}
 
 
 def test_the_report_has_what_was_found(report, corrupted):
@@ -136,7 +133,7 @@ def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted
     names = {"one": (1, 0), "two": (2, 0), "other": (2, 1)}
     for name, (jobs, seed) in names.items():
         run("train", corrupted / "part.svm", "-o", tmp_path / name, "-j", jobs, "--seed", seed, "--cost", 10, *options)
-    one, two, other = (contents(tmp_path / name) for name in names)
+    one, two, other = (model_files(tmp_path / name) for name in names)
     assert one == two
     assert not {name for name in one if name.startswith("level")} & other.keys()
 
@@ -144,9 +141,9 @@ def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted
 def test_training_again_replaces_the_model(run, tiny):
     model = tiny.with_suffix(".mpu")
     run("train", tiny, *QUICK[:-1], 3)
-    before = contents(model)
+    before = model_files(model)
     run("train", tiny, *QUICK, "--epochs", 3)
-    after = contents(model)
+    after = model_files(model)
     assert len(before) == 4
     assert len(after) == 2
     assert not {name for name in after if name.startswith("level")} & before.keys()
@@ -177,7 +174,7 @@ def test_compressed_data(run, tmp_path):
 def test_standard_input(run, tmp_path, tiny):
     assert run("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode()).exit_code == 0
     run("train", tiny, *QUICK)
-    assert contents(tmp_path / "piped.mpu") == contents(tmp_path / "tiny.mpu")
+    assert model_files(tmp_path / "piped.mpu") == model_files(tmp_path / "tiny.mpu")
 
 
 def test_standard_input_has_no_name(run):

@@ -11,6 +11,7 @@ import pytest
 from mpu_cli.runtime import storage
 from mpu_cli.svmlight import reader
 from tests.cli.training import QUICK, TINY, message
+from tests.endurance.commands import model_files
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +32,6 @@ def source(request, digits, wide) -> Path:
     return digits[0] if request.param == "dense" else wide
 
 
-def contents(model: Path) -> dict[str, bytes]:
-    return {entry.name: entry.read_bytes() for entry in model.iterdir()}
-
-
 def test_the_model_is_the_same_bytes_in_little_memory(run, source, tmp_path, monkeypatch):
     options = ("--levels", 3, "--epochs", 2, "--cost", 30)
     assert run("train", source, "-o", tmp_path / "all.mpu", *options, "--memory", "1G").exit_code == 0
@@ -43,7 +40,7 @@ def test_the_model_is_the_same_bytes_in_little_memory(run, source, tmp_path, mon
     monkeypatch.setattr(storage, "_temporary", lambda *args: in_files.append(args) or temporary(*args))
     assert run("train", source, "-o", tmp_path / "none.mpu", *options, "--memory", 0).exit_code == 0
     assert len(in_files) > 8
-    assert contents(tmp_path / "none.mpu") == contents(tmp_path / "all.mpu")
+    assert model_files(tmp_path / "none.mpu") == model_files(tmp_path / "all.mpu")
 
 
 def test_the_model_is_the_same_bytes_from_a_cache(run, source, tmp_path, monkeypatch):
@@ -54,7 +51,7 @@ def test_the_model_is_the_same_bytes_from_a_cache(run, source, tmp_path, monkeyp
         models.append(tmp_path / f"{number}.mpu")
         cache = ("--cache", tmp_path / "cache") if number else ()
         assert run("train", source, "-o", models[-1], *QUICK, *cache).exit_code == 0
-    first, *others = (contents(model) for model in models)
+    first, *others = (model_files(model) for model in models)
     assert all(other == first for other in others)
 
 

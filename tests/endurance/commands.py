@@ -61,7 +61,7 @@ class Trainings:
         for half in (0, 1):
             self.data[half].write_text("".join(lines[half::2]))
             self.run("train", self.data[half], "-o", self.model, *TRAINING)
-            self.models.append(contents(self.model))
+            self.models.append(model_files(self.model))
             self.predictions.append({form: self.predict(form) for form in FORMATS})
         assert self.predictions[0] != self.predictions[1]
 
@@ -93,6 +93,11 @@ class Trainings:
 def contents(path: Path) -> dict[str, bytes]:
     """Return all that is in a directory, by relative path."""
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def model_files(path: Path) -> dict[str, bytes]:
+    """Return what is in a model directory but for the record of when and from what it was trained."""
+    return {name: content for name, content in contents(path).items() if not name.startswith("training-")}
 
 
 def run_as_command(count: Callable[..., Counter], description: str, **defaults: float) -> None:

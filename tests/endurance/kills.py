@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.endurance.commands import FORMATS, Trainings, contents, run_as_command
+from tests.endurance.commands import FORMATS, Trainings, model_files, run_as_command
 
 PHASES = ("training", "writing")
 
@@ -54,7 +54,7 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
                 found["time changed"] += 1
         trainings.finish(trainings.start_training(new))
         assert _state(trainings, old, new) == "new"
-        assert contents(trainings.model) == trainings.models[new]
+        assert model_files(trainings.model) == trainings.models[new]
         assert set(folder.iterdir()) == usual
         old = new
     return found
@@ -109,7 +109,7 @@ def _state(trainings: Trainings, old: int | None, new: int) -> str:
 def _left_over(trainings: Trainings) -> set[str]:
     """Tell what kinds of files a killed training has left beside those of a model."""
     whole = {name for model in trainings.models for name in model}
-    files = contents(trainings.model) if trainings.model.exists() else {}
+    files = model_files(trainings.model) if trainings.model.exists() else {}
     left = {"lock" if name.endswith("lock") else "temporary file" for name in files if name not in whole}
     arrays = [name for name in files if name.endswith(".npz") and name in whole]
     named = files.get("manifest.json", b"").decode()

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from mpu_cli.runtime.resume import folder_of
-from tests.endurance.commands import DIGITS, contents, run_as_command, start
+from tests.endurance.commands import DIGITS, model_files, run_as_command, start
 
 # A small sample, so that c and C, which are a step each, do not take most of the time.
 QUICK = ("--sample", "200", "--epochs", "5", "-j", "2", "--kernel", "numpy", "--quiet")
@@ -44,7 +44,7 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
         process = start(log, *TRAINING, "-o", model, "--resume")
         process.join()
         assert (process.exitcode, log.read_bytes()) == (0, b"")
-        made = contents(model)
+        made = model_files(model)
         shutil.rmtree(model)
         assert set(folder.iterdir()) == {log}
         return made

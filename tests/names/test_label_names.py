@@ -59,7 +59,8 @@ def test_a_main_name_comes_before_a_further_one():
     [
         ("Access", "'Access' is the name of 2 labels, 2, 3; write the number of one"),
         ("sports", "'sports' is the name of 2 labels, 1, 4; write the number of one"),
-        ("Acces", "there is no label called 'Acces'; write a name of tags.txt, or a number"),
+        ("Acces", "there is no label called 'Acces'; do you mean 'Access'?"),
+        ("opera", "there is no label called 'opera'; write a name of tags.txt, or a number"),
         ("digital  Television", "there is no label called 'digital  Television'; do you mean 'Digital television'?"),
         ("2005", "label '2005' is the name of label 6, and no label has this number; write 6"),
         ("news (4)", "there is no label called 'news (4)'"),

@@ -1,0 +1,112 @@
+"""Where a model comes from: what `mpu info` tells, and no prediction needs.
+
+It is a file of its own, ``training-CHECKSUM.json``, so that all other files of a model stay the same bytes for the same
+data, options and seed. The checksum is that of the manifest that it belongs to.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from mpu_cli.bundle.arrays import expect
+from mpu_cli.bundle.kinds import number_list
+from mpu_cli.bundle.manifest import json_values
+
+ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
+_FORMAT, _FORMAT_VERSION = "mpu training", 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a model was trained.
+
+    Attributes
+    ----------
+    time : str
+        When it was saved: ISO 8601, in UTC.
+    instances : int
+    annotated : list of int
+        Number of annotations of each label of the model.
+    true : list of float
+        How many true labels these stand for: estimated by the label frequency and by what people have decided.
+    given : dict
+        The options that differ from their defaults: JSON values.
+    versions : dict of str to str
+        Of mpu, Python and the packages that computed.
+    kernel : str
+        The inner loops: "numpy" or "numba".
+    source : str or None
+        The data, as the user named them; None where they were arrays.
+    source_bytes, source_sha256 : int and str, or None
+        Size and checksum of that file; None where it was a stream, or changed meanwhile.
+    others : list of str
+        More files that were learned from, each with its option.
+    warm_start : str or None
+        The earlier model that training started from, as the user named it.
+    warm_start_sha256 : str or None
+        Checksum of its manifest.
+    """
+
+    time: str
+    instances: int
+    annotated: list[int]
+    true: list[float]
+    given: dict[str, Any]
+    versions: dict[str, str]
+    kernel: str
+    source: str | None = None
+    source_bytes: int | None = None
+    source_sha256: str | None = None
+    others: list[str] = field(default_factory=list)
+    warm_start: str | None = None
+    warm_start_sha256: str | None = None
+
+    def written(self) -> bytes:
+        """Return the content of the file; the reverse of `parse`."""
+        return (json.dumps({"format": _FORMAT, "format_version": _FORMAT_VERSION, **asdict(self)}) + "\n").encode()
+
+
+def origin_name(manifest: bytes) -> str:
+    """Return the name of the file that belongs to a manifest."""
+    return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
+
+
+def parse(content: bytes, n_labels: int) -> Origin:
+    """Check and return what the file of a model of so many labels says.
+
+    Raises
+    ------
+    ValueError
+        It is damaged, or of a newer version.
+    """
+    try:
+        values = json_values(content)
+        expect(values.pop("format") == _FORMAT, "of another format")
+        expect(values.pop("format_version") == _FORMAT_VERSION, "of a newer version")
+        expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
+        for name, types in _TYPES.items():
+            expect(isinstance(values[name], types) and not isinstance(values[name], bool), f"{name} is of another type")
+        for name, dtype in (("annotated", int), ("true", float)):
+            expect(len(number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
+        expect(all(isinstance(text, str) for text in (*values["others"], *values["versions"].values())), "no texts")
+        return Origin(**values)
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from None
+
+
+_NONE = type(None)
+_TYPES: dict[str, Any] = {
+    "time": str,
+    "instances": int,
+    "given": dict,
+    "versions": dict,
+    "kernel": str,
+    "source": (str, _NONE),
+    "source_bytes": (int, _NONE),
+    "source_sha256": (str, _NONE),
+    "others": list,
+    "warm_start": (str, _NONE),
+    "warm_start_sha256": (str, _NONE),
+}

@@ -1,0 +1,57 @@
+"""``mpu info``."""
+
+from pathlib import Path
+
+import click
+
+from mpu_cli.cli.common import json_option, print_json
+from mpu_cli.cli.info_report import print_report
+from mpu_cli.cli.messages import log_format_option
+from mpu_cli.cli.naming import numbers_option
+
+
+@click.command("info")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--label",
+    "labels",
+    metavar="NAME",
+    multiple=True,
+    help="Also show this label, given by name or number: its label frequency and threshold, how often it was annotated "
+    "and is probably true, the features that speak for and against it, and its links to other labels. May be given "
+    "several times.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="With --label: list at most N features for it, N against it, and N links in each direction.",
+)
+@numbers_option
+@json_option
+@log_format_option
+def info(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_json: bool) -> None:
+    """Show what MODEL is, how it was trained, and what it has learned of single labels.
+
+    The weights of --label add up to log-odds. That of a feature is what one unit of it adds at the first level, which
+    sees the features alone. From the second level on, a link is what a prediction of 1 of the one label adds to the
+    other at the last level: a positive link makes it more probable, a negative one less.
+
+    What a model does not know, as one that an earlier mpu has written, is "not recorded".
+
+    \b
+    Example:
+      mpu info news.mpu
+      mpu info news.mpu --json
+      mpu info news.mpu --label "Digital television" --label Radio
+      mpu info news.mpu --label 3 --numbers --top 20
+    """
+    from mpu_cli.commands.description import describe
+
+    report = describe(model, labels, top, by_number)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        print_report(report)

@@ -1,0 +1,147 @@
+"""What a training records of itself in its model, for `mpu info`."""
+
+import hashlib
+import os
+import platform
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import __version__
+from mpu_cli.bundle import MANIFEST
+from mpu_cli.bundle.origin import Origin
+from mpu_cli.commands.training_data import Sources, TrainingData
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.methods import Fitted
+from mpu_cli.runtime.files import checksum
+from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.run import Run
+
+# As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
+_TIME_VARIABLE = "SOURCE_DATE_EPOCH"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data file before it is read.
+
+    Attributes
+    ----------
+    path : str or Path
+    state : tuple of int, or None
+        By which a change of the file is seen; None where it is a stream.
+    """
+
+    path: str | Path
+    state: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, path: str | Path) -> "Source":
+        """Look at a file; one that cannot be looked at is a matter of those who read it."""
+        with suppress(OSError):
+            if Path(path).is_file():
+                status = Path(path).stat()
+                return cls(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+        return cls(path, None)
+
+    def content(self) -> tuple[int, str] | tuple[None, None]:
+        """Return size and SHA-256; None where it is a stream, or has changed since."""
+        if self.state is None:
+            return None, None
+        try:
+            with Path(self.path).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None, None
+        return (self.state[2], found) if Source.of(self.path).state == self.state else (None, None)
+
+
+def of_files(
+    sources: Sources,
+    source: Source,
+    data: TrainingData,
+    options: Any,
+    fitted: Fitted,
+    run: Run,
+    warm_start: Path | None = None,
+) -> bytes:
+    """Return what a training of files records.
+
+    Parameters
+    ----------
+    sources : Sources
+    source : Source
+        The file of `sources`, before it was read.
+    data : TrainingData
+    options : object
+        As the user gave them: `c` may be a Path.
+    fitted : Fitted
+    run : Run
+    warm_start : Path, optional
+        The earlier model that it started from.
+    """
+    size, sha256 = source.content()
+    others = {option: path for option, path in sources.by_option().items() if path is not None and option != "FILE"}
+    files = {
+        "source": str(sources.file),
+        "source_bytes": size,
+        "source_sha256": sha256,
+        "others": [option if str(path) in option else f"{option} {path}" for option, path in others.items()],
+    }
+    if warm_start is not None:
+        files |= {"warm_start": str(warm_start), "warm_start_sha256": checksum(warm_start / MANIFEST)}
+    return of_arrays(data.labels, data.known, options, fitted, run, **files)
+
+
+def of_arrays(
+    labels: csr_array, known: KnownLabels | None, options: Any, fitted: Fitted, run: Run, **files: Any
+) -> bytes:
+    """Return what a training of arrays records; of files, with what `Origin` has of them.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    known : KnownLabels or None
+        What is known of them.
+    options, fitted, run
+        As for `of_files`.
+    """
+    n, q = labels.shape
+    true = LabelFrequency.of(fitted.c, (n, q), known).true_labels(labels)
+    annotated = np.bincount(labels.indices, minlength=q)
+    kernel = "numba" if run.compiled else "numpy"
+    given, versions = _given(options, run), _versions(run)
+    return Origin(_now(), n, annotated.tolist(), true.tolist(), given, versions, kernel, **files).written()
+
+
+def _now() -> str:
+    given = os.environ.get(_TIME_VARIABLE, "")
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(int(given), UTC).isoformat()
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _given(options: Any, run: Run) -> dict[str, Any]:
+    """Return the options that differ from their defaults, as JSON values."""
+    found = {}
+    for name, option in options_of(type(options)).items():
+        value = getattr(options, name)
+        if isinstance(value, np.ndarray):
+            found[name] = value.tolist()
+        elif value != option.default:
+            found[name] = str(value) if isinstance(value, Path) else value
+    return found | ({"seed": run.seed} if run.seed else {})
+
+
+def _versions(run: Run) -> dict[str, str]:
+    packages = ("numpy", "scipy", *(["numba"] if run.compiled else []))
+    of_packages = {name: version(name) for name in packages}
+    return {"mpu": __version__, "python": platform.python_version(), **of_packages}

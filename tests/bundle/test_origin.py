@@ -1,0 +1,104 @@
+"""A model keeps how it was trained, in a file that no prediction needs."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mpu_cli import bundle
+from mpu_cli.bundle.origin import Origin, parse
+from tests.bundle.models import Q, contents, edit, make_model
+
+ORIGIN = Origin(
+    "2026-01-02T03:04:05+00:00",
+    instances=20,
+    annotated=[3, 0, 7],
+    true=[7.5, 0.0, 70.0],
+    given={"levels": 3, "c": "c.txt"},
+    versions={"mpu": "0.1.0"},
+    kernel="numpy",
+    source="news.svm",
+    source_bytes=12,
+    source_sha256="0" * 64,
+    others=["--complete more.svm"],
+)
+
+
+@pytest.fixture
+def told(path):
+    bundle.save(replace(make_model(), origin=ORIGIN.written()), path)
+    return path
+
+
+def test_it_is_found_again(told):
+    assert parse(bundle.load(told).origin, Q) == ORIGIN
+
+
+def test_all_other_files_are_the_same_bytes_with_it_and_without(told, tmp_path):
+    bundle.save(make_model(), tmp_path / "plain.mpu")
+    (name,) = contents(told).keys() - contents(tmp_path / "plain.mpu").keys()
+    assert name.startswith("training-") and name.endswith(".json")
+    assert contents(tmp_path / "plain.mpu").items() <= contents(told).items()
+    assert bundle.load(tmp_path / "plain.mpu").origin is None
+
+
+def test_that_of_an_earlier_model_is_removed_by_the_next_training(told):
+    later = replace(ORIGIN, time="2026-02-02T03:04:05+00:00")
+    bundle.save(replace(make_model(1), origin=later.written()), told)
+    assert parse(bundle.load(told).origin, Q) == later
+    assert len(list(told.glob("training-*.json"))) == 1
+    bundle.save(make_model(2), told)
+    assert bundle.load(told).origin is None
+    assert not list(told.glob("training-*.json"))
+
+
+def test_that_of_another_model_is_not_taken_for_its_own(told):
+    edit(told, method="br")
+    assert bundle.load(told).origin is None
+
+
+def test_a_model_without_it_predicts(told):
+    (file,) = told.glob("training-*.json")
+    for damage in (lambda: file.write_bytes(b"\xff"), file.unlink, file.mkdir):
+        damage()
+        assert bundle.load(told).label_ids.tolist() == make_model().label_ids.tolist()
+
+
+VALUES = json.loads(ORIGIN.written())
+DAMAGES = {
+    "no JSON": b"{",
+    "not UTF-8": b"\xff",
+    "a list": b"[]",
+    "a number": b"1",
+    "deep": b"[" * 4000,
+    "many marks": b"[" + b"[]," * 4000 + b"[]]",
+    "twice": b'{"time": 1, "time": 2}',
+    **{
+        str(change): json.dumps(VALUES | change).encode()
+        for change in (
+            {"format": "mpu model"},
+            {"format_version": 2},
+            {"more": 1},
+            {"time": 3},
+            {"instances": "many"},
+            {"instances": True},
+            {"annotated": [1, 2]},
+            {"annotated": [1, 2, "3"]},
+            {"annotated": [1, 2, 2**70]},
+            {"true": None},
+            {"given": []},
+            {"versions": {"mpu": 1}},
+            {"others": [1]},
+            {"source": 1},
+            {"source_bytes": "1"},
+            {"warm_start": []},
+        )
+    },
+    "without a value": json.dumps({name: value for name, value in VALUES.items() if name != "kernel"}).encode(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_refused(damage):
+    with pytest.raises(ValueError):
+        parse(DAMAGES[damage], Q)

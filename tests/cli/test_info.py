@@ -1,0 +1,259 @@
+"""``mpu info``: what a model is, how it was trained, and what it has learned of a label."""
+
+import hashlib
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from mpu_cli import MPUClassifier, __version__, bundle
+from mpu_cli.svmlight.reader import read
+from tests.bundle.models import edit
+from tests.cli.training import QUICK, TINY, message
+
+FIXTURES = Path(__file__).parents[1] / "bundle" / "fixtures"
+CHOSEN = ("--c", 0.5, "--cost", 30, "--epochs", 5)
+
+
+def told(run, *args) -> dict:
+    result = run("info", *args, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def news(run, tmp_path):
+    """A model of two levels, with names. Where label 2 is true, so is label 1; feature 3 stands for label 3 alone."""
+    (tmp_path / "news.svm").write_text("1,2 1:1 2:1\n1 1:1\n3 3:1\n 4:1\n" * 10)
+    (tmp_path / "news.labels").write_text("politics\nelections\nsport\n")
+    assert run("train", tmp_path / "news.svm", *CHOSEN, "-q").exit_code == 0
+    return tmp_path / "news.mpu"
+
+
+def test_how_it_was_trained(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.svm").write_text(TINY)
+    Path("more.svm").write_text("1 1:1\n")
+    assert run("train", "tiny.svm", *QUICK, "--complete", "more.svm", "--seed", 3, "--kernel", "numpy").exit_code == 0
+    report = told(run, "tiny.mpu")
+    origin = report["origin"]
+    age = datetime.now(UTC) - datetime.fromisoformat(origin.pop("time"))
+    assert timedelta(0) <= age < timedelta(hours=1)
+    assert origin.pop("versions").keys() == {"mpu", "python", "numpy", "scipy"}
+    assert origin == {
+        "instances": 6,
+        "given": {"cost": 30, "epochs": 2, "levels": 1, "c": 0.5, "seed": 3},
+        "kernel": "numpy",
+        "source": "tiny.svm",
+        "source_bytes": len(TINY),
+        "source_sha256": hashlib.sha256(TINY.encode()).hexdigest(),
+        "others": ["--complete more.svm"],
+        "warm_start": None,
+        "warm_start_sha256": None,
+    }
+    sizes = {name: report[name] for name in ("model", "method", "levels", "labels", "named", "features")}
+    assert sizes == {"model": "tiny.mpu", "method": "mpu", "levels": 1, "labels": 3, "named": 0, "features": 3}
+    assert report["options"]["cost"] == 30
+
+
+def test_the_same_time_where_one_is_asked_for(run, tiny, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    run("train", tiny, *QUICK)
+    assert told(run, tiny.with_suffix(".mpu"))["origin"]["time"] == "1970-01-02T00:00:00+00:00"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    run("train", tiny, *QUICK)
+    assert told(run, tiny.with_suffix(".mpu"))["origin"]["time"] > "2020"
+
+
+def test_a_stream_has_a_name_and_no_size(run, tmp_path):
+    assert run("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode()).exit_code == 0
+    origin = told(run, tmp_path / "piped.mpu")["origin"]
+    assert [origin[name] for name in ("source", "source_bytes", "source_sha256")] == ["-", None, None]
+    assert "- (size and checksum not recorded)" in run("info", tmp_path / "piped.mpu").stdout
+
+
+def test_a_warm_start_is_told(run, tiny, tmp_path):
+    run("train", tiny, *QUICK)
+    old = tiny.with_suffix(".mpu")
+    sha256 = hashlib.sha256((old / "manifest.json").read_bytes()).hexdigest()
+    assert run("train", tiny, *QUICK, "--warm-start", old, "-o", old).exit_code == 0
+    origin = told(run, old)["origin"]
+    assert (origin["warm_start"], origin["warm_start_sha256"]) == (str(old), sha256)
+
+
+def test_a_readable_report(run, news):
+    lines = dict(line.split("  ", 1) for line in run("info", news).stdout.splitlines())
+    lines = {name: text.strip() for name, text in lines.items()}
+    assert lines["method"] == "mpu, 2 levels"
+    assert lines["data"] == "40 instances, 4 features, 3 labels"
+    assert lines["c"] == "0.500, given: 50.0% of the true labels are missing"
+    assert lines["C"].startswith("30 (given), step ") and lines["C"].endswith(", 5 epochs (given)")
+    assert lines["expected"].endswith("; at the best threshold of each level: level 1 1.000, level 2 1.000")
+    assert lines["given"] == "c 0.5, epochs 5, cost 30"
+    assert lines["names"] == "of 3 labels"
+    assert lines["by"].startswith(f"mpu {__version__}, Python 3.")
+    assert lines["from"].startswith(f"{news.with_suffix('.svm')} (290 bytes, SHA-256 ")
+    assert lines["warm start"] == "no"
+
+
+def test_a_label(run, news):
+    (label,) = told(run, news, "--label", "elections", "--top", 1)["of_labels"]
+    lists = ("features_for", "features_against", "leans_on", "leaned_on_by")
+    found = {name: label.pop(name) for name in lists}
+    assert (label["label"], label["name"], label["c"]) == (2, "elections", 0.5)
+    assert (label["annotated"], label["true"]) == (10, 20)
+    assert label["threshold"] == pytest.approx(bundle.load(news).predictor.thresholds[1])
+    assert found["features_for"][0]["feature"] == 2 and found["features_for"][0]["weight"] > 0
+    assert found["features_against"][0]["weight"] < 0
+    assert all(len(entries) == 1 for entries in found.values())
+    assert all(entries[0]["label"] in (1, 3) and entries[0]["name"] for entries in (found["leans_on"],))
+    everything = told(run, news, "--label", "elections", "--label", "politics")["of_labels"]
+    to = {entry["label"]: entry["weight"] for entry in everything[0]["leans_on"]}
+    back = {entry["label"]: entry["weight"] for entry in everything[1]["leaned_on_by"]}
+    assert to[1] == back[2] and 2 not in to and 1 not in back
+
+
+def test_labels_by_number(run, news):
+    by_name = told(run, news, "--label", "sport", "--label", "elections")["of_labels"]
+    by_number = told(run, news, "--label", 3, "--label", 2, "--label", 3, "--numbers")["of_labels"]
+    assert [label["label"] for label in by_number] == [label["label"] for label in by_name] == [3, 2]
+    assert by_number[0]["name"] is None
+    assert [{"label": e["label"], "weight": e["weight"]} for e in by_name[0]["leans_on"]] == by_number[0]["leans_on"]
+    assert told(run, news, "--label", 3)["of_labels"][0]["name"] == "sport"
+
+
+def test_a_readable_label(run, news):
+    text = run("info", news, "--label", "elections").stdout
+    assert "\nlabel           2 elections\n" in text
+    assert "\nannotated       10 times\ntrue            about 20 times\nown prediction  +" in text
+    for title in ("features that speak for it", "labels that it leans on", "labels that lean on it"):
+        assert f"\n{title}\n  " in text
+    assert "  1 politics  " in text
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--label", "electons"), "there is no label called 'electons'; do you mean 'elections'?"),
+        (("--label", "Sport"), "there is no label called 'Sport'; do you mean 'sport'?"),
+        (("--label", "4"), "there is no label 4; the model has 3, such as 2, 3"),
+        (("--label", "sport", "--numbers"), "'sport' is not the number of a label, and --numbers takes numbers alone"),
+        (("--label", ""), "there is no label called ''; write a name of"),
+    ],
+)
+def test_a_label_that_is_not_there(run, news, options, problem):
+    assert f"{news}: {problem}" in message(run("info", news, *options))
+
+
+def test_a_model_without_names(run, tiny):
+    run("train", tiny, *QUICK, "-q")
+    refused = message(run("info", tiny.with_suffix(".mpu"), "--label", "sport"))
+    assert refused.endswith("'sport' is not the number of a label, and the model knows no names")
+
+
+def test_what_is_no_model(run, tmp_path, tiny):
+    assert "there is no such model" in message(run("info", tmp_path / "nowhere"))
+    assert "is not a model (it has no manifest.json)" in message(run("info", tiny))
+    assert "is not a model" in message(run("info", tmp_path))
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("v*/*")), ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_models_of_earlier_versions_say_what_they_know(run, path):
+    model = bundle.load(path / "model")
+    label = int(model.label_ids[0])
+    report = told(run, path / "model", "--label", label)
+    assert (report["method"], report["labels"], report["origin"]) == (model.method, len(model.label_ids), None)
+    (found,) = report["of_labels"]
+    assert found["annotated"] is None and found["threshold"] == pytest.approx(model.predictor.thresholds[0])
+    text = run("info", path / "model", "--label", label).stdout
+    assert "\ntrained     not recorded\n" in text and "data        instances not recorded, " in text
+
+
+@pytest.mark.parametrize("method", ["br", "elkan08", "m3l-linear", "m3l-rbf"])
+def test_models_of_other_methods_say_what_they_do_not_have(run, digits, tmp_path, method):
+    source = tmp_path / "some.svm"
+    source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:200]))
+    run("train", source, "--method", method, "--cost", 1, "--folds", 2, "-q")
+    (label,) = told(run, tmp_path / "some.mpu", "--label", 3)["of_labels"]
+    text = run("info", tmp_path / "some.mpu", "--label", 3).stdout
+    knows_c = method in ("br", "elkan08")
+    assert (f"c           none: {method} knows no label frequency\n" in text) != knows_c
+    assert (label["c"] is None, label["true"] is None) == (not knows_c, not knows_c)
+    assert (label["features_for"] is None) == (method == "m3l-rbf")
+    assert label["leans_on"] is None
+    assert ("links      none: " if method != "m3l-rbf" else "features   m3l-rbf has no weight for a feature\n") in text
+
+
+def test_features_by_name(run, tmp_path):
+    texts = [("a ballot and a vote", "elections"), ("a ball and a goal", "sport"), ("nothing else", "")]
+    lines = (json.dumps({"text": text, "tags": [tag] if tag else []}) for text, tag in texts * 10)
+    (tmp_path / "news.jsonl").write_text("\n".join(lines))
+    assert run("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--stem", "none").exit_code == 0
+    assert run("train", tmp_path / "news.svm", *CHOSEN, "-q").exit_code == 0
+    (label,) = told(run, tmp_path / "news.mpu", "--label", "sport")["of_labels"]
+    names = {entry["name"] for entry in label["features_for"]}
+    assert "goal" in names and not names & {"ballot", "vote"}
+    vocabulary = (tmp_path / "news.text" / "features").read_text().splitlines()
+    assert all(vocabulary[entry["feature"] - 1] == entry["name"] for entry in label["features_for"])
+    numbered = told(run, tmp_path / "news.mpu", "--label", 1, "--numbers")["of_labels"][0]["features_for"]
+    assert numbered and "name" not in numbered[0]
+    assert "texts       taken: it keeps the vectoriser\n" in run("info", tmp_path / "news.mpu").stdout
+
+
+def test_many_labels_of_few_features(run, tmp_path):
+    """Their weights are sparse, and features that do not occur take no room: numbers are those of the file."""
+    q = 600
+    lines = [f"{k} {k + 1000}:1 5000000:1\n" for k in range(q)] * 3
+    (tmp_path / "many.svm").write_text("".join(lines))
+    options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "--prune", 0.01, "-q")
+    assert run("train", tmp_path / "many.svm", *options).exit_code == 0
+    (label,) = told(run, tmp_path / "many.mpu", "--label", 17, "--top", 1)["of_labels"]
+    assert label["features_for"][0]["feature"] == 1017
+    assert (label["annotated"], label["true"]) == (3, 6)
+
+
+def test_a_model_from_python(run, tiny, tmp_path):
+    data = read(tiny)
+    model = MPUClassifier(c=0.5, cost=30.0, epochs=2, levels=1).fit(data.features, data.labels.toarray()[:, 1:])
+    model.save(tmp_path / "python.mpu")
+    origin = told(run, tmp_path / "python.mpu")["origin"]
+    assert (origin["instances"], origin["source"]) == (5, None)
+    assert origin["given"] == {"cost": 30.0, "epochs": 2, "levels": 1, "c": 0.5}
+    assert "\nfrom        arrays\n" in run("info", tmp_path / "python.mpu").stdout
+
+
+def test_c_that_people_have_told_has_its_interval(run, tiny, tmp_path):
+    (tmp_path / "more.svm").write_text(TINY)
+    run("train", tiny, *QUICK[2:], "--complete", tmp_path / "more.svm", "-q")
+    found = told(run, tiny.with_suffix(".mpu"))["c"]
+    low, high = found["interval"]
+    assert 0 < low <= high <= 1 and found["estimated"]
+    assert "complete instances, one for each label" in run("info", tiny.with_suffix(".mpu")).stdout
+
+
+def test_a_damaged_record_is_left_out_with_a_warning(run, news):
+    (file,) = news.glob("training-*.json")
+    file.write_text("{}")
+    result = run("info", news, "--json")
+    assert result.exit_code == 0 and json.loads(result.stdout)["origin"] is None
+    assert result.stderr.startswith(f"warning: {news}: the record of its training is damaged")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cost": "x", "step": [], "epochs": {}, "expected_micro_f1": "high", "expected_micro_f1_by_level": 3},
+        {"c": "all", "c_by_people": {"c": 1}, "c_estimated": "perhaps"},
+        {"c": 0.5, "c_by_people": {"c": 1, "interval": [1], "instances": 1, "by_annotations_alone": None}},
+        {"cost": True, "expected_micro_f1": 0.5, "expected_micro_f1_by_level": [0.1, None], "\x1b[31m": {"a": ["\n"]}},
+    ],
+)
+def test_odd_values_in_a_manifest_do_no_harm(run, news, tmp_path, options):
+    shutil.copytree(news, tmp_path / "odd.mpu")
+    edit(tmp_path / "odd.mpu", options=options)
+    for form in ((), ("--json",)):
+        result = run("info", tmp_path / "odd.mpu", "--label", "sport", *form)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "\x1b" not in result.stdout
