@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.common import print_table
 from mpu_cli.cli.messages import one_line
-from mpu_cli.cli.train_report import by_people, print_lines
+from mpu_cli.cli.train_report import by_people, frequency, print_lines
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.origin import Origin
@@ -71,12 +71,13 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
         return f"none: {report.method} knows no label frequency"
     low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
     found = rest.pop("c_by_people", None)
-    if report.c["interval"] is not None:
+    rest.pop("c_interval", None)
+    if found is not None:
         return by_people(found)
-    how = "estimated" if report.c["estimated"] else "given"
     if low < high:
+        how = "estimated" if report.c["estimated"] else "given"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
-    return f"{mean:.3f}, {how}: {1 - mean:.1%} of the true labels are missing"
+    return frequency(mean, report.c["estimated"], report.c["interval"])
 
 
 def _strength(rest: dict[str, Any], given: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def print_report(report: dict) -> None:
         lines["c"] = by_people(rest.pop("c_by_people"))
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
-        lines["c"] = _frequency(rest.pop("c"), rest.pop("c_estimated"))
+        lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
         lines["C"] = f"{rest.pop('cost'):g}{step}, {rest.pop('epochs')} epochs"
@@ -58,10 +58,12 @@ def print_lines(lines: dict[str, str]) -> None:
         click.echo(f"{name:<{width}}{one_line(text)}")
 
 
-def _frequency(c: float | list[float], estimated: bool) -> str:
+def frequency(c: float | list[float], estimated: bool, interval: list[float] | None = None) -> str:
+    """Say what c is, estimated (perhaps with an interval) or given."""
     if isinstance(c, list):
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
-    return f"{c:.3f}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"
+    ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
+    return f"{c:.3f}{ends}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"
 
 
 def _review(counts: dict[str, int]) -> str:

@@ -150,13 +150,18 @@ def _is_by_people(found: Any) -> bool:
         return False
     alone, interval = found["by_annotations_alone"], found["interval"]
     numbers = all(map(_is_number, (found["c"], found["instances"], 0 if alone is None else alone)))
-    return numbers and _are_numbers(interval) and len(interval) == 2
+    return numbers and _is_interval(interval)
+
+
+def _is_interval(values: Any) -> bool:
+    return _are_numbers(values) and len(values) == 2
 
 
 # What is looked into; a model may come from anywhere, and what has another form counts as not recorded.
 _FINDINGS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("cost", "step", "epochs", "expected_micro_f1"), _is_number),
     "expected_micro_f1_by_level": _are_numbers,
+    "c_interval": _is_interval,
     "c_by_people": _is_by_people,
 }
 
@@ -273,7 +278,7 @@ class _Described:
             "mean": float(c[0] if (c == c[0]).all() else c.mean()),
             "highest": float(c.max()),
             "estimated": bool(options.get("c_estimated")),
-            "interval": options.get("c_by_people", options).get("interval"),
+            "interval": options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
         }
 
     def _origin(self) -> Origin | None:

@@ -20,7 +20,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
 from mpu_cli.core.prior import Prior
-from mpu_cli.core.propensity import FrequencyEstimate, estimate, tells
+from mpu_cli.core.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
@@ -282,16 +282,18 @@ def _estimate(
 
     def compute() -> Found:
         probabilities = sample.naive_probabilities(tick)
-        estimated = sample.of_all_labels(estimate(probabilities, sample.labels, known=sample.known))
+        found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.known)
+        estimated = sample.of_all_labels(found)
         common = sample.of_all_labels(compare(probabilities, sample.labels, sample.known))
-        of_c = {"c": estimated.c, "labels": estimated.labels, "separable": estimated.separable}
+        of_c = {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
         return of_c | {f"common {name}": value for name, value in vars(common).items()}
 
     by_people = any(rows is not None and len(rows) for rows in (options.sampled, options.second))
     estimated, common = None, None
     if not by_people or tells(sample.labels, sample.known):
         found = run.journal.take("estimate c", compute)
-        estimated = FrequencyEstimate(float(found["c"]), None, found["labels"], bool(found["separable"]))
+        low, high = (float(end) for end in found["interval"])
+        estimated = FrequencyEstimate(float(found["c"]), (low, high), found["labels"], bool(found["separable"]))
         p_value, c, agreeing = (float(found[f"common {name}"]) for name in ("p_value", "c", "agreeing"))
         common = CommonFrequency(p_value, c, agreeing, found["common labels"])
     reviewed = from_people(labels, options.known, options.sampled, options.second, estimated and estimated.c)

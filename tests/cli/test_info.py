@@ -224,6 +224,15 @@ def test_a_model_from_python(run, tiny, tmp_path):
     assert "\nfrom        arrays\n" in run("info", tmp_path / "python.mpu").stdout
 
 
+def test_c_that_is_estimated_has_its_interval(run, digits, tmp_path):
+    run("train", digits[0], "-o", tmp_path / "digits.mpu", "--cost", 10, "--epochs", 2, "-q")
+    found = told(run, tmp_path / "digits.mpu")["c"]
+    low, high = found["interval"]
+    assert 0.9 < low <= found["mean"] <= high <= 1
+    text = run("info", tmp_path / "digits.mpu").stdout
+    assert f"{found['mean']:.3f} ({low:.3f} to {high:.3f}), estimated: " in text
+
+
 def test_c_that_people_have_told_has_its_interval(run, tiny, tmp_path):
     (tmp_path / "more.svm").write_text(TINY)
     run("train", tiny, *QUICK[2:], "--complete", tmp_path / "more.svm", "-q")
@@ -246,6 +255,7 @@ def test_a_damaged_record_is_left_out_with_a_warning(run, news):
     [
         {"cost": "x", "step": [], "epochs": {}, "expected_micro_f1": "high", "expected_micro_f1_by_level": 3},
         {"c": "all", "c_by_people": {"c": 1}, "c_estimated": "perhaps"},
+        {"c": 0.5, "c_interval": [0.1], "c_estimated": True},
         {"c": 0.5, "c_by_people": {"c": 1, "interval": [1], "instances": 1, "by_annotations_alone": None}},
         {"cost": True, "expected_micro_f1": 0.5, "expected_micro_f1_by_level": [0.1, None], "\x1b[31m": {"a": ["\n"]}},
     ],

@@ -43,6 +43,7 @@ def test_the_report_has_what_was_found(report, corrupted):
         "labels",
         "c",
         "c_estimated",
+        "c_interval",
         "cost",
         "step",
         "epochs",
@@ -56,6 +57,8 @@ def test_the_report_has_what_was_found(report, corrupted):
     assert (report["instances"], report["labels"]) == (867, 18)
     assert report["c_estimated"] is True
     assert report["c"] == pytest.approx(0.4, abs=0.05)
+    low, high = report["c_interval"]
+    assert 0.3 < low < report["c"] < high < 0.5
     assert len(report["expected_micro_f1_by_level"]) == 2
     assert report["thresholds"].keys() == {str(label) for label in range(1, 19)}
     assert {"read", "estimate c", "choose C", "level 0", "level 1", "thresholds", "write"} <= report["seconds"].keys()
