@@ -103,7 +103,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     default=0.5,
     show_default=True,
     help="For scores: a label counts as predicted if its score is at least this. (Label lists come from the thresholds "
-    "of the model.)",
+    "of the model, and so do the labels of files with both, unless this is given.)",
 )
 @click.option(
     "--calibration",
@@ -153,9 +153,10 @@ def evaluate(
 ) -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 
-    TRUTH is a data file. PREDICTIONS has one line per instance of TRUTH, as `mpu predict` writes it: a label list (3,7)
-    or scores (3:0.91 7:0.5). A file whose lines are all empty counts as both. Either file may be compressed, or - for
-    standard input.
+    TRUTH is a data file. PREDICTIONS has one line per instance of TRUTH, as `mpu predict` writes it: a label list
+    (3,7), scores (3:0.91 7:0.5), or both (3 3:0.91 7:0.5). A file whose lines are all empty counts as both. Either file may be
+    compressed, or - for standard input. PREDICTIONS may also be a model: it predicts the instances of TRUTH, with its
+    own thresholds.
 
     Metrics of label sets: precision, recall and F1, each as micro average, macro average (over labels) and samples
     average (over instances); Hamming loss; subset accuracy. Only labels that occur in a true or a predicted set count.
@@ -207,7 +208,7 @@ def evaluate(
         frequencies=frequencies,
         propensity_a=propensity_a,
         propensity_b=propensity_b,
-        threshold=threshold,
+        threshold=None if _by_default("threshold") else threshold,
         calibration=calibration,
         calibration_plot=calibration_plot,
         reviewed=reviewed,

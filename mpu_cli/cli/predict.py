@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["labels", "scores", "jsonl", "tsv"]),
+    type=click.Choice(["labels", "scores", "both", "jsonl", "tsv"]),
     default="labels",
     show_default=True,
-    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first. jsonl: objects "
-    "with id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
+    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first. both: the labels, "
+    "then the scores of all, 3 3:0.91 7:0.5, from which `mpu evaluate` takes all of its metrics. jsonl: objects with "
+    "id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
 )
 @click.option(
     "--top-k",
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
 @click.option(
     "--threshold",
     type=click_type(PROBABILITY),
-    help="Write labels with at least this probability. Default: the thresholds of the model; for scores, and for jsonl "
-    "and tsv with --top-k, all labels; of more than 500 labels, the most probable ones of each instance.",
+    help="Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
+    "for jsonl and tsv with --top-k, all labels; of more than 500 labels, the most probable ones of each instance.",
 )
 @numbers_option
 @reading_options

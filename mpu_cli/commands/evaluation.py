@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.commands.candidates import Candidate
 from mpu_cli.commands.propensities import from_frequencies, from_training
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (
     Comparison,
-    as_predictions,
-    compare,
     compare_pairs,
     labels_from_scores,
     lockstep,
@@ -101,7 +100,7 @@ def evaluate(
     by_number: bool = False,
     c: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
-    threshold: float = 0.5,
+    threshold: float | None = None,
     training: str | None = None,
     frequencies: str | None = None,
     propensity_a: float = PROPENSITY_A,
@@ -116,8 +115,10 @@ def evaluate(
 
     Parameters
     ----------
-    truth, predictions, threshold, ks, reading, run
+    truth, threshold, ks, reading, run
         As for `compare`.
+    predictions : str
+        As for `compare`; or a model, whose label sets and scores they are.
     metrics : sequence of str, optional
         Which of `metric_names` to report; default all that the predictions allow.
     per_label : bool
@@ -161,12 +162,13 @@ def evaluate(
     elif frequencies is not None:
         propensities = from_frequencies(frequencies)
     how: dict[str, Any] = {"threshold": threshold, "ks": ks, "propensities": propensities, "calibration": calibration}
+    candidate = Candidate.of(predictions)
     if reviewed:
-        pair, all_names = _reviewed_pair(truth, predictions, reviewed, naming, reading, run)
+        pair, all_names = _reviewed_pair(truth, candidate, reviewed, naming, reading, run)
         comparison = compare_pairs([pair], predictions, **how)
         report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
     else:
-        comparison = compare(truth, predictions, **how, reading=reading, run=run)
+        comparison = compare_pairs(candidate.pairs(truth, reading, run), predictions, **how)
         report = build_report(comparison, metrics, c)
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
@@ -186,14 +188,15 @@ def evaluate(
 
 def _reviewed_pair(
     truth: str,
-    predictions: str,
+    candidate: Candidate,
     reviewed: Sequence[str],
     naming: Naming,
     reading: Reading,
     run: Run,
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
-    data, listed = read(truth, reading, run), read(predictions, as_predictions(reading), run)
+    data = read(truth, reading, run)
+    listed = candidate.of_data(data, truth, reading, run)
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
     names = naming.names_of(data.occurring_labels()[1], truth)
@@ -209,8 +212,9 @@ def _reviewed_pair(
     return (Dataset(labels, data.features[found.sampled]), listed[found.sampled]), names
 
 
-def _intervals(true: Dataset, listed: Dataset, threshold: float, seed: int) -> dict[str, tuple[float, float]]:
-    predicted = listed.labels if listed.labels.nnz else labels_from_scores(listed.features, threshold)
+def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, tuple[float, float]]:
+    by_threshold = not listed.labels.nnz or (threshold is not None and listed.features.nnz)
+    predicted = labels_from_scores(listed.features, threshold) if by_threshold else listed.labels
     return micro_intervals(true.labels, predicted, seed)
 
 

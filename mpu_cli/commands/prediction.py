@@ -18,13 +18,13 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
-from mpu_cli.svmlight.writer import label_lines, score_lines
+from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
 # labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
 
-FORMS = ("labels", "scores", *HEADERS)
+FORMS = ("labels", "scores", "both", *HEADERS)
 
 
 @dataclass
@@ -71,15 +71,16 @@ def predict(
         Data file, whose labels are ignored; or texts.
     target : str or Path
         Written completely or not at all.
-    form : {"labels", "scores", "jsonl", "tsv"}
+    form : {"labels", "scores", "both", "jsonl", "tsv"}
         A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first; or
-        records with ids and names (see `prediction_records`), the most probable label first.
+        both, the labels that reach the threshold and the probabilities of all; or records with ids and names (see
+        `prediction_records`), the most probable label first.
     top_k : int, optional
         Write at most this many labels per instance, the most probable ones. Default: all; a model of many labels
         (`core.predictions`) predicts only some of each instance.
     threshold : float, optional
-        Write labels with at least this probability. Default: the thresholds of the model; for scores, and for records
-        with `top_k`, all labels.
+        Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and for
+        records with `top_k`, all labels.
     by_number : bool
         Write numbers of labels in records also where the model knows names.
     reading : Reading
@@ -97,12 +98,12 @@ def predict(
         The target cannot be written.
     """
     if threshold is None:
-        everything = form == "scores" or (form in HEADERS and top_k is not None)
+        everything = form in ("scores", "both") or (form in HEADERS and top_k is not None)
         thresholds = np.zeros(1, np.float32) if everything else model.predictor.thresholds
     else:
         thresholds = np.array([threshold], np.float32)
 
-    write = _writer(model, form, by_number)
+    write = _writer(model, form, by_number, threshold)
     ids: Ids | Texts | None
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
@@ -144,11 +145,18 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
 _Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
 
 
-def _writer(model: TrainedModel, form: str, by_number: bool) -> _Writer:
+def _writer(model: TrainedModel, form: str, by_number: bool, threshold: float | None) -> _Writer:
     if form == "labels":
         return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
     if form == "scores":
         return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
+    if form == "both":
+        least = (
+            model.predictor.thresholds if threshold is None else np.full(len(model.label_ids), threshold, np.float32)
+        )
+        return lambda _ids, indptr, columns, values: label_and_score_lines(
+            indptr, model.label_ids[columns], values, values >= least[columns]
+        )
     return record_writer(form, model.label_ids, model.names, by_number)
 
 

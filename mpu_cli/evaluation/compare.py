@@ -1,7 +1,8 @@
 """Compare a file of predictions with a file of true labels. Both are read in step, with one chunk of each in memory.
 
 The parser of data files also reads predictions. A label list such as ``3,7`` is an instance with labels and no
-features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score.
+features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score. With
+both, as in ``3 3:0.91 7:0.5``, the label list is what is predicted, and the scores rank; each label listed has a score.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
@@ -20,6 +21,9 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
+
+# Scores alone do not tell which labels are predicted; without a threshold, it is those of at least this score.
+THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Comparison:
     ranking : RankingMetrics or None
         Sums for the metrics of rankings; None if the predictions are label lists and at least one is not empty.
     threshold : float or None
-        Labels with at least this score count as predicted; None if there are no scores.
+        Labels with at least this score count as predicted; None if the predictions say themselves which are.
     reliability : Reliability or None
         How well the scores agree with probabilities; None if not requested, or if there are no scores.
     propensity_scored : PropensityScoredMetrics or None
@@ -56,7 +60,7 @@ def compare(
     truth: str,
     predictions: str,
     *,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
     propensities: Propensities | None = None,
     calibration: bool = False,
@@ -70,10 +74,11 @@ def compare(
     truth : str
         Data file with the true labels; ``-`` is standard input.
     predictions : str
-        File with a label list or a score list for each instance of `truth`; ``-`` is standard input. A file of empty
-        lists counts as both: no label is predicted, and none is ranked.
-    threshold : float
-        Labels with at least this score count as predicted.
+        File with a label list, a score list, or both, for each instance of `truth`; ``-`` is standard input. A file of
+        empty lists counts as both: no label is predicted, and none is ranked.
+    threshold : float, optional
+        Labels with at least this score count as predicted, also where there are label lists beside the scores. Default:
+        those in label lists; of scores alone, `THRESHOLD`.
     ks : tuple of int
         Cut-offs of the metrics at k.
     propensities : Propensities, optional
@@ -91,15 +96,23 @@ def compare(
     Raises
     ------
     InputError
-        A file cannot be parsed, or `predictions` has both labels and scores.
+        A file cannot be parsed, or `predictions` has scores, and labels without a score.
     MpuError
         The files have different numbers of instances, a score is no probability and calibration is asked for, or a true
         label has no propensity.
     """
-    pairs = lockstep(iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run))
+    pairs = pairs_of_files(truth, predictions, reading, run)
     return compare_pairs(
         pairs, predictions, threshold=threshold, ks=ks, propensities=propensities, calibration=calibration
     )
+
+
+def pairs_of_files(
+    truth: str, predictions: str, reading: Reading, run: Run, called: str = "PREDICTIONS"
+) -> Iterator[tuple[Dataset, Dataset]]:
+    """Read two files in step, as `lockstep` has it."""
+    chunks = iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run)
+    return lockstep(*chunks, called)
 
 
 def as_predictions(reading: Reading) -> Reading:
@@ -111,7 +124,7 @@ def compare_pairs(
     pairs: Iterable[tuple[Dataset, Dataset]],
     predictions: str,
     *,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
     propensities: Propensities | None = None,
     calibration: bool = False,
@@ -127,43 +140,73 @@ def compare_pairs(
     threshold, ks, propensities, calibration
         As for `compare`.
     """
-    label_sets, ranking = LabelSetMetrics(), RankingMetrics(ks)
+    listed, over, ranking = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
     reliability = Reliability() if calibration else None
     scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
-    saw_labels = saw_scores = False
+    form = Form(predictions)
     for true, predicted in pairs:
-        saw_labels |= predicted.labels.nnz > 0
-        saw_scores |= predicted.features.nnz > 0
-        if saw_labels and saw_scores:
+        form.see(predicted)
+        listed.add(true.labels, predicted.labels)
+        if form.labels and not form.scores:
+            continue
+        if not form.labels or threshold is not None:
+            over.add(true.labels, labels_from_scores(predicted.features, threshold))
+        ranking.add(true.labels, predicted.features)
+        if scored is not None:
+            scored.add(true.labels, predicted.features)
+        if reliability is not None:
+            reliability.add(true.labels, predicted.features)
+    if form.labels and not form.scores:
+        return Comparison(listed)
+    reliability = reliability if form.scores else None
+    if form.labels and threshold is None:
+        return Comparison(listed, ranking, None, reliability, scored)
+    used = THRESHOLD if threshold is None else threshold
+    return Comparison(over, ranking, used if form.scores else None, reliability, scored)
+
+
+@dataclass
+class Form:
+    """What predictions consist of, as far as they have been seen.
+
+    Attributes
+    ----------
+    name : str
+        The predictions, as the user named them.
+    labels, scores : bool
+        Whether there are label lists, or scores, that are not empty.
+    """
+
+    name: str
+    labels: bool = False
+    scores: bool = False
+    _unscored: bool = False
+
+    def see(self, predicted: Dataset) -> None:
+        """Look at some more; InputError where there are scores, and labels without one."""
+        self.labels |= predicted.labels.nnz > 0
+        self.scores |= predicted.features.nnz > 0
+        self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
+        if self.scores and self._unscored:
             raise InputError(
-                predictions,
+                self.name,
                 None,
                 "has both labels and index:value pairs, so it looks like data, not predictions; "
                 "give the data first and the predictions second, all of them label lists or all of them scores",
             )
-        if saw_labels:
-            label_sets.add(true.labels, predicted.labels)
-        else:
-            label_sets.add(true.labels, labels_from_scores(predicted.features, threshold))
-            ranking.add(true.labels, predicted.features)
-            if scored is not None:
-                scored.add(true.labels, predicted.features)
-            if reliability is not None:
-                reliability.add(true.labels, predicted.features)
-    if saw_labels:
-        return Comparison(label_sets)
-    return Comparison(
-        label_sets, ranking, threshold if saw_scores else None, reliability if saw_scores else None, scored
-    )
 
 
-def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterator[tuple[Dataset, Dataset]]:
+def lockstep(
+    truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS"
+) -> Iterator[tuple[Dataset, Dataset]]:
     """Cut two streams of chunks into pairs of equal length.
 
     Parameters
     ----------
     truth, predictions : iterables of Dataset
         Chunks of any length.
+    called : str
+        What the predictions are called in messages.
 
     Yields
     ------
@@ -189,8 +232,8 @@ def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset]) -> Iterat
     if left is not None or right is not None:
         totals = [paired + remaining(left, i, truth), paired + remaining(right, j, predictions)]
         raise MpuError(
-            "TRUTH has {} instances and PREDICTIONS has {}; they must match line by line "
-            "(an instance without predicted labels is an empty line)".format(*totals)
+            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
+            "(an instance without predicted labels is an empty line)"
         )
 
 
@@ -199,19 +242,20 @@ def remaining(chunk: Dataset | None, start: int, later: Iterator[Dataset]) -> in
     return 0 if chunk is None else len(chunk) - start + sum(map(len, later))
 
 
-def labels_from_scores(scores: csr_array, threshold: float) -> csr_array:
-    """Return the labels with a score of at least `threshold`.
+def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr_array:
+    """Return the labels with a score of at least `threshold`; None: of at least `THRESHOLD`.
 
     Parameters
     ----------
     scores : csr_array, shape (n, Q), float32
         Scores of the listed labels. The threshold is rounded to float32 too, so that an equal score reaches it.
-    threshold : float
+    threshold : float, optional
 
     Returns
     -------
     csr_array, shape (n, Q), bool
     """
-    labels = csr_array((scores.data >= np.float32(threshold), scores.indices, scores.indptr), scores.shape, copy=True)
+    least = np.float32(THRESHOLD if threshold is None else threshold)
+    labels = csr_array((scores.data >= least, scores.indices, scores.indptr), scores.shape, copy=True)
     labels.eliminate_zeros()
     return labels

@@ -59,6 +59,22 @@ def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) 
     return _lines(_joined_rows(_pairs(ids, probabilities), indptr, " "))
 
 
+def label_and_score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray, chosen: np.ndarray) -> bytes:
+    """Return one line ``label,... label:probability ...`` per instance: the chosen labels, then the scores of all.
+
+    Parameters
+    ----------
+    indptr, ids, probabilities
+        As for `score_lines`.
+    chosen : bool array, shape (m,)
+        Which of the labels are in the label list. A line without any starts with a space.
+    """
+    scores = _joined_rows(_pairs(ids, probabilities), indptr, " ")
+    ends = np.concatenate([[0], np.cumsum(chosen)])[indptr]
+    labels = _joined_rows(_decimals(ids[chosen]), ends, ",")
+    return _lines([f"{listed} {row}" if row else "" for listed, row in zip(labels, scores, strict=True)])
+
+
 def _lines(rows: list[str]) -> bytes:
     return "".join([f"{row}\n" for row in rows]).encode()
 

@@ -41,8 +41,8 @@ def _counts(
     """Return how many labels are predicted and true, predicted, and true; None where the files cannot be compared."""
     if isinstance(truth, str) or isinstance(predictions, str) or len(truth) != len(predictions):
         return None
-    saw_labels, saw_scores = (any(instance[part] for instance in predictions) for part in (0, 1))
-    if saw_labels and saw_scores:
+    saw_scores = any(scores for _, scores in predictions)
+    if saw_scores and any(set(labels) - {label for label, _ in scores} for labels, scores in predictions):
         return None
     true = [set(labels) for labels, _ in truth]
     if saw_scores:

@@ -1,0 +1,100 @@
+"""Predictions that are evaluated: a file of them, or a model that makes them."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from mpu_cli import bundle
+from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.thresholds import reached
+from mpu_cli.errors import InputError, OverflowingError
+from mpu_cli.evaluation.compare import as_predictions, pairs_of_files
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import iter_chunks, read
+
+_log = logging.getLogger(__name__)
+_PROBABILITIES = 1 << 22  # that are in memory at a time
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Predictions of the instances of a data file.
+
+    Attributes
+    ----------
+    name : str
+        A file of predictions, or a model, as the user named it.
+    model : TrainedModel or None
+        None: it is a file.
+    """
+
+    name: str
+    model: bundle.TrainedModel | None = None
+
+    @classmethod
+    def of(cls, name: str) -> "Candidate":
+        """Take a directory for a model; ModelError where it is none."""
+        return cls(name, bundle.load(Path(name)) if Path(name).is_dir() else None)
+
+    def pairs(
+        self, truth: str, reading: Reading, run: Run, called: str = "PREDICTIONS"
+    ) -> Iterator[tuple[Dataset, Dataset]]:
+        """Yield instances of a data file, and their predictions in the form of `evaluation.compare`.
+
+        Parameters
+        ----------
+        truth : str
+        reading : Reading
+        run : Run
+        called : str
+            What the predictions are called in messages.
+        """
+        if self.model is None:
+            yield from pairs_of_files(truth, self.name, reading, run, called)
+            return
+        entries = unknown = 0
+        for chunk in iter_chunks(truth, reading, run=run):
+            entries += chunk.features.nnz
+            unknown += self.model.count_unknown(chunk.features)
+            yield from _predicted(self.model, chunk, truth, run)
+        if unknown:
+            _log.warning(
+                f"{self.name}: {unknown:,} of {entries:,} feature values were ignored: "
+                "their features never occurred in training"
+            )
+
+    def of_data(self, data: Dataset, truth: str, reading: Reading, run: Run) -> Dataset:
+        """Return the predictions of data that have been read."""
+        if self.model is None:
+            return read(self.name, as_predictions(reading), run)
+        parts = [predicted for _, predicted in _predicted(self.model, data, truth, run)]
+        labels, scores = (
+            csr_array(vstack([getattr(part, name) for part in parts], format="csr")) for name in ("labels", "features")
+        )
+        return Dataset(labels, scores)
+
+
+def _predicted(model: bundle.TrainedModel, data: Dataset, truth: str, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
+    """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
+    ids, width = model.label_ids, int(model.label_ids[-1]) + 1
+    rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
+    for start in range(0, len(data), rows):
+        part = data[start : start + rows]
+        try:
+            found = model.predictor.predictions(part.features, run)
+        except OverflowingError:
+            raise InputError(truth, None, "feature values are too large; scale them as in training") from None
+        n, q = found.shape
+        chosen = reached(found, model.predictor.thresholds)
+        if isinstance(found, np.ndarray):
+            scores = csr_array((found.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
+        else:
+            scores = csr_array((found.data, ids[found.indices], found.indptr), shape=(n, width))
+        labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
+        yield part, Dataset(labels, scores)

@@ -1,0 +1,140 @@
+"""`mpu evaluate` with models, and with files that have label lists and scores."""
+
+import json
+
+import pytest
+
+from mpu_cli.evaluation.compare import compare_pairs
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import read
+from tests.cli.training import message
+
+BOTH = "7 7:0.4 3:0.3 1:0.1\n1,3 1:0.8 3:0.6 7:0.2\n 3:0.9\n7 3:0.7 7:0.6\n"
+TRUTH = "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n"
+
+
+@pytest.fixture
+def report(run):
+    def evaluated(*args) -> dict:
+        result = run("evaluate", *args, "--json")
+        assert (result.exit_code, result.stderr) == (0, "")
+        return json.loads(result.stdout)
+
+    return evaluated
+
+
+@pytest.fixture
+def trained(run, digits, tmp_path):
+    """A model of the digits, with its predictions in every form."""
+    options = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--threshold", "per-label", "-q")
+    assert run("train", digits[0], "-o", tmp_path / "digits.mpu", *options).exit_code == 0
+    for form in ("labels", "scores", "both"):
+        run("predict", tmp_path / "digits.mpu", digits[1], "--format", form, "-o", tmp_path / f"{form}.txt")
+    return tmp_path
+
+
+RANKING = ("precision_at_1", "ndcg_at_3", "label_ranking_average_precision", "coverage_at_5", "one_error")
+
+
+def test_a_file_with_both_has_the_labels_of_the_one_and_the_ranking_of_the_other(run, digits, trained, report):
+    labels, both = (report(digits[1], trained / f"{form}.txt") for form in ("labels", "both"))
+    scores = json.loads(run("evaluate", digits[1], trained / "scores.txt", "--json").stdout)
+    assert {name: both[name] for name in labels} == labels
+    assert {name: both[name] for name in RANKING} == {name: scores[name] for name in RANKING}
+    assert both["micro_f1"] != scores["micro_f1"] and "threshold" not in both
+    assert both.keys() == scores.keys() - {"threshold"}
+
+
+def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
+    assert report(digits[1], trained / "digits.mpu") == pytest.approx(report(digits[1], trained / "both.txt"))
+    options = ("--per-label", "--calibration", "--c", 0.9)
+    of_model, of_file = (report(digits[1], trained / name, *options) for name in ("digits.mpu", "both.txt"))
+    assert of_model["per_label"] == of_file["per_label"]
+    assert of_model["calibration"]["expected"] == pytest.approx(of_file["calibration"]["expected"])
+
+
+def test_a_threshold_that_is_given_goes_before_label_lists(run, digits, trained):
+    for name in ("scores.txt", "both.txt", "digits.mpu"):
+        result = run("evaluate", digits[1], trained / name, "--threshold", 0.7, "--json", "--metrics", "micro_f1")
+        assert json.loads(result.stdout)["threshold"] == 0.7
+        expected = run(
+            "evaluate", digits[1], trained / "scores.txt", "--threshold", 0.7, "--json", "--metrics", "micro_f1"
+        )
+        assert result.stdout == expected.stdout
+
+
+def test_a_model_of_many_labels(run, tmp_path, report):
+    lines = "".join(f"{k} {k + 1}:1\n" for k in range(600))
+    (tmp_path / "many.svm").write_text(lines * 2)
+    run("train", tmp_path / "many.svm", "--c", 0.5, "--cost", 30, "--epochs", 3, "--prune", 0, "-q")
+    run("predict", tmp_path / "many.mpu", tmp_path / "many.svm", "--format", "both", "-o", tmp_path / "both.txt")
+    of_model, of_file = (report(tmp_path / "many.svm", tmp_path / name) for name in ("many.mpu", "both.txt"))
+    assert of_model == pytest.approx(of_file)
+
+
+def test_label_lists_that_are_not_the_labels_of_the_largest_scores(tmp_path, report):
+    for name, text in (("truth.svm", TRUTH), ("both.txt", BOTH), ("labels.txt", "7\n1,3\n\n7\n")):
+        (tmp_path / name).write_text(text)
+    both, labels = (report(tmp_path / "truth.svm", tmp_path / name) for name in ("both.txt", "labels.txt"))
+    assert {name: both[name] for name in labels} == labels
+    assert both["precision_at_1"] == 0.5
+
+
+@pytest.mark.parametrize("line", [" 3:0.9", "3 1:0.9", "3", ""])
+def test_a_label_without_a_score_is_an_error_once_there_are_scores(run, tmp_path, line):
+    (tmp_path / "truth.svm").write_text("3 1:1\n" * 3)
+    (tmp_path / "both.txt").write_text(f"3 3:0.9\n{line}\n\n")
+    result = run("evaluate", tmp_path / "truth.svm", tmp_path / "both.txt")
+    if line.startswith("3"):
+        assert "both.txt: has both labels and index:value pairs" in message(result)
+    else:
+        assert result.exit_code == 0
+
+
+def test_label_lists_that_come_late(tmp_path):
+    """Whether scores alone make the label sets is known at the end of the file."""
+    (tmp_path / "truth.svm").write_text("3 1:1\n" * 20)
+    (tmp_path / "both.txt").write_text(" 3:0.9\n" * 19 + "3 3:0.9\n")
+    true, listed = read(tmp_path / "truth.svm"), read(tmp_path / "both.txt", Reading(scores=True))
+    pairs = [(true[i : i + 4], listed[i : i + 4]) for i in range(0, 20, 4)]
+    found = compare_pairs(pairs, "both.txt").results()
+    assert (found["micro_recall"], found["precision_at_1"]) == (pytest.approx(1 / 20), 1)
+
+
+def test_reviewed_instances_and_a_model(run, tmp_path, report):
+    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:0.5\n 1:1 3:2\n" * 4)
+    run("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
+    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 9)))
+    run("predict", tmp_path / "x.mpu", tmp_path / "x.svm", "--format", "both", "-o", tmp_path / "both.txt")
+    reviewed = ("--reviewed", tmp_path / "checked.tsv")
+    of_model, of_file = (report(tmp_path / "x.svm", tmp_path / name, *reviewed) for name in ("x.mpu", "both.txt"))
+    assert of_model == of_file
+    assert of_model["instances"] == 8
+
+
+def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny):
+    run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
+    (tmp_path / "new.svm").write_text("1 1:1 9:1\n")
+    result = run("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"))
+    assert result.exit_code == 0
+    assert "1 of 2 feature values were ignored: their features never occurred in training" in result.stderr
+
+
+def test_a_directory_that_is_no_model(run, tmp_path, tiny):
+    assert "is not a model (it has no manifest.json)" in message(run("evaluate", tiny, tmp_path))
+
+
+def test_predictions_with_both(run, tmp_path, tiny):
+    run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
+    model = tiny.with_suffix(".mpu")
+    lines = {
+        form: run("predict", model, tiny, "--format", form).stdout.splitlines() for form in ("labels", "scores", "both")
+    }
+    for labels, scores, both in zip(*lines.values(), strict=True):
+        listed, _, rest = both.partition(" ")
+        assert rest == scores
+        assert sorted(listed.split(",")) == sorted(labels.split(","))
+    top = run("predict", model, tiny, "--format", "both", "--top-k", 1).stdout.splitlines()
+    assert [line.count(":") for line in top] == [1] * 5
+    over = run("predict", model, tiny, "--format", "both", "--threshold", 1).stdout
+    assert over == "\n" * 5
