@@ -1,6 +1,7 @@
 """``mpu evaluate``."""
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,12 @@ from mpu_cli.cli.common import (
     print_table,
     reading_options,
 )
+from mpu_cli.cli.comparison_report import print_comparison
 from mpu_cli.cli.messages import log_format_option, warn
 from mpu_cli.cli.naming import names_option, numbers_option
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import (
     FREQUENCY,
     PROBABILITY,
@@ -32,6 +35,14 @@ if TYPE_CHECKING:
     from mpu_cli.runtime.run import Run
 
 
+# Options that say more about one file of predictions, and are refused for several.
+_FOR_ONE = ("per_label", "training", "frequencies", "calibration", "calibration_plot", "reviewed", "labels")
+_CUT = (
+    "labels that score {:g} or more count as predicted, whatever the thresholds of the model are; "
+    "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold"
+)
+
+
 def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
     """Return the numbers in a list such as ``1,3,5``."""
     try:
@@ -45,7 +56,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 
 @click.command("evaluate")
 @click.argument("truth", type=click.Path(allow_dash=True))
-@click.argument("predictions", type=click.Path(allow_dash=True))
+@click.argument("predictions", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
     "--metrics",
     metavar="NAMES",
@@ -132,7 +143,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 @log_format_option
 def evaluate(
     truth: str,
-    predictions: str,
+    predictions: tuple[str, ...],
     metrics: str | None,
     per_label: bool,
     naming: "Naming",
@@ -151,12 +162,12 @@ def evaluate(
     run: "Run",
     as_json: bool,
 ) -> None:
-    """Compare PREDICTIONS with the labels of TRUTH.
+    """Compare PREDICTIONS, or several of them, with the labels of TRUTH.
 
     TRUTH is a data file. PREDICTIONS has one line per instance of TRUTH, as `mpu predict` writes it: a label list
-    (3,7), scores (3:0.91 7:0.5), or both (3 3:0.91 7:0.5). A file whose lines are all empty counts as both. Either file may be
-    compressed, or - for standard input. PREDICTIONS may also be a model: it predicts the instances of TRUTH, with its
-    own thresholds.
+    (3,7), scores (3:0.91 7:0.5), or both (3 3:0.91 7:0.5). A file whose lines are all empty counts as both. Either
+    file may be compressed, or - for standard input. PREDICTIONS may also be a model: it predicts the instances of
+    TRUTH, with its own thresholds.
 
     Metrics of label sets: precision, recall and F1, each as micro average, macro average (over labels) and samples
     average (over instances); Hamming loss; subset accuracy. Only labels that occur in a true or a predicted set count.
@@ -164,6 +175,12 @@ def evaluate(
     Metrics of rankings, if PREDICTIONS has scores: precision, nDCG and recall at k, label ranking average precision,
     coverage error, one-error, and coverage at k, the share of the true labels that are found among the first k of one
     instance at least. Labels without a score rank last and are not found.
+
+    Several PREDICTIONS, files and models, are compared with the first of them: by micro and macro averages over the
+    labels that TRUTH has, whatever is predicted, by F1 averaged over instances, and, if all have scores, by precision
+    and nDCG at k. Differences have 95 % intervals, by a bootstrap of the instances, which are the same for all. They
+    tell what other instances would change, and not what another training would. A verdict goes by micro-F1, or by the
+    first of --metrics.
 
     \b
     Example:
@@ -174,14 +191,18 @@ def evaluate(
       mpu evaluate test.svm scores.txt --calibration
       mpu evaluate test.svm scores.txt --training train.svm --k 1,3,5
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
+      mpu evaluate test.svm old.mpu new.mpu tags.txt
     """
-    from mpu_cli.commands import evaluation
+    from mpu_cli.commands import comparison, evaluation
     from mpu_cli.runtime.files import refuse_overlaps
 
-    inputs = {"TRUTH": truth, "PREDICTIONS": predictions, "--labels": naming.file}
+    inputs = {"TRUTH": truth, **_named(predictions), "--labels": naming.file}
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
+    several = len(predictions) > 1
+    if several:
+        _refuse_for_several(truth)
     if reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
     if training and frequencies:
@@ -191,13 +212,24 @@ def evaluate(
     if naming.file is not None and not per_label and not reviewed:
         raise click.UsageError("--labels needs --per-label or --reviewed.")
     names = metrics.split(",") if metrics is not None else None
-    known = evaluation.metric_names(ks)
+    known = comparison.metric_names(ks, c) if several else evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
 
+    least = None if _by_default("threshold") else threshold
+    if several:
+        how: dict[str, Any] = {"metrics": names, "c": c, "ks": ks, "threshold": least, "reading": reading, "run": run}
+        compared = comparison.evaluate_several(truth, predictions, **how)
+        for name in compared.cut:
+            warn(f"{name}: {_CUT.format(threshold)}")
+        if as_json:
+            print_json(compared.as_json())
+        else:
+            print_comparison(compared)
+        return
     report = evaluation.evaluate(
         truth,
-        predictions,
+        *predictions,
         metrics=names,
         per_label=per_label,
         naming=naming,
@@ -208,7 +240,7 @@ def evaluate(
         frequencies=frequencies,
         propensity_a=propensity_a,
         propensity_b=propensity_b,
-        threshold=None if _by_default("threshold") else threshold,
+        threshold=least,
         calibration=calibration,
         calibration_plot=calibration_plot,
         reviewed=reviewed,
@@ -216,10 +248,7 @@ def evaluate(
         run=run,
     )
     if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):
-        warn(
-            f"labels that score {threshold:g} or more count as predicted, whatever the thresholds of the model are; "
-            "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold"
-        )
+        warn(_CUT.format(threshold))
     if not report.true_labels:
         warn("TRUTH has no labels")
     if report.corrected and report.corrected["clipped"]:
@@ -228,6 +257,20 @@ def evaluate(
         print_json(report.as_json())
     else:
         _print_report(report)
+
+
+def _named(predictions: tuple[str, ...]) -> dict[str, str]:
+    """Return predictions by what they are called in messages; the same file may be given twice."""
+    first, *others = predictions
+    return {"PREDICTIONS": first, **{f"PREDICTIONS {number}": name for number, name in enumerate(others, 2)}}
+
+
+def _refuse_for_several(truth: str) -> None:
+    for name in _FOR_ONE:
+        if not _by_default(name):
+            raise click.UsageError(f"--{name.replace('_', '-')} is for one PREDICTIONS, not for several.")
+    if truth == STANDARD_STREAM or Path(truth).is_fifo():
+        raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
 
 
 def _by_default(name: str) -> bool:

@@ -1,0 +1,164 @@
+"""Evaluate several models and files of predictions by one file of true labels, and compare them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from mpu_cli.commands.candidates import Candidate
+from mpu_cli.errors import MpuError
+from mpu_cli.evaluation.compare import Form, labels_from_scores
+from mpu_cli.evaluation.paired import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+
+_VERDICT = "micro_f1"
+_TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What several predictions of the same instances are worth.
+
+    Attributes
+    ----------
+    instances, labels : int
+        Of TRUTH; labels that are true for at least one instance.
+    c : float or None
+        Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
+    names : list of str
+        The predictions, as the user named them.
+    metrics : list of dict
+        Of each.
+    differences : list of dict of str to Difference
+        Of each but the first: its metrics minus those of the first.
+    verdicts : list of str
+        In words, for each but the first.
+    cut : list of str
+        Those of which scores alone are known, so that the label sets come from a threshold that nobody chose.
+    """
+
+    instances: int
+    labels: int
+    c: float | None
+    names: list[str]
+    metrics: list[dict[str, float]]
+    differences: list[dict[str, Difference]]
+    verdicts: list[str]
+    cut: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as one JSON object."""
+        evaluated = [{"name": name, **metrics} for name, metrics in zip(self.names, self.metrics, strict=True)]
+        compared = [
+            {
+                "name": name,
+                "compared_with": self.names[0],
+                "verdict": verdict,
+                "differences": {metric: asdict(difference) for metric, difference in differences.items()},
+            }
+            for name, verdict, differences in zip(self.names[1:], self.verdicts, self.differences, strict=True)
+        ]
+        sizes = {"instances": self.instances, "labels": self.labels}
+        return sizes | ({} if self.c is None else {"c": self.c}) | {"evaluated": evaluated, "compared": compared}
+
+
+def metric_names(ks: Sequence[int], c: float | None = None) -> list[str]:
+    """Names of all metrics that several predictions are compared by."""
+    return [*SET_METRICS, *([SAMPLES_F1, *ranking_names(ks)] if c is None else [])]
+
+
+def evaluate_several(
+    truth: str,
+    predictions: Sequence[str],
+    *,
+    metrics: Sequence[str] | None = None,
+    c: float | None = None,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float | None = None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Compare several predictions with the same true labels, and the others with the first.
+
+    Parameters
+    ----------
+    truth : str
+        Data file; it is read for each of the predictions.
+    predictions : sequence of str
+        At least two files or models, as for `commands.evaluation.evaluate`.
+    metrics : sequence of str, optional
+        Some of `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them. Default: all
+        that the predictions allow.
+    c, ks, threshold, reading
+        As for `commands.evaluation.evaluate`.
+    run : Run
+        Its seed is that of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read.
+    MpuError
+        The files have different numbers of instances, or one of `metrics` needs scores that not all have.
+    """
+    cut: list[str] = []
+    every = []
+    for name in predictions:
+        counts, is_cut = _counts(Candidate.of(name), truth, ks, threshold, reading, run)
+        every.append(counts)
+        cut += [name] * is_cut
+    found, differences = compare(every, c, run.seed)
+    common = [name for name in found[0] if all(name in one for one in found)]
+    if missing := [name for name in metrics or () if name not in common]:
+        without = next(name for name, one in zip(predictions, found, strict=True) if missing[0] not in one)
+        raise MpuError(
+            f"{missing[0]} needs scores, and {without} has label lists; give the model, or make them with "
+            "`mpu predict --format both`"
+        )
+    names = list(metrics or common)
+    by = _VERDICT if _VERDICT in names else names[0]
+    n, width = every[0].truth.shape
+    return Report(
+        n,
+        width - 1,
+        c,
+        list(predictions),
+        [{name: one[name] for name in names} for one in found],
+        [{name: one[name] for name in names} for one in differences],
+        [_verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)],
+        cut,
+    )
+
+
+def _counts(
+    candidate: Candidate, truth: str, ks: tuple[int, ...], threshold: float | None, reading: Reading, run: Run
+) -> tuple[Counts, bool]:
+    """Return what is counted of one of the predictions, and whether its label sets come from the usual threshold."""
+    form = Form(candidate.name)
+    listed, over = Tally(ks), Tally(ks)
+    for true, predicted in candidate.pairs(truth, reading, run, candidate.name):
+        form.see(predicted)
+        listed.add(true.labels, predicted.labels, predicted.features)
+        if threshold is not None or not form.labels:
+            over.add(true.labels, labels_from_scores(predicted.features, threshold))
+    by_threshold = form.scores and (threshold is not None or not form.labels)
+    counts = (over if by_threshold else listed).counts()
+    has_scores = form.scores or not form.labels
+    gains = listed.gains() if has_scores else None
+    return Counts(counts.truth, counts.predicted, counts.hits, gains, ks), by_threshold and threshold is None
+
+
+def _verdict(first: str, other: str, metric: str, difference: Difference) -> str:
+    """Say which of two is ahead, if that can be told."""
+    title = _TITLES.get(metric, metric.replace("_", " "))
+    value, low, high = difference.value, difference.low, difference.high
+    if not difference.is_sure:
+        return (
+            f"{other} and {first} cannot be told apart: the difference is {value:+.3f} {title}, 95 % interval "
+            f"{low:+.3f} to {high:+.3f}"
+        )
+    ahead, behind = (other, first) if value > 0 else (first, other)
+    least, most = sorted(np.abs([low, high]).tolist())
+    return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"

@@ -1,0 +1,150 @@
+"""`mpu evaluate` on several models and files of predictions."""
+
+import json
+
+import pytest
+
+from tests.cli.training import message
+
+TRUTH = "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n" * 25
+GOOD = "3,7\n1\n\n7\n" * 25
+BAD = "3\n9\n\n3\n" * 25
+SCORES = "7:0.9 3:0.6 1:0.1\n1:0.8 3:0.4 7:0.2\n3:0.1\n3:0.3 7:0.6\n" * 25
+BOTH = "3,7 7:0.4 3:0.3 1:0.1\n1 1:0.8 3:0.4 7:0.2\n 3:0.9\n7 3:0.3 7:0.6\n" * 25
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = {"truth.svm": TRUTH, "good": GOOD, "bad": BAD, "scores": SCORES, "both": BOTH}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def report(run, *args) -> dict:
+    result = run("evaluate", "truth.svm", *args, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def test_a_readable_report(run, files):
+    result = run("evaluate", "truth.svm", "bad", "good", "--metrics", "micro_f1,macro_f1")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[:6] == [
+        "instances  100",
+        "labels       3",
+        "",
+        "             bad    good",
+        "micro_f1  0.2857  1.0000",
+        "macro_f1  0.2222  1.0000",
+    ]
+    assert lines[7].split() == ["good", "minus", "bad", "difference", "95", "%", "from", "to"]
+    assert lines[8].startswith("micro_f1           +0.7143    +0.")
+    assert lines[-1].startswith("good is ahead of bad by 0.714 micro-F1, 95 % interval 0.")
+
+
+def test_macro_f1_is_over_the_same_labels_for_all(run, files):
+    """Label 9 is predicted by one of them and true nowhere."""
+    found = report(run, "bad", "good")
+    assert found["labels"] == 3
+    assert found["evaluated"][0]["macro_f1"] == pytest.approx(2 / 3 * 25 / 50 * 2 / 3)
+    assert found == report(run, "bad", "good")
+    others = report(run, "good", "good", "bad")
+    assert [one["name"] for one in others["evaluated"]] == ["good", "good", "bad"]
+    assert others["evaluated"][2] == found["evaluated"][0]
+
+
+def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(run, files):
+    found = report(run, "good", "bad", "both")["compared"]
+    assert [one["compared_with"] for one in found] == ["good", "good"]
+    behind, same = found
+    assert behind["verdict"].startswith("good is ahead of bad by 0.714 micro-F1, 95 % interval 0.")
+    difference = behind["differences"]["micro_f1"]
+    assert difference["low"] < difference["value"] < difference["high"] < 0
+    assert same["verdict"] == (
+        "both and good cannot be told apart: the difference is +0.000 micro-F1, 95 % interval +0.000 to +0.000"
+    )
+
+
+def test_rankings_are_compared_where_all_have_scores(run, files):
+    found = report(run, "both", "both", "--k", "1,2")
+    assert {"precision_at_2", "ndcg_at_1"} <= found["evaluated"][0].keys()
+    assert "precision_at_1" not in report(run, "both", "good")["evaluated"][0]
+    refused = message(run("evaluate", "truth.svm", "both", "good", "--metrics", "ndcg_at_1"))
+    assert "ndcg_at_1 needs scores, and good has label lists; give the model, or make them with" in refused
+    verdict = report(run, "both", "both", "--metrics", "precision_at_1")["compared"][0]["verdict"]
+    assert "+0.000 precision at 1, 95 % interval" in verdict
+
+
+def test_scores_alone_are_cut_with_a_warning(run, files):
+    result = run("evaluate", "truth.svm", "good", "scores", "--json")
+    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, whatever the")
+    assert json.loads(result.stdout)["evaluated"][1]["micro_recall"] == 1
+    assert report(run, "good", "scores", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.5
+    assert report(run, "good", "both", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.25
+
+
+def test_models_are_compared(run, digits, tmp_path):
+    for name, c in (("one.mpu", 0.9), ("two.mpu", 0.5)):
+        run("train", digits[0], "-o", tmp_path / name, "--c", c, "--cost", 10, "--epochs", 2, "--levels", 1, "-q")
+    run("predict", tmp_path / "two.mpu", digits[1], "--format", "both", "-o", tmp_path / "two.txt")
+    models = [tmp_path / name for name in ("one.mpu", "two.mpu", "two.txt")]
+    result = run("evaluate", digits[1], *models, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    evaluated = json.loads(result.stdout)["evaluated"]
+    for model, found in zip(models, evaluated, strict=True):
+        alone = json.loads(run("evaluate", digits[1], model, "--json").stdout)
+        names = ("micro_precision", "micro_recall", "micro_f1", "samples_f1", "precision_at_3", "ndcg_at_5")
+        assert {name: found[name] for name in names} == pytest.approx({name: alone[name] for name in names})
+    assert "name" in evaluated[1] and evaluated[1] | {"name": ""} == pytest.approx(evaluated[2] | {"name": ""})
+
+
+def test_incomplete_labels(run, files):
+    found = report(run, "bad", "good", "--c", "0.5")
+    assert found["c"] == 0.5
+    assert found["evaluated"][0].keys() == {"name", *(f"{a}_{b}" for a in ("micro", "macro") for b in _QUALITY)}
+    assert "on complete labels" in run("evaluate", "truth.svm", "bad", "good", "--c", "0.5").stdout
+
+
+_QUALITY = ("precision", "recall", "f1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("good", "bad", "--per-label"), "--per-label is for one PREDICTIONS, not for several"),
+        (("good", "bad", "--calibration"), "--calibration is for one PREDICTIONS"),
+        (("good", "bad", "--reviewed", "checked.tsv"), "--reviewed is for one PREDICTIONS"),
+        (("good", "bad", "--training", "truth.svm"), "--training is for one PREDICTIONS"),
+        (("good", "bad", "--labels", "names"), "--labels is for one PREDICTIONS"),
+        (("good", "bad", "--metrics", "one_error"), "'one_error' is not one of micro_precision, micro_recall,"),
+        (("good", "bad", "--c", "0.5", "--metrics", "samples_f1"), "'samples_f1' is not one of micro_precision,"),
+        (("-", "-"), "are both standard input"),
+    ],
+)
+def test_what_is_wrong_usage_for_several(run, files, arguments, problem):
+    result = run("evaluate", "truth.svm", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert problem in " ".join(result.stderr.split())
+
+
+def test_a_truth_that_can_be_read_only_once(run, files):
+    result = run("evaluate", "-", "good", "bad", stdin=TRUTH.encode())
+    assert result.exit_code == 2
+    assert "TRUTH is read again for each of several PREDICTIONS: it must be a file." in " ".join(result.stderr.split())
+    assert report(run, "good", "good")["compared"]
+
+
+def test_one_of_them_from_standard_input(run, files):
+    result = run("evaluate", "truth.svm", "bad", "-", "--json", stdin=GOOD.encode())
+    assert json.loads(result.stdout)["evaluated"][1]["micro_f1"] == 1
+
+
+def test_errors_name_the_file(run, files):
+    (files / "short").write_text("3\n")
+    assert "TRUTH has 100 instances and short has 1;" in message(run("evaluate", "truth.svm", "good", "short"))
+    (files / "odd").write_text("x\n")
+    assert message(run("evaluate", "truth.svm", "good", "odd")).startswith("error: odd:1: ")
+    assert "truth.svm: has both labels" in message(run("evaluate", "truth.svm", "good", "truth.svm"))
