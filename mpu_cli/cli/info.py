@@ -9,6 +9,14 @@ from mpu_cli.cli.info_report import print_report
 from mpu_cli.cli.messages import log_format_option
 from mpu_cli.cli.naming import numbers_option
 
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None and value.suffix not in _FORMATS:
+        raise click.BadParameter(f"the name of a figure ends in {', '.join(_FORMATS)}, and not in {str(value)!r}")
+    return value
+
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
@@ -29,10 +37,18 @@ from mpu_cli.cli.naming import numbers_option
     metavar="N",
     help="With --label: list at most N features for it, N against it, and N links in each direction.",
 )
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=_figure,
+    help="Also draw the model in FILE (.png, .svg or .pdf): how often labels were annotated and are probably true, "
+    "label frequencies, calibration, and the strongest links between labels. This needs matplotlib.",
+)
 @numbers_option
 @json_option
 @log_format_option
-def info(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_json: bool) -> None:
+def info(model: Path, labels: tuple[str, ...], top: int, plot: Path | None, by_number: bool, as_json: bool) -> None:
     """Show what MODEL is, how it was trained, and what it has learned of single labels.
 
     The weights of --label add up to log-odds. That of a feature is what one unit of it adds at the first level, which
@@ -47,10 +63,11 @@ def info(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_jso
       mpu info news.mpu --json
       mpu info news.mpu --label "Digital television" --label Radio
       mpu info news.mpu --label 3 --numbers --top 20
+      mpu info news.mpu --plot news.svg
     """
     from mpu_cli.commands.description import describe
 
-    report = describe(model, labels, top, by_number)
+    report = describe(model, labels, top, by_number, plot)
     if as_json:
         print_json(report.as_json())
     else:

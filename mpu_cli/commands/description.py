@@ -13,10 +13,12 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import origin
 from mpu_cli.bundle.origin import Origin
+from mpu_cli.commands import model_figure
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import is_number, quoted
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.text.packed import unpacked
 
 _log = logging.getLogger(__name__)
@@ -111,7 +113,9 @@ class Report:
         return {**asdict(self), "origin": told, "of_labels": of_labels}
 
 
-def describe(path: Path, labels: Sequence[str] = (), top: int = 10, by_number: bool = False) -> Report:
+def describe(
+    path: Path, labels: Sequence[str] = (), top: int = 10, by_number: bool = False, plot: Path | None = None
+) -> Report:
     """Read a model and say what it is.
 
     Parameters
@@ -123,17 +127,24 @@ def describe(path: Path, labels: Sequence[str] = (), top: int = 10, by_number: b
         List at most so many features and labels.
     by_number : bool
         Report no names.
+    plot : Path, optional
+        Where to draw the model: see `model_figure.draw`.
 
     Raises
     ------
     ModelError
         There is no model, or it is damaged.
     MpuError
-        It has no such label.
+        It has no such label, or the figure cannot be drawn.
     """
+    if plot is not None:
+        refuse_overlaps({"MODEL": path}, {"--plot": plot}, ("MODEL",))
     described = _Described(bundle.load(path), path, by_number)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
-    return described.report([described.label(k, top) for k in columns])
+    report = described.report([described.label(k, top) for k in columns])
+    if plot is not None:
+        model_figure.draw(described.model, described.origin, described.names, plot)
+    return report
 
 
 def _is_number(value: Any) -> bool:

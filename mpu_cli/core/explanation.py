@@ -57,6 +57,32 @@ def explain(model: StackedModel, k: int) -> Explanation:
     return Explanation(features, model.scale * to_label, model.scale * from_label)
 
 
+def strongest_links(model: StackedModel, top: int) -> list[tuple[int, int, float]]:
+    """Return the links of the largest absolute weight between different labels, the largest first.
+
+    Parameters
+    ----------
+    model : StackedModel
+    top : int
+        How many, at most.
+
+    Returns
+    -------
+    list of (int, int, float)
+        Labels j and k and what a prediction of 1 of j adds to the log-odds of k at the last level. None of one level.
+    """
+    n_levels, q = len(model.levels), len(model.thresholds)
+    if n_levels == 1:
+        return []
+    width = model.levels[0].weights.shape[0]
+    last = model.levels[-1].weights
+    links = csr_array(sum(csr_array(last[width + q * i : width + q * (i + 1)]) for i in range(n_levels - 1)))
+    rows, columns = np.repeat(np.arange(q), np.diff(links.indptr)), links.indices
+    weights = np.where(rows == columns, 0, links.data.astype(float) * model.scale)
+    order = np.argsort(-np.abs(weights), kind="stable")[:top]
+    return [(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]
+
+
 def _column(level: LinearModel, k: int) -> np.ndarray:
     return level.block(slice(k, k + 1)).weights[:, 0].astype(float)
 

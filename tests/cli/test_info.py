@@ -267,3 +267,43 @@ def test_odd_values_in_a_manifest_do_no_harm(run, news, tmp_path, options):
         result = run("info", tmp_path / "odd.mpu", "--label", "sport", *form)
         assert (result.exit_code, result.stderr) == (0, "")
         assert "\x1b" not in result.stdout
+
+
+@pytest.mark.parametrize(("name", "start"), [("x.png", b"\x89PNG"), ("x.svg", b"<?xml"), ("x.pdf", b"%PDF")])
+def test_a_figure(run, news, tmp_path, name, start):
+    pytest.importorskip("matplotlib")
+    result = run("info", news, "--plot", tmp_path / name)
+    assert (result.exit_code, result.stderr) == (0, "")
+    drawn = (tmp_path / name).read_bytes()
+    assert drawn.startswith(start)
+    run("info", news, "--plot", tmp_path / name)
+    assert (tmp_path / name).read_bytes() == drawn
+    if name == "x.svg":
+        assert b"elections on politics" in drawn or b"politics on elections" in drawn
+        assert run("info", news, "--plot", tmp_path / name, "--numbers").exit_code == 0
+        assert b"politics" not in (tmp_path / name).read_bytes()
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("v*/*")), ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_a_figure_of_any_model(run, tmp_path, path):
+    pytest.importorskip("matplotlib")
+    assert run("info", path / "model", "--plot", tmp_path / "x.svg").exit_code == 0
+    assert b"not recorded" in (tmp_path / "x.svg").read_bytes()
+
+
+def test_figures_that_cannot_be_drawn(run, news, tmp_path):
+    pytest.importorskip("matplotlib")
+    refused = run("info", news, "--plot", tmp_path / "x.gif")
+    assert refused.exit_code == 2 and "ends in .png, .svg, .pdf" in " ".join(refused.stderr.split())
+    assert "cannot be written" in message(run("info", news, "--plot", tmp_path / "nowhere" / "x.png"))
+    within = run("info", news, "--plot", news / "x.png")
+    assert within.exit_code == 2 and "lies in MODEL" in within.stderr
+
+
+def test_a_name_that_looks_like_a_formula_is_drawn_as_it_is(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "x.svm").write_text("1,2 1:1 2:1\n1 1:1\n3 3:1\n 4:1\n" * 10)
+    (tmp_path / "x.labels").write_text("a $\\frac{$ b\n$x$\n\u65b0\u805e\n")
+    run("train", tmp_path / "x.svm", *CHOSEN, "-q")
+    result = run("info", tmp_path / "x.mpu", "--plot", tmp_path / "x.png")
+    assert (result.exit_code, result.stderr) == (0, "")
