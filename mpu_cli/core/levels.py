@@ -11,6 +11,7 @@ from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.prior import Prior
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
+from mpu_cli.core.shortlist import Shortlist
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
@@ -53,6 +54,8 @@ class LevelLearner:
         Weights below this are dropped; None: none, and weights are dense.
     prior : Prior or None
         Of level 0, and of the features of level 0 in the others.
+    shortlist : Shortlist or None
+        Which instances each label is learned from; None: all.
     """
 
     labels: csr_array
@@ -63,12 +66,15 @@ class LevelLearner:
     top: Top | None = None
     prune: float | None = None
     prior: Prior | None = None
+    shortlist: Shortlist | None = None
 
     def fit(self, level: int, features: Features, settings: Settings, start: LinearModel | None = None) -> LinearModel:
         """Learn a level from all instances."""
 
         def learn() -> Found:
-            data = TrainingSet(features, self.labels, np.arange(len(features)), self.run, self._prior(features))
+            data = TrainingSet(
+                features, self.labels, np.arange(len(features)), self.run, self._prior(features), self.shortlist
+            )
             return _found(train_linear(data, self.frequency, settings, start, prune=self.prune))
 
         with self.run.step(f"level {level}", None):
@@ -92,6 +98,7 @@ class LevelLearner:
                 self.top,
                 self.prune,
                 self._prior(features),
+                self.shortlist,
             )
         if len(some) == len(fold_rows):
             return HeldOut(slice(None), probabilities)
@@ -121,6 +128,7 @@ class LevelLearner:
                 self.top,
                 self.prune,
                 self._prior(features),
+                self.shortlist,
             )
             return _found(model) | packed("probabilities", predictions)
 

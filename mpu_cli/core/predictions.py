@@ -17,12 +17,16 @@ from scipy.sparse import csr_array
 FEW_LABELS = 500
 # The least positive number of full precision in 32 bits.
 LEAST = float(np.finfo(np.float32).tiny)
+# Of many labels, predictions below this are no features of the next level.
+STACKED_FROM = 0.01
 # Labels of an instance that are kept, at least, and by how many more than most of the instances have.
 _FEWEST_KEPT, _ROOM = 20, 2
 # Predictions of an instance, on average, that wait to be compared with those that are kept.
-_WAITING = 100
+_WAITING = 30
 
 Predictions: TypeAlias = np.ndarray | csr_array
+# Labels that are learned together: a range of them, or their numbers.
+Block: TypeAlias = slice | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class Top:
 class Collector(Protocol):
     """Takes predictions of n instances and q labels that come a block of labels at a time, from several threads."""
 
-    def put(self, rows: np.ndarray, block: slice, probabilities: np.ndarray) -> None:
+    def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:
         """Take the predictions of some instances (r) and a block of labels (k): float32, shape (r, k)."""
 
     def of_rows(self, rows: np.ndarray) -> Predictions:
@@ -136,8 +140,8 @@ class DensePredictions:
 
     array: np.ndarray
 
-    def put(self, rows: np.ndarray, block: slice, probabilities: np.ndarray) -> None:  # noqa: D102
-        self.array[rows, block] = probabilities
+    def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:  # noqa: D102
+        self.array[rows if isinstance(block, slice) else rows[:, None], block] = probabilities
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:  # noqa: D102
         return self.array[rows]
@@ -162,11 +166,13 @@ class TopPredictions:
         self._top, self._shape = top, shape
         self._cells = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
         self._waiting = 0
+        self._least = np.full(shape[0], top.least, np.float32)  # what a prediction of each instance must reach
         self._lock = Lock()
 
-    def put(self, rows: np.ndarray, block: slice, probabilities: np.ndarray) -> None:  # noqa: D102
-        i, k = np.nonzero(probabilities >= np.float32(self._top.least))
-        self._add(rows[i], (k + block.start).astype(np.int32), probabilities[i, k])
+    def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:  # noqa: D102
+        i, k = np.nonzero(probabilities >= self._least[rows][:, None])
+        labels = np.arange(self._shape[1], dtype=np.int32)[block]
+        self._add(rows[i], labels[k], probabilities[i, k])
 
     def of_rows(self, rows: np.ndarray) -> csr_array:  # noqa: D102
         return self.result()[rows]
@@ -192,6 +198,10 @@ class TopPredictions:
         found = self._top.of_rows(of_rows, columns, values, self._shape)
         rows = np.repeat(np.arange(self._shape[0]), np.diff(found.indptr))
         self._cells, self._waiting = [(rows, found.indices, found.data)], 0
+        full = np.flatnonzero(np.diff(found.indptr) == self._top.most)
+        if len(full):
+            starts = found.indptr[full]
+            self._least[full] = found.data[starts[:, None] + np.arange(self._top.most)].min(axis=1)
         return found
 
 

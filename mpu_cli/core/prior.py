@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.predictions import Block
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ class Prior:
         v = self.vectors
         return replace(self, vectors=csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1])))
 
-    def mean(self, block: slice, weight: float) -> np.ndarray:
+    def mean(self, block: Block, weight: float) -> np.ndarray:
         """Return a v_k of a block of labels: float32, shape (D, k)."""
         return self.vectors[:, block].toarray() * np.float32(weight)
 
-    def offsets(self, block: slice, weight: float) -> csr_array:
+    def offsets(self, block: Block, weight: float) -> csr_array:
         """Return a v_k . x_i of a block of labels: float32, shape (n, k)."""
         v = self.vectors[:, block]
         shape = self.instances.shape[1], v.shape[1]

@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.predictions import Predictions, Top, collector
+from mpu_cli.core.predictions import Block, Predictions, Top, collector
 from mpu_cli.core.prior import Prior
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, by_blocks
+from mpu_cli.core.shortlist import Shortlist
 from mpu_cli.core.validation import predict
 from mpu_cli.runtime.run import Run
 
@@ -30,6 +31,7 @@ def train_progressively(
     top: Top | None = None,
     prune: float | None = None,
     prior: Prior | None = None,
+    shortlist: Shortlist | None = None,
 ) -> tuple[LinearModel, Predictions]:
     """Learn all labels from all instances in one pass.
 
@@ -51,6 +53,8 @@ def train_progressively(
         As for `train_linear`; what predicts the last instances is pruned too.
     prior : Prior, optional
         Of the features and labels.
+    shortlist : Shortlist, optional
+        Of these instances and labels.
 
     Returns
     -------
@@ -61,13 +65,13 @@ def train_progressively(
     n = len(features)
     first = np.setdiff1d(np.arange(n), last, assume_unique=True)
     predictions = collector((len(last), labels.shape[1]), top, run.empty)
-    beginning, end = (TrainingSet(features, labels, rows, run, prior) for rows in (first, last))
+    beginning, end = (TrainingSet(features, labels, rows, run, prior, shortlist) for rows in (first, last))
     start = beginning.cold_start(frequency)
 
     def in_part(data: TrainingSet) -> Settings:
         return replace(settings, epochs=1, cost=settings.cost * n / len(data.rows))  # lambda is that of n instances
 
-    def learn(block: slice) -> LinearModel:
+    def learn(block: Block) -> LinearModel:
         model = sgd.train_block(beginning, block, frequency, in_part(beginning), start.block(block))
         predict(model, features, last, block, predictions, run, prune, np.arange(len(last)))
         return sgd.train_block(end, block, frequency, in_part(end), model, len(first))

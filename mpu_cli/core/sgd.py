@@ -1,9 +1,10 @@
 """Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
@@ -14,12 +15,16 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
-from mpu_cli.core.predictions import LEAST, Top
+from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.core.prior import Prior
 from mpu_cli.core.weight_rows import WeightRows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+if TYPE_CHECKING:
+    from mpu_cli.core.kernels.numba_kernel import Batches
+    from mpu_cli.core.shortlist import Shortlist
 
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
@@ -82,7 +87,7 @@ class LinearModel:
         np.maximum(expit(found.data), np.float32(top.least), out=found.data)  # rounded, it may just fall short
         return found
 
-    def block(self, labels: slice) -> "LinearModel":
+    def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""
         dense = isinstance(self.weights, np.ndarray)
         weights = self.weights[:, labels] if dense else self._by_label[:, labels].toarray()
@@ -129,6 +134,8 @@ class TrainingSet:
         Its seed is that of the order of the instances, the same for every label block.
     prior : Prior, optional
         Of the features and labels.
+    shortlist : Shortlist, optional
+        Which of the instances each block of labels is learned from. Default: all.
     """
 
     def __init__(
@@ -138,6 +145,7 @@ class TrainingSet:
         rows: np.ndarray,
         run: Run = DEFAULT_RUN,
         prior: Prior | None = None,
+        shortlist: "Shortlist | None" = None,
     ) -> None:
         self.batch_size = BATCH_SIZE
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
@@ -148,19 +156,36 @@ class TrainingSet:
         self.prior = prior
         self.width = features.width
         self.mean_squared_norm = features.mean_squared_norm(rows)
-        self.batches = kernel(run).prepare(features, self.rows, self.batch_size)
+        self._features = features
+        self._shortlist = shortlist
+        if shortlist is None:
+            self._batches = kernel(run).prepare(features, self.rows, self.batch_size)
+        else:
+            self._among = np.zeros(len(features), bool)
+            self._among[rows] = True
 
-    def blocks(self) -> list[slice]:
-        """Cut the labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
+    def blocks(self) -> Sequence[Block]:
+        """Return the groups of labels of the shortlist, where there is one, or else cut the labels into blocks.
 
-        The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
+        Blocks are of nearly equal size, all but the last a multiple of what SIMD code takes at once. The cut depends on
+        the number of labels only, so that a label's weights never depend on the number of threads.
         """
+        if self._shortlist is not None:
+            return self._shortlist.groups()
         q = self.labels.shape[1]
         n_blocks = -(-q // kernel(self.run).BLOCK_SIZE)
         cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
         return [slice(start, stop) for start, stop in pairwise(cuts)]
 
-    def annotated(self, block: slice) -> csr_array:
+    def batches(self, block: Block) -> "Batches":
+        """Return the mini-batches of the instances that a block of labels is learned from."""
+        if self._shortlist is None:
+            return self._batches
+        instances = self._shortlist.instances_of(block)
+        rows = order.shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
+        return kernel(self.run).prepare(self._features, rows, BATCH_SIZE)
+
+    def annotated(self, block: Block) -> csr_array:
         """Return the annotated labels of a block, of all N instances."""
         return self._by_label[:, block].tocsr()
 
@@ -205,19 +230,19 @@ def train_linear(
     """
     begin = data.cold_start(frequency) if start is None else start
 
-    def learn(block: slice) -> LinearModel:
+    def learn(block: Block) -> LinearModel:
         return train_block(data, block, frequency, settings, begin.block(block), seen)
 
     return by_blocks(data, learn, prune)
 
 
-def by_blocks(data: TrainingSet, learn: Callable[[slice], LinearModel], prune: float | None) -> LinearModel:
+def by_blocks(data: TrainingSet, learn: Callable[[Block], LinearModel], prune: float | None) -> LinearModel:
     """Learn all labels, a block after another in threads, and put their models together; arguments as above."""
     q = data.labels.shape[1]
     bias = np.empty(q, np.float32)
     weights = data.run.empty((data.width, q if prune is None else 0), np.float32)
 
-    def keep(block: slice) -> csr_array | None:
+    def keep(block: Block) -> csr_array | None:
         learned = learn(block)
         bias[block] = learned.bias
         if prune is not None:
@@ -225,13 +250,20 @@ def by_blocks(data: TrainingSet, learn: Callable[[slice], LinearModel], prune: f
         weights[:, block] = learned.weights
         return None
 
-    parts = list(parallel.run(keep, ((block,) for block in data.blocks()), data.run.jobs))
-    return LinearModel(weights if prune is None else csr_array(hstack(parts, format="csr")), bias)
+    blocks = data.blocks()
+    parts = list(parallel.run(keep, ((block,) for block in blocks), data.run.jobs))
+    if prune is None:
+        return LinearModel(weights, bias)
+    labels = np.concatenate([np.arange(q, dtype=np.int32)[block] for block in blocks])
+    joined = hstack(parts, format="csr")
+    sparse = csr_array((joined.data, labels[joined.indices], joined.indptr), shape=joined.shape)
+    sparse.sort_indices()
+    return LinearModel(sparse, bias)
 
 
 def train_block(
     data: TrainingSet,
-    block: slice,
+    block: Block,
     frequency: LabelFrequency,
     settings: Settings,
     start: LinearModel,
@@ -242,7 +274,8 @@ def train_block(
     Arguments as for `train_linear`, but `start` is of this block. Weights of no features are a cold start.
     """
     frequency = frequency.block(block).single_precision()
-    n = len(data.rows)
+    batches = data.batches(block)
+    n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
     if data.prior is not None and settings.prior:
@@ -251,17 +284,17 @@ def train_block(
         weights = None if weights is None else weights - mean
     with np.errstate(over="ignore", invalid="ignore"):
         weights, bias = kernel(data.run).descend(
-            data.batches,
+            batches,
             frequency.positives(data.annotated(block)),
             frequency,
             start.bias,
             step=step,
             bias_step=BIAS_STEP * settings.step,
             decay=1 / (settings.cost * n),
-            epochs=settings.epochs or default_epochs(n),
+            epochs=settings.epochs or default_epochs(len(data.rows)),
             rng=np.random.default_rng(data.run.seed),
             weights=weights,
-            seen=seen,
+            seen=round(seen * n / len(data.rows)),
             offsets=offsets,
         )
         weights = weights if mean is None else weights + mean

@@ -12,12 +12,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.features import Columns, Features
-from mpu_cli.core.predictions import LEAST, Predictions, Top, at_least
+from mpu_cli.core.predictions import LEAST, STACKED_FROM, Predictions, Top, at_least
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-
-# Of many labels, predictions below this are no features.
-STACKED_FROM = 0.01
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ estimate c -> choose C and eta0 -> for each level: train, predict out of fold, a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -25,6 +26,7 @@ from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
 from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
+from mpu_cli.core.shortlist import Shortlist, is_worthwhile, make_shortlist
 from mpu_cli.core.stacking import StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm_start import WarmStart, warm_epochs
@@ -185,12 +187,19 @@ def train(
         raise OverflowingError
     top = Top.enough_for(labels, float(frequency.rates.mean()))
     prior = Prior.of(features, label_features) if settings.prior else None
-    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, prior)
+    shortlist = None
+    if is_worthwhile(n, q):
+        with run.step("shortlist"):
+            make = partial(make_shortlist, features, labels, frequency, settings, prune, run)
+            shortlist = Shortlist.of_found(run.journal.take("shortlist", lambda: make().found()))
+    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, prior, shortlist)
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
         if level:
             features = stack(features, held_out.probabilities, scale, run.empty)
+            if learner.shortlist is not None:
+                learner = replace(learner, shortlist=learner.shortlist.widened(held_out.probabilities))
             held_out = None
         # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
         is_last = level == options.levels - 1

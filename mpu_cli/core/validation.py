@@ -10,8 +10,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.predictions import Collector, DensePredictions, Predictions, Top, collector
+from mpu_cli.core.predictions import Block, Collector, DensePredictions, Predictions, Top, collector
 from mpu_cli.core.prior import Prior
+from mpu_cli.core.shortlist import Shortlist
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.journal import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -66,12 +67,13 @@ def split(
     rows: np.ndarray,
     run: Run = DEFAULT_RUN,
     prior: Prior | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Fold:
     """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
-    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, prior))
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, prior, shortlist))
 
 
 def out_of_fold(
@@ -131,15 +133,17 @@ def predict_folds(
         Drop weights below this before predicting.
     """
 
-    def predict_block(fold: Fold, block: slice, start: sgd.LinearModel) -> bool:
+    def predict_block(fold: Fold, block: Block, start: sgd.LinearModel, is_last: bool) -> bool:
         model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
         predict(model, fold.features, fold.rows, block, predictions, run, prune)
-        return block.stop == len(start.bias)
+        return is_last
 
-    def tasks() -> Iterator[tuple[Fold, slice, sgd.LinearModel]]:
+    def tasks() -> Iterator[tuple[Fold, Block, sgd.LinearModel, bool]]:
         for fold in folds:
             start = fold.training.cold_start(frequency)
-            yield from ((fold, block, start) for block in fold.training.blocks())
+            *blocks, last = fold.training.blocks()
+            yield from ((fold, block, start, False) for block in blocks)
+            yield fold, last, start, True
 
     with closing(parallel.run(predict_block, tasks(), run.jobs)) as finished:  # if a tick fails, the rest is given up
         for is_last in finished:
@@ -151,7 +155,7 @@ def predict(
     model: sgd.LinearModel,
     features: Features,
     rows: np.ndarray,
-    block: slice,
+    block: Block,
     predictions: Collector,
     run: Run = DEFAULT_RUN,
     prune: float | None = None,
@@ -167,7 +171,7 @@ def predict(
         Of all instances.
     rows : ndarray of int, shape (r,)
         The instances to predict.
-    block : slice
+    block : slice or ndarray of int
     predictions : Collector
     run : Run
     prune : float, optional
@@ -199,6 +203,7 @@ def out_of_unfinished_folds(
     top: Top | None = None,
     prune: float | None = None,
     prior: Prior | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Predictions:
     """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
 
@@ -219,6 +224,8 @@ def out_of_unfinished_folds(
         Which predictions are kept. Default: all.
     prior : Prior, optional
         Of the features and labels.
+    shortlist : Shortlist, optional
+        Of these instances and labels.
 
     Returns
     -------
@@ -241,6 +248,6 @@ def out_of_unfinished_folds(
         run.journal.keep(name, lambda: packed("probabilities", predictions.of_rows(rows)))
         tick()
 
-    folds = (split(features, labels, rows, run, prior) for _, rows in unfinished)
+    folds = (split(features, labels, rows, run, prior, shortlist) for _, rows in unfinished)
     predict_folds(folds, predictions, frequency, settings, run, keep, prune)
     return predictions.result()
