@@ -182,6 +182,15 @@ class Columns:
         return places
 
 
+def unit_rows(matrix: csr_array) -> csr_array:
+    """Return the rows of a matrix scaled to unit length, those that are zero as they are: float32."""
+    scaled = matrix.astype(float)  # squares of numbers that float32 has may be none of those
+    lengths = np.sqrt(scaled.power(2).sum(axis=1))
+    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
+    return scaled.astype(np.float32)
+
+
 def with_width(matrix: csr_array, width: int) -> csr_array:
     """Cut or pad the columns of a CSR array with sorted rows to a width."""
     if width > matrix.shape[1]:

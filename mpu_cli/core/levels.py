@@ -6,12 +6,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Predictions, Top
-from mpu_cli.core.prior import Prior
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
-from mpu_cli.core.shortlist import Shortlist
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
@@ -34,7 +33,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class LevelLearner:
-    """How every level is learned, but for its features.
+    """How a level is learned, but for its features.
 
     Attributes
     ----------
@@ -52,10 +51,8 @@ class LevelLearner:
         Which predictions are kept, where labels are many; None: all.
     prune : float or None
         Weights below this are dropped; None: none, and weights are dense.
-    prior : Prior or None
-        Of level 0, and of the features of level 0 in the others.
-    shortlist : Shortlist or None
-        Which instances each label is learned from; None: all.
+    guidance : Guidance
+        Of the level.
     """
 
     labels: csr_array
@@ -65,16 +62,13 @@ class LevelLearner:
     run: Run
     top: Top | None = None
     prune: float | None = None
-    prior: Prior | None = None
-    shortlist: Shortlist | None = None
+    guidance: Guidance = NO_GUIDANCE
 
     def fit(self, level: int, features: Features, settings: Settings, start: LinearModel | None = None) -> LinearModel:
         """Learn a level from all instances."""
 
         def learn() -> Found:
-            data = TrainingSet(
-                features, self.labels, np.arange(len(features)), self.run, self._prior(features), self.shortlist
-            )
+            data = TrainingSet(features, self.labels, np.arange(len(features)), self.run, self.guidance)
             return _found(train_linear(data, self.frequency, settings, start, prune=self.prune))
 
         with self.run.step(f"level {level}", None):
@@ -97,8 +91,7 @@ class LevelLearner:
                 f"level {level}",
                 self.top,
                 self.prune,
-                self._prior(features),
-                self.shortlist,
+                self.guidance,
             )
         if len(some) == len(fold_rows):
             return HeldOut(slice(None), probabilities)
@@ -127,17 +120,13 @@ class LevelLearner:
                 self.run,
                 self.top,
                 self.prune,
-                self._prior(features),
-                self.shortlist,
+                self.guidance,
             )
             return _found(model) | packed("probabilities", predictions)
 
         with self.run.step(f"level {level}", None):
             found = self.run.journal.take(f"level {level}", learn)
         return _model(found), HeldOut(last, unpacked("probabilities", found))
-
-    def _prior(self, features: Features) -> Prior | None:
-        return self.prior and self.prior.widened(features.width)
 
 
 def _found(model: LinearModel) -> Found:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Features, unit_rows
 from mpu_cli.core.predictions import Block
 
 
@@ -40,11 +40,7 @@ class Prior:
         label_features : csr_array of float32, shape (q, D)
             A row for each label, of any length.
         """
-        given = label_features.astype(float)  # squares of numbers that float32 has may be none of those
-        lengths = np.sqrt(given.power(2).sum(axis=1))
-        scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        given.data *= np.repeat(scale, np.diff(given.indptr))
-        return cls(csc_array(given.T).astype(np.float32), features.as_sparse().tocsc())
+        return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
 
     def widened(self, width: int) -> "Prior":
         """Return the same for instances with more features, as those of a higher level, of which the mean is 0."""

@@ -12,11 +12,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Block, Predictions, Top, collector
-from mpu_cli.core.prior import Prior
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, by_blocks
-from mpu_cli.core.shortlist import Shortlist
 from mpu_cli.core.validation import predict
 from mpu_cli.runtime.run import Run
 
@@ -30,8 +29,7 @@ def train_progressively(
     run: Run,
     top: Top | None = None,
     prune: float | None = None,
-    prior: Prior | None = None,
-    shortlist: Shortlist | None = None,
+    guidance: Guidance = NO_GUIDANCE,
 ) -> tuple[LinearModel, Predictions]:
     """Learn all labels from all instances in one pass.
 
@@ -51,9 +49,7 @@ def train_progressively(
         Which predictions are kept. Default: all.
     prune : float, optional
         As for `train_linear`; what predicts the last instances is pruned too.
-    prior : Prior, optional
-        Of the features and labels.
-    shortlist : Shortlist, optional
+    guidance : Guidance
         Of these instances and labels.
 
     Returns
@@ -65,7 +61,7 @@ def train_progressively(
     n = len(features)
     first = np.setdiff1d(np.arange(n), last, assume_unique=True)
     predictions = collector((len(last), labels.shape[1]), top, run.empty)
-    beginning, end = (TrainingSet(features, labels, rows, run, prior, shortlist) for rows in (first, last))
+    beginning, end = (TrainingSet(features, labels, rows, run, guidance) for rows in (first, last))
     start = beginning.cold_start(frequency)
 
     def in_part(data: TrainingSet) -> Settings:

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.common_frequency import CommonFrequency
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEW_LABELS
@@ -149,7 +150,8 @@ class Sample:
             self.columns, self.weights = drawn.columns, drawn.weights
             labels, known = labels[:, drawn.columns], known and known.block(drawn.columns)
         self.features, self.labels, self.known = features, labels, known
-        self._prior = None if label_features is None else Prior.of(features, label_features[self.columns])
+        prior = None if label_features is None else Prior.of(features, label_features[self.columns])
+        self._guidance = Guidance(prior)
         self._fold_rows = deal(len(features), m or default_folds(len(features)), run.seed)
         self._run = run
 
@@ -166,7 +168,7 @@ class Sample:
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds, made once for all settings tried on them."""
-        return [split(self.features, self.labels, rows, self._run, self._prior) for rows in self._fold_rows]
+        return [split(self.features, self.labels, rows, self._run, self._guidance) for rows in self._fold_rows]
 
     def transferred(self, settings: sgd.Settings) -> sgd.Settings:
         """Turn settings that are best on the sample into those for all instances."""

@@ -12,11 +12,11 @@ from scipy.special import expit, logit
 
 from mpu_cli.core import order
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.core.predictions import LEAST, Block, Top
-from mpu_cli.core.prior import Prior
 from mpu_cli.core.weight_rows import WeightRows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
@@ -24,7 +24,6 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 if TYPE_CHECKING:
     from mpu_cli.core.kernels.numba_kernel import Batches
-    from mpu_cli.core.shortlist import Shortlist
 
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
@@ -132,10 +131,8 @@ class TrainingSet:
         The instances to learn from, ascending.
     run : Run
         Its seed is that of the order of the instances, the same for every label block.
-    prior : Prior, optional
-        Of the features and labels.
-    shortlist : Shortlist, optional
-        Which of the instances each block of labels is learned from. Default: all.
+    guidance : Guidance
+        Of the N instances and the labels.
     """
 
     def __init__(
@@ -144,8 +141,7 @@ class TrainingSet:
         labels: csr_array,
         rows: np.ndarray,
         run: Run = DEFAULT_RUN,
-        prior: Prior | None = None,
-        shortlist: "Shortlist | None" = None,
+        guidance: Guidance = NO_GUIDANCE,
     ) -> None:
         self.batch_size = BATCH_SIZE
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
@@ -153,12 +149,11 @@ class TrainingSet:
         self.rows = order.shuffled(rows, self.batch_size, run.seed)
         self.run = run
         self.labels = labels
-        self.prior = prior
+        self.guidance = guidance
         self.width = features.width
         self.mean_squared_norm = features.mean_squared_norm(rows)
         self._features = features
-        self._shortlist = shortlist
-        if shortlist is None:
+        if guidance.shortlist is None:
             self._batches = kernel(run).prepare(features, self.rows, self.batch_size)
         else:
             self._among = np.zeros(len(features), bool)
@@ -170,8 +165,8 @@ class TrainingSet:
         Blocks are of nearly equal size, all but the last a multiple of what SIMD code takes at once. The cut depends on
         the number of labels only, so that a label's weights never depend on the number of threads.
         """
-        if self._shortlist is not None:
-            return self._shortlist.groups()
+        if self.guidance.shortlist is not None:
+            return self.guidance.shortlist.groups()
         q = self.labels.shape[1]
         n_blocks = -(-q // kernel(self.run).BLOCK_SIZE)
         cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
@@ -179,9 +174,9 @@ class TrainingSet:
 
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
-        if self._shortlist is None:
+        if self.guidance.shortlist is None:
             return self._batches
-        instances = self._shortlist.instances_of(block)
+        instances = self.guidance.shortlist.instances_of(block)
         rows = order.shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
         return kernel(self.run).prepare(self._features, rows, BATCH_SIZE)
 
@@ -278,9 +273,9 @@ def train_block(
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
-    if data.prior is not None and settings.prior:
+    if data.guidance.prior is not None and settings.prior:
         length = settings.prior / np.sqrt(data.mean_squared_norm)
-        mean, offsets = data.prior.mean(block, length), data.prior.offsets(block, length)
+        mean, offsets = data.guidance.prior.mean(block, length), data.guidance.prior.offsets(block, length)
         weights = None if weights is None else weights - mean
     with np.errstate(over="ignore", invalid="ignore"):
         weights, bias = kernel(data.run).descend(

@@ -20,11 +20,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.clustering import centroids, cluster
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Features, unit_rows
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Block, Top, at_least
+from mpu_cli.core.prior import Prior
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.weight_rows import WeightRows
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
 
@@ -98,6 +100,7 @@ def make_shortlist(
     settings: Settings,
     prune: float | None,
     run: Run,
+    prior: Prior | None = None,
 ) -> Shortlist:
     """Find the groups of labels, and the instances to learn each from.
 
@@ -113,6 +116,8 @@ def make_shortlist(
     prune : float or None
         The weights that it does without.
     run : Run
+    prior : Prior, optional
+        Labels are then also like instances that have features of their own.
 
     Returns
     -------
@@ -124,14 +129,16 @@ def make_shortlist(
     by_annotations = np.argsort(-np.bincount(positives.indices, minlength=q), kind="stable")
     others = np.sort(by_annotations[_SIZE:])
     directions = centroids(features, positives[:, others])
+    if prior is not None:
+        directions = unit_rows(directions + csr_array(prior.vectors[:, others].T))
     group_of = np.zeros(q, np.int32)
     group_of[others] = 1 + cluster(directions, _SIZE, rng)
     n_groups = int(group_of.max()) + 1
 
     annotated = _joined((n, n_groups), [(_rows(positives), group_of[positives.indices])])
-    similar = kernel(run).top_scores(
-        features.as_sparse(), csr_array(directions.T), np.zeros(len(others), np.float32), Top(_SIMILAR, 0.5)
-    )
+    by_feature = WeightRows.of(csr_array(directions.T))
+    no_bias = np.zeros(len(others), np.float32)
+    similar = kernel(run).top_scores(features.as_sparse(), by_feature, no_bias, Top(_SIMILAR, 0.5))
     similar.eliminate_zeros()
     data = TrainingSet(features, annotated[:, 1:], np.arange(n), run)
     model = train_linear(data, LabelFrequency.of(1.0, (n, n_groups - 1)), settings, prune=prune)

@@ -5,7 +5,6 @@ estimate c -> choose C and eta0 -> for each level: train, predict out of fold, a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,6 +13,7 @@ from mpu_cli.core import thresholds
 from mpu_cli.core.calibration import Calibration, calibrate
 from mpu_cli.core.common_frequency import CommonFrequency, compare
 from mpu_cli.core.features import Columns, Features, with_width
+from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
@@ -186,20 +186,15 @@ def train(
     if scale > LARGEST_SUM:
         raise OverflowingError
     top = Top.enough_for(labels, float(frequency.rates.mean()))
-    prior = Prior.of(features, label_features) if settings.prior else None
-    shortlist = None
-    if is_worthwhile(n, q):
-        with run.step("shortlist"):
-            make = partial(make_shortlist, features, labels, frequency, settings, prune, run)
-            shortlist = Shortlist.of_found(run.journal.take("shortlist", lambda: make().found()))
-    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, prior, shortlist)
+    guidance = _guidance(features, labels, frequency, settings, label_features, prune, run)
+    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, guidance)
     levels: list[LinearModel] = []
     level_f1 = []
     for level in range(options.levels):
         if level:
             features = stack(features, held_out.probabilities, scale, run.empty)
-            if learner.shortlist is not None:
-                learner = replace(learner, shortlist=learner.shortlist.widened(held_out.probabilities))
+            guidance = learner.guidance.of_next_level(held_out.probabilities, features.width)
+            learner = replace(learner, guidance=guidance)
             held_out = None
         # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
         is_last = level == options.levels - 1
@@ -234,6 +229,27 @@ def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
     free = [] if options.cost is not None else ["cost"] + ["step"] * (options.eta0 is None)
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
+
+
+def _guidance(
+    features: Features,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    settings: Settings,
+    label_features: csr_array | None,
+    prune: float | None,
+    run: Run,
+) -> Guidance:
+    """Return what guides level 0."""
+    prior = Prior.of(features, label_features) if settings.prior else None
+    if not is_worthwhile(*labels.shape):
+        return Guidance(prior)
+
+    def make() -> Found:
+        return make_shortlist(features, labels, frequency, settings, prune, run, prior).found()
+
+    with run.step("shortlist"):
+        return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
 
 
 def _decide(

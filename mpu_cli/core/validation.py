@@ -9,10 +9,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Block, Collector, DensePredictions, Predictions, Top, collector
-from mpu_cli.core.prior import Prior
-from mpu_cli.core.shortlist import Shortlist
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.journal import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -66,14 +65,13 @@ def split(
     labels: csr_array,
     rows: np.ndarray,
     run: Run = DEFAULT_RUN,
-    prior: Prior | None = None,
-    shortlist: Shortlist | None = None,
+    guidance: Guidance = NO_GUIDANCE,
 ) -> Fold:
     """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
-    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, prior, shortlist))
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, guidance))
 
 
 def out_of_fold(
@@ -202,8 +200,7 @@ def out_of_unfinished_folds(
     step: str,
     top: Top | None = None,
     prune: float | None = None,
-    prior: Prior | None = None,
-    shortlist: Shortlist | None = None,
+    guidance: Guidance = NO_GUIDANCE,
 ) -> Predictions:
     """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
 
@@ -222,9 +219,7 @@ def out_of_unfinished_folds(
         What to call the folds in it.
     top : Top, optional
         Which predictions are kept. Default: all.
-    prior : Prior, optional
-        Of the features and labels.
-    shortlist : Shortlist, optional
+    guidance : Guidance
         Of these instances and labels.
 
     Returns
@@ -248,6 +243,6 @@ def out_of_unfinished_folds(
         run.journal.keep(name, lambda: packed("probabilities", predictions.of_rows(rows)))
         tick()
 
-    folds = (split(features, labels, rows, run, prior, shortlist) for _, rows in unfinished)
+    folds = (split(features, labels, rows, run, guidance) for _, rows in unfinished)
     predict_folds(folds, predictions, frequency, settings, run, keep, prune)
     return predictions.result()

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient, pu_loss
 from mpu_cli.core.prior import Prior
@@ -41,7 +42,7 @@ def test_weights_converge_to_the_minimum_around_the_mean():
     S, c, cost = hide(Y, 0.4).toarray(), 0.6, 0.3
     V = np.array([[2, 0, -1, 0], [0, 0, 0, 0]], np.float32)
     features = Features.of(as_features(X))
-    data = TrainingSet(features, as_labels(S), np.arange(600), prior=Prior.of(features, as_features(V)))
+    data = TrainingSet(features, as_labels(S), np.arange(600), guidance=Guidance(Prior.of(features, as_features(V))))
     model = train_linear(data, LabelFrequency(np.full(2, c)), Settings(cost, epochs=150, prior=3.0))
     length = 3.0 / np.sqrt((X**2).sum(axis=1).mean())
     for k, mean in enumerate((length * V[0] / np.sqrt(5), np.zeros(4))):
@@ -67,7 +68,7 @@ def test_a_weight_of_zero_changes_no_byte(kernel):
     features, frequency = Features.of(matrix), LabelFrequency(np.full(60, 0.5))
     rows, run = np.arange(len(features)), Run(kernel=kernel)
     without, at_zero = (
-        train_linear(TrainingSet(features, annotated, rows, run, prior), frequency, Settings(3.0, epochs=2))
+        train_linear(TrainingSet(features, annotated, rows, run, Guidance(prior)), frequency, Settings(3.0, epochs=2))
         for prior in (None, Prior.of(features, of_labels))
     )
     assert_array_equal(without.weights, at_zero.weights)

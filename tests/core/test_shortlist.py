@@ -6,9 +6,11 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import shortlist as module
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Top, TopPredictions
+from mpu_cli.core.prior import Prior
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.shortlist import Shortlist, make_shortlist
@@ -43,7 +45,9 @@ def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
     features, labels, frequency = drawn
     rows = np.arange(0, N, 3)
     expected, found = (
-        train_linear(TrainingSet(features, labels, rows, Run(), shortlist), frequency, SETTINGS, prune=0.05)
+        train_linear(
+            TrainingSet(features, labels, rows, Run(), Guidance(shortlist=shortlist)), frequency, SETTINGS, prune=0.05
+        )
         for shortlist in (None, of_all_instances(N))
     )
     np.testing.assert_array_equal(found.bias, expected.bias)
@@ -55,10 +59,10 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     held_out = np.arange(0, N, 2)
     in_folds, in_passing = [], []
     for shortlist in (None, of_all_instances(N)):
-        fold = split(features, labels, held_out, Run(), shortlist)
+        fold = split(features, labels, held_out, Run(), Guidance(shortlist=shortlist))
         predict_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, prune=0.1)
         in_folds.append(collected.result().toarray())
-        given = features, labels, held_out, frequency, SETTINGS, Run(), Top(), 0.1, shortlist
+        given = features, labels, held_out, frequency, SETTINGS, Run(), Top(), 0.1, Guidance(shortlist=shortlist)
         in_passing.append(train_progressively(*given)[1].toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
@@ -69,7 +73,7 @@ def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
     features, labels, frequency = drawn
     some = np.arange(0, N, 4)
     shortlist = Shortlist(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
-    data = TrainingSet(features, labels, np.arange(N), Run(), shortlist)
+    data = TrainingSet(features, labels, np.arange(N), Run(), Guidance(shortlist=shortlist))
     still = Settings(cost=1e-3, step=1e-9, epochs=1)
     np.testing.assert_allclose(train_linear(data, frequency, still).bias, initial_bias(labels, frequency), atol=1e-5)
     start = train_linear(data, frequency, SETTINGS)
@@ -149,3 +153,20 @@ def test_few_labels_need_none():
     matrix, annotated, _ = problem(n=500)
     _, report = train(matrix, annotated[:, :500], Options(**QUICK))
     assert "shortlist" not in report.seconds
+
+
+def test_labels_that_are_never_annotated_learn_from_instances_with_their_features(drawn):
+    features, labels, _ = drawn
+    found = labels.tocsc()
+    never = np.flatnonzero(np.diff(found.indptr) > 2)[-40:]  # rare ones, but known by instances
+    hidden = csr_array(labels.multiply(~np.isin(np.arange(Q), never)[None]))
+    hidden.eliminate_zeros()
+    of_labels = csr_array(found.T.astype(np.float32) @ features.as_sparse())
+    frequency = LabelFrequency.of(0.7, labels.shape)
+    theirs = labels.toarray()[:, never]
+    shares = []
+    for prior in (None, Prior.of(features, of_labels)):
+        shortlist = make_shortlist(features, hidden, frequency, SETTINGS, 0.1, Run(), prior)
+        shares.append(shortlist.instances.toarray()[shortlist.group_of].T[:, never][theirs].mean())
+    assert shares[1] > 0.99
+    assert shares[1] > shares[0]
