@@ -30,6 +30,8 @@ BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
 _MANY, _FEW_SHARED = 25_000, 2.0
 # eta0 to start from: the largest in a single pass, and what it may be times the coherence of the instances.
 _LARGEST_STEP, _STABLE = 8.0, 12.0
+# Passes at most, and C to start from, where labels are many.
+_EPOCHS_OF_MANY, _COST_OF_MANY = 3, 300.0
 # eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
 # are not regularised.
 BIAS_STEP = 0.02
@@ -305,15 +307,24 @@ def pruned(weights: np.ndarray, least: float) -> csr_array:
     return csr_array((weights[rows, columns], columns.astype(np.int32), indptr), shape=weights.shape)
 
 
-def default_epochs(n: int, coherence: float = 1.0) -> int:
+def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     """Ten to fifty passes over up to 5,000 instances; above, five, fewer from 12,500 on, and one from 50,000 on.
 
     Fewer than five only where large steps can make up for them: where instances are not too much alike
-    (`Features.coherence`).
+    (`Features.coherence`). Of many labels, which are mostly rare, at most three.
     """
+    if many:
+        return min(default_epochs(n, coherence), _EPOCHS_OF_MANY)
     if n <= 5_000:
         return int(np.clip(50_000 // n, 10, 50))
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
+
+
+def default_settings(epochs: int, coherence: float = 1.0, many: bool = False) -> Settings:
+    """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
+    if many:
+        return Settings(_COST_OF_MANY, 2 * _bold_step(coherence), epochs)
+    return Settings(step=default_step(epochs, coherence), epochs=epochs)
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:

@@ -25,7 +25,7 @@ from mpu_cli.core.propensity import REPLICATES, FrequencyEstimate, estimate, tel
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
-from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_step
+from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_settings
 from mpu_cli.core.shortlist import Shortlist, is_worthwhile, make_shortlist
 from mpu_cli.core.stacking import StackedModel, stack
 from mpu_cli.core.validation import leading, out_of_fold
@@ -156,10 +156,10 @@ def train(
         c = estimated.c if reviewed is None else reviewed.rates
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
-    usual_epochs = default_epochs(n, features.coherence)
+    usual_epochs = default_epochs(n, features.coherence, many)
     epochs = options.epochs or usual_epochs
     if start is None:
-        settings = Settings(step=default_step(epochs, features.coherence), epochs=epochs)
+        settings = default_settings(epochs, features.coherence, many)
     else:
         settings = replace(start.settings, epochs=epochs)
     if options.cost is not None:

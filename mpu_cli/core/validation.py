@@ -17,6 +17,7 @@ from mpu_cli.runtime.journal import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
+_TOP_ROWS = 1 << 11
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,30 @@ def predict_folds(
                 tick()
 
 
+def predict_top_of_folds(
+    folds: Iterable[Fold],
+    predictions: Collector,
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    top: Top,
+    prune: float | None,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Predict the most probable of many labels as `predict_folds` does, by the sparse weights of all together."""
+    for fold in folds:
+        model = sgd.train_linear(fold.training, frequency, settings, prune=prune)
+        features = fold.features
+
+        def predict_some(rows: np.ndarray, model=model, features=features) -> tuple[np.ndarray, csr_array]:
+            return rows, model.top(features[rows], top, run)
+
+        parts = ((fold.rows[start : start + _TOP_ROWS],) for start in range(0, len(fold.rows), _TOP_ROWS))
+        for rows, found in parallel.run(predict_some, parts, run.jobs):
+            predictions.put_back(rows, found)
+        tick()
+
+
 def predict(
     model: sgd.LinearModel,
     features: Features,
@@ -244,5 +269,8 @@ def out_of_unfinished_folds(
         tick()
 
     folds = (split(features, labels, rows, run, guidance) for _, rows in unfinished)
-    predict_folds(folds, predictions, frequency, settings, run, keep, prune)
+    if top is None:
+        predict_folds(folds, predictions, frequency, settings, run, keep, prune)
+    else:
+        predict_top_of_folds(folds, predictions, frequency, settings, top, prune, run, keep)
     return predictions.result()

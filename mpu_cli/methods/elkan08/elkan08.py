@@ -29,7 +29,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
 from mpu_cli.core.propensity import estimate, estimate_per_label
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import choose_settings
-from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_settings, train_linear
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.methods.elkan08 import Options
@@ -93,7 +93,7 @@ def train(
     ones = LabelFrequency.of(1.0, labels.shape)
     sample = Sample(features, labels, options.sample, options.folds, run)
     epochs = options.epochs or default_epochs(n, features.coherence)
-    settings = Settings(step=default_step(epochs, features.coherence), epochs=epochs)
+    settings = default_settings(epochs, features.coherence)
     if options.cost is None:
         with run.step("choose C", None) as tick:
             choice = choose_settings(sample.folds, sample.labels, ones, settings, run, tick)
