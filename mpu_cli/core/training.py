@@ -158,18 +158,8 @@ def train(
 
     usual_epochs = default_epochs(n, features.coherence, many)
     epochs = options.epochs or usual_epochs
-    if start is None:
-        settings = default_settings(epochs, features.coherence, many)
-    else:
-        settings = replace(start.settings, epochs=epochs)
-    if options.cost is not None:
-        settings = replace(settings, cost=options.cost)
-    if options.eta0 is not None:
-        settings = replace(settings, step=options.eta0)
-    if label_features is None:
-        settings = replace(settings, prior=0.0)
-    elif options.prior is not None:
-        settings = replace(settings, prior=float(options.prior))
+    settings = default_settings(epochs, features.coherence, many) if start is None else start.settings
+    settings = _given(options, replace(settings, epochs=epochs), label_features is not None)
     held_out, prune = None, options.prune if many else options.prune or None
     if free:
         with run.step("choose C" if "cost" in free else "choose prior") as tick:
@@ -229,6 +219,16 @@ def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
     free = [] if options.cost is not None else ["cost"] + ["step"] * (options.eta0 is None)
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
+
+
+def _given(options: Options, settings: Settings, has_label_features: bool) -> Settings:
+    """Return settings with those that options give."""
+    return replace(
+        settings,
+        cost=settings.cost if options.cost is None else options.cost,
+        step=settings.step if options.eta0 is None else options.eta0,
+        prior=(settings.prior if options.prior is None else float(options.prior)) if has_label_features else 0.0,
+    )
 
 
 def _guidance(
