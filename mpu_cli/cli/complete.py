@@ -128,6 +128,8 @@ def _say(report: "Report") -> None:
         f"{report.listed:,} are listed, of which about {right.expected:,.0f} are right ({right.low:,.0f} to "
         f"{right.high:,.0f})"
     )
+    if report.listed_never_annotated:
+        info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")
     if report.filled_in is not None:
         info(
             f"{report.filled_in:,} labels are filled in; expected micro-F1 of the labels "

@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.common import print_table
 from mpu_cli.cli.messages import one_line
-from mpu_cli.cli.train_report import by_people, frequency, print_lines
+from mpu_cli.cli.train_report import by_people, frequency, never_annotated, print_lines
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.origin import Origin
@@ -28,6 +28,7 @@ def _lines(report: "Report") -> dict[str, str]:
     origin, rest = report.origin, dict(report.options)
     instances = "instances not recorded" if origin is None else _count(origin.instances, "instance")
     data = f"{instances}, {_count(report.features, 'feature')}, {_count(report.labels, 'label')}"
+    data += never_annotated(report.never_annotated or 0)
     levels = "" if report.levels is None else f", {_count(report.levels, 'level')}"
     lines = {"model": click.format_filename(report.model), "method": report.method + levels, "data": data}
     lines["c"] = _frequency(report, rest)
@@ -115,7 +116,9 @@ def _count(n: int, what: str) -> str:
 
 def _print_label(label: "LabelReport", report: "Report") -> None:
     annotated = _NOT_RECORDED if label.annotated is None else f"{label.annotated:,} times"
-    if label.c is None:
+    if label.annotated == 0:
+        annotated, true = "never: it is known by its name or features alone", "nothing tells how often"
+    elif label.c is None:
         true = f"{report.method} does not estimate how often"
     else:
         true = _NOT_RECORDED if label.true is None else f"about {label.true:,.0f} times"

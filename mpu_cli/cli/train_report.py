@@ -22,8 +22,7 @@ def print_report(report: dict) -> None:
         "method": rest.pop("method"),
         "data": f"{instances:,} instances, {features:,} features, {labels:,} labels",
     }
-    if never := rest.pop("labels_never_annotated", 0):
-        lines["data"] += f", {never:,} of them never annotated"
+    lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
     rest.pop("one_c_p_value", None)  # a warning says what it means
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
@@ -49,6 +48,11 @@ def print_report(report: dict) -> None:
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s)"
     print_lines(lines)
+
+
+def never_annotated(labels: int) -> str:
+    """Say how many of the labels were never annotated, where there are such."""
+    return f", {labels:,} of them never annotated" * bool(labels)
 
 
 def print_lines(lines: dict[str, str]) -> None:

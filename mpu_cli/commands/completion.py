@@ -36,8 +36,10 @@ class Report:
         The label, as written in files, of each of these.
     listed : int
         How many are listed, or were to be filled in.
+    listed_never_annotated : int
+        How many of those are of labels that are never annotated.
     right : Count
-        How many of those are right.
+        How many of those listed are right.
     worth_filling_in : int
         How many of them, the first ones, to fill in for the largest expected F1.
     filled_in : int or None
@@ -56,6 +58,7 @@ class Report:
     of_labels: Count
     ids: np.ndarray
     listed: int
+    listed_never_annotated: int
     right: Count
     worth_filling_in: int
     filled_in: int | None
@@ -71,6 +74,7 @@ class Report:
         return {
             **_interval("missing", self.missing),
             "listed": self.listed,
+            "listed_never_annotated": self.listed_never_annotated,
             **_interval("right", self.right),
             "worth_filling_in": self.worth_filling_in,
             "filled_in": self.filled_in,
@@ -186,6 +190,7 @@ def complete(
         found.of_labels,
         found.ids,
         len(found.listed),
+        int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
         found.right,
         found.worth,
         filled,

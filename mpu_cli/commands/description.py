@@ -74,6 +74,8 @@ class Report:
         None where the model has no levels.
     labels, named : int
         How many labels there are, and how many of them have names.
+    never_annotated : int or None
+        How many of them are known by their names or features alone; None where that was not recorded.
     features, weights : int
         Features that occurred in training, and weights that are not zero.
     knows_texts : bool
@@ -96,6 +98,7 @@ class Report:
     levels: int | None
     labels: int
     named: int
+    never_annotated: int | None
     features: int
     weights: int
     knows_texts: bool
@@ -201,6 +204,7 @@ class _Described:
             len(levels) or None,
             len(model.label_ids),
             named,
+            None if self.origin is None else self.origin.annotated.count(0),
             len(model.known.indices),
             sum(_count(level.weights) for level in levels),
             model.vectorizer is not None,
@@ -239,7 +243,7 @@ class _Described:
             float(model.c[k]) if knows_c else None,
             float(model.predictor.thresholds[k]),
             None if told is None else told.annotated[k],
-            float(told.true[k]) if told is not None and knows_c else None,
+            float(told.true[k]) if told is not None and told.annotated[k] and knows_c else None,
         )
         if self.stacked is None:
             return found

@@ -40,6 +40,22 @@ def test_a_name_that_is_never_annotated_is_predicted(run, texts):
     assert predicted(run, texts, "on chemistry") == "chemistry"
 
 
+def test_it_is_marked_in_the_model(run, texts):
+    assert run("train", texts / "notes.svm", *QUICK, "--prior", 15).exit_code == 0
+    result = run("info", texts / "notes.mpu", "--label", "railways", "--label", "chemistry")
+    assert "5 labels, 1 of them never annotated" in result.stdout
+    railways, chemistry = result.stdout.split("\n\nlabel ")[1:]
+    assert "never: it is known by its name or features alone" in railways
+    assert "nothing tells how often" in railways
+    assert "12 times" in chemistry
+    report = json.loads(run("info", texts / "notes.mpu", "--label", "railways", "--json").stdout)
+    assert (report["never_annotated"], report["of_labels"][0]["annotated"], report["of_labels"][0]["true"]) == (
+        1,
+        0,
+        None,
+    )
+
+
 def test_the_prior_is_recorded_and_chosen(run, texts):
     assert run("train", texts / "notes.svm", *QUICK).exit_code == 0
     assert bundle.load(texts / "notes.mpu").options["prior"] in (0, 7.5, 15, 30, 60)
@@ -75,6 +91,7 @@ def test_missing_labels_are_found_by_name(run, texts):
     assert result.exit_code == 0
     row = next(line for line in result.stdout.splitlines() if line.startswith(f"{len(records)}\t"))
     assert "railways" in row
+    assert "of those listed are of labels that are never annotated" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--label-features", "--prior"])
