@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from mpu_cli import methods
 from mpu_cli.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import origin
+from mpu_cli.commands.label_features import known_features
 from mpu_cli.core import propensity, thresholds, training
-from mpu_cli.core.features import Columns, Features
+from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
-from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime import parallel
@@ -49,7 +51,7 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     fitted = methods.fit(method, matrix, annotations.labels, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    occurs = Columns.occurring(matrix)
+    occurs = known_features(matrix, annotations.features, fitted)
     record = methods.record(options, run, fitted)
     told = origin.of_arrays(annotations.labels, annotations.known, options, fitted, run)
     return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record, origin=told)
@@ -59,25 +61,34 @@ def predictions(
     predictor: methods.Model, matrix: csr_array, run: Run, most: int | None = None
 ) -> Iterator[tuple[slice, Predictions]]:
     """Predict some instances after another, in threads; `most` as for `methods.Model.predictions`."""
-    rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
-    parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
+    parts = _parts(predictor, matrix)
     found = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
     return zip(parts, found, strict=True)
+
+
+def _parts(predictor: methods.Model, matrix: csr_array) -> list[slice]:
+    rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
+    return [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
 
 
 def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
     """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
     refuse_large_predictions(matrix.shape[0], width)
     found = np.zeros((matrix.shape[0], width), np.float32)
-    for part, predicted in predictions(predictor, matrix, run):
+    for part, predicted in predictions(predictor, matrix, run, len(predictor.thresholds)):
         found[part, columns] = predicted if isinstance(predicted, np.ndarray) else predicted.toarray()
     return found
 
 
 def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_array:
     """Predict label sets: csr_array of bool, shape (n, q)."""
-    found = predictions(predictor, matrix, run)
-    return csr_array(vstack([thresholds.reached(part, predictor.thresholds) for _, part in found], format="csr"))
+
+    def of_part(part: slice) -> csr_array:
+        predict = partial(predictor.predictions, matrix[part], run)
+        return thresholds.reached(all_reaching(predict, predictor.thresholds), predictor.thresholds)
+
+    found = parallel.run(of_part, zip(_parts(predictor, matrix)), run.jobs)
+    return csr_array(vstack(list(found), format="csr"))
 
 
 def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int) -> csr_array:

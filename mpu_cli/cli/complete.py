@@ -85,7 +85,8 @@ def complete(
     decide; `mpu review` makes a page of it. What --reviewed files have decided is learned from, and not listed again.
 
     Without --top, --min-probability and --per-instance, all labels are listed that are probable enough to raise the
-    expected F1 of the labels of FILE; --format svm fills in those that do.
+    expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most
+    probable ones of an instance are looked at (more where instances have many labels).
 
     \b
     Example:

@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.common import print_table
 from mpu_cli.cli.messages import one_line
-from mpu_cli.cli.train_report import by_people, frequency, never_annotated, print_lines
+from mpu_cli.cli.train_report import by_people, frequency, never_annotated, print_lines, prior_line
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.origin import Origin
@@ -34,6 +34,7 @@ def _lines(report: "Report") -> dict[str, str]:
     lines["c"] = _frequency(report, rest)
     lines["C"] = _strength(rest, {} if origin is None else origin.given)
     low, high = report.thresholds["lowest"], report.thresholds["highest"]
+    lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
     lines["expected"] = _expected(rest)
     rest.pop("one_c_p_value", None)
@@ -117,7 +118,7 @@ def _count(n: int, what: str) -> str:
 def _print_label(label: "LabelReport", report: "Report") -> None:
     annotated = _NOT_RECORDED if label.annotated is None else f"{label.annotated:,} times"
     if label.annotated == 0:
-        annotated, true = "never: it is known by its name or features alone", "nothing tells how often"
+        annotated, true = "never", "nothing tells how often"
     elif label.c is None:
         true = f"{report.method} does not estimate how often"
     else:

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     "--threshold",
     type=click_type(PROBABILITY),
     help="Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
-    "for jsonl and tsv with --top-k, all labels; of more than 500 labels, the most probable ones of each instance.",
+    "for jsonl and tsv with --top-k, all labels; of more than 500 labels, the 20 most probable ones of an instance "
+    "(more where instances have many).",
 )
 @numbers_option
 @reading_options

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     "--warm-start",
     metavar="MODEL",
     type=click.Path(path_type=Path),
-    help="Start from the weights of an earlier model, and take over its C and step size. Labels and features may have "
-    "been added or removed since.",
+    help="Start from the weights of an earlier model, and take over its C, step size and prior. Labels and features "
+    "may have been added or removed since.",
 )
 @click.option(
     "--resume",

@@ -34,11 +34,7 @@ def print_report(report: dict) -> None:
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
         lines["C"] = f"{rest.pop('cost'):g}{step}, {rest.pop('epochs')} epochs"
-    if "prior" in rest:
-        prior = rest.pop("prior")
-        lines["prior"] = (
-            f"weight {prior:g} of the features of labels" if prior else "none: features of labels do not help"
-        )
+    lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
         del rest["expected_micro_f1_by_level"]
@@ -48,6 +44,14 @@ def print_report(report: dict) -> None:
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s)"
     print_lines(lines)
+
+
+def prior_line(rest: dict) -> dict[str, str]:
+    """Take the weight of the features of labels out of what is left to print, and say what it is, if it was found."""
+    if not isinstance(rest.get("prior"), float | int):
+        return {}
+    prior = rest.pop("prior")
+    return {"prior": f"weight {prior:g} of the features of labels" if prior else "none: features of labels do not help"}
 
 
 def never_annotated(labels: int) -> str:

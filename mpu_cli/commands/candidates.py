@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli import bundle
-from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.evaluation.compare import as_predictions, pairs_of_files
@@ -87,7 +88,8 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: str, run: Run) 
     for start in range(0, len(data), rows):
         part = data[start : start + rows]
         try:
-            found = model.predictor.predictions(part.features, run)
+            predict = partial(model.predictor.predictions, part.features, run)
+            found = all_reaching(predict, model.predictor.thresholds)
         except OverflowingError:
             raise InputError(truth, None, "feature values are too large; scale them as in training") from None
         n, q = found.shape

@@ -10,12 +10,11 @@ import numpy as np
 from mpu_cli import bundle, methods
 from mpu_cli.commands import origin
 from mpu_cli.commands.implied import read_implications
-from mpu_cli.commands.label_features import with_label_features
+from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.core.completion import Choice, Count
-from mpu_cli.core.features import Columns
 from mpu_cli.core.training import Options
 from mpu_cli.methods import mpu
 from mpu_cli.names import LabelNames
@@ -163,6 +162,7 @@ def complete(
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if by_number else data.names
         asked = data.known_of(options)
+        refuse_idle_prior(asked.prior, data.label_features)
         found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
         n = data.of_file
         own = data.features[:n]
@@ -177,7 +177,7 @@ def complete(
             write_suspects(suspects, found, own, sources.file, choice.top, names)
         fitted = mpu.fitted(asked, found.model, found.training)
         if save is not None:
-            known = Columns.occurring(data.features)
+            known = known_features(data.features, data.label_features, fitted)
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
             told = origin.of_files(sources, source, data, given, fitted, run)

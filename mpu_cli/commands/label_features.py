@@ -6,12 +6,15 @@ A label that has features, or is named by ``--labels``, belongs to the model als
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.training_data import Sources, TrainingData
-from mpu_cli.errors import InputError
+from mpu_cli.core.features import Columns, with_width
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.methods import Fitted
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import header_instances
@@ -19,7 +22,6 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.directory import from_one
 from mpu_cli.text.stored import Stored
-from mpu_cli.text.vectorizer import Vectorizer
 
 
 def with_label_features(data: TrainingData, sources: Sources, kept: Stored | None, run: Run) -> TrainingData:
@@ -54,9 +56,32 @@ def with_label_features(data: TrainingData, sources: Sources, kept: Stored | Non
     return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
 
 
+def known_features(matrix: csr_array, label_features: csr_array | None, fitted: Fitted) -> Columns:
+    """Return the features that a model knows: those that occur in its data, or in features of labels that it uses.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, D)
+    label_features : csr_array, shape (q, any), or None
+    fitted : Fitted
+    """
+    used = [label_features] if label_features is not None and fitted.findings.get("prior") else []
+    return Columns.occurring(*(with_width(part, fitted.model.n_features) for part in (matrix, *used)))
+
+
+def refuse_idle_prior(prior: Any, label_features: csr_array | None) -> None:
+    """Raise MpuError where a weight is given for features of labels that are not there."""
+    if label_features is None and isinstance(prior, float | int) and prior:
+        raise MpuError(
+            f"--prior {prior:g} is the weight of the features of labels, and there are none: give --label-features, or "
+            "data that mpu vectorize made, with names of labels"
+        )
+
+
 def _of_file(path: str | Path, data: TrainingData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
     """Read a file with one line ``number index:value ...`` per label."""
     found = read(path, sources.reading, run)
+    found.features.eliminate_zeros()
     refused = partial(_refused, path)
     many = np.flatnonzero(np.diff(found.labels.indptr) != 1)
     if len(many):
@@ -87,6 +112,8 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
 
 def _of_names(names: LabelNames, kept: Stored) -> tuple[np.ndarray, csr_array]:
     """Return the labels whose names have known words, and the vectors of these."""
+    from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
+
     named = names.by_number
     vectors = Vectorizer.of(kept).transform_names(list(named.values()))
     known = np.flatnonzero(np.diff(vectors.indptr))

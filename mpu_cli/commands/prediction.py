@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
 from mpu_cli.commands.text_input import Texts
-from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.errors import InputError, OverflowingError
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -97,8 +97,8 @@ def predict(
     MpuError
         The target cannot be written.
     """
+    everything = threshold is None and (form in ("scores", "both") or (form in HEADERS and top_k is not None))
     if threshold is None:
-        everything = form in ("scores", "both") or (form in HEADERS and top_k is not None)
         thresholds = np.zeros(1, np.float32) if everything else model.predictor.thresholds
     else:
         thresholds = np.array([threshold], np.float32)
@@ -112,7 +112,7 @@ def predict(
         ids = Ids(source) if form in HEADERS else None
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
-        return _predict_rows(model, *rows, thresholds, top_k, form != "labels", write, run)
+        return _predict_rows(model, *rows, thresholds, everything, top_k, form != "labels", write, run)
 
     slices = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
     rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
@@ -165,15 +165,23 @@ def _predict_rows(
     features: csr_array,
     ids: list[str],
     thresholds: np.ndarray,
+    everything: bool,
     top_k: int | None,
     ranked: bool,
     write: _Writer,
     run: Run,
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
+
+    def predict(most: int | None) -> Predictions:
+        return model.predictor.predictions(features, run, most)
+
     # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
-    most = top_k if (thresholds == thresholds[0]).all() else None
-    predictions = model.predictor.predictions(features, run, most)
+    one_threshold = (thresholds == thresholds[0]).all()
+    if everything or (top_k is not None and one_threshold):
+        predictions = predict(top_k)
+    else:
+        predictions = all_reaching(predict, thresholds)
     rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
     n = predictions.shape[0]
     counts = Report(n, len(columns), features.nnz, model.count_unknown(features))

@@ -13,11 +13,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands import origin
-from mpu_cli.commands.label_features import with_label_features
+from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
-from mpu_cli.core.features import Columns
 from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
@@ -130,6 +129,7 @@ def train(
         if frequencies is not None:
             asked = replace(asked, c=data.frequencies_of(frequencies))
         asked = data.known_of(asked)
+        refuse_idle_prior(getattr(asked, "prior", None), data.label_features)
         begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
         steps = None
         if resume:
@@ -137,7 +137,7 @@ def train(
             run = replace(run, journal=steps)
         fitted = methods.fit(method, data.features, labels, asked, run, start=begin)
 
-        known = Columns.occurring(data.features)
+        known = known_features(data.features, data.label_features, fitted)
         start = time.perf_counter()
         with run.step("write"):
             record = methods.record(asked, run, fitted)

@@ -185,7 +185,9 @@ def read_training_data(sources: Sources, run: Run) -> TrainingData:
     labels, ids = file.occurring_labels()
     names = sources.naming.names_of(ids, sources.file)
     if sources.reviewed:
-        found = matching.match(decisions.read(sources.reviewed, names), file, sources.file, wins=sources.reviewed_wins)
+        decided = decisions.read(sources.reviewed, names)
+        named = [] if names is None else [number for number, texts in names.by_number.items() if texts]
+        found = matching.match(decided, file, sources.file, wins=sources.reviewed_wins, also=named)
         counts = ReviewCounts(
             found.decisions,
             found.found,

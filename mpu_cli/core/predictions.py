@@ -21,6 +21,8 @@ LEAST = float(np.finfo(np.float32).tiny)
 STACKED_FROM = 0.01
 # Labels of an instance that are kept, at least, and by how many more than most of the instances have.
 _FEWEST_KEPT, _ROOM = 20, 2
+# How many times as many predictions are asked for where too few were kept.
+_MORE = 4
 # Predictions of an instance, on average, that wait to be compared with those that are kept.
 _WAITING = 30
 
@@ -203,6 +205,37 @@ class TopPredictions:
             starts = found.indptr[full]
             self._least[full] = found.data[starts[:, None] + np.arange(self._top.most)].min(axis=1)
         return found
+
+
+def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:
+    """Predict so many labels of each instance that all that reach their threshold are among them.
+
+    Parameters
+    ----------
+    predict : callable
+        Takes how many of each instance, or None for as many as usual, and returns predictions of n instances.
+    thresholds : ndarray of float32, shape (q,) or (1,)
+
+    Returns
+    -------
+    ndarray or csr_array of float32, shape (n, q)
+    """
+    found, least = predict(None), float(thresholds.min())
+    while not isinstance(found, np.ndarray) and _may_lack(found, least):
+        found = predict(min(_MORE * max(int(np.diff(found.indptr).max()), 1), found.shape[1]))
+    return found
+
+
+def _may_lack(found: csr_array, least: float) -> bool:
+    """Whether predictions that are not kept may be so large: nothing that small is kept, of all or of a full row."""
+    counts = np.diff(found.indptr)
+    most = int(counts.max(initial=0))
+    if not len(counts) or counts.min() == found.shape[1]:
+        return False
+    if most == 0 or least < found.data.min():
+        return True
+    full = found.indptr[:-1][counts == most]
+    return bool((found.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
 
 
 def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -118,12 +118,9 @@ def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
     """Return the cells whose prediction reaches the threshold of the label: csr_array of bool, shape (n, q)."""
     if isinstance(predictions, np.ndarray):
         return csr_array(predictions >= thresholds)
-    found = csr_array(
-        (predictions.data >= thresholds[predictions.indices], predictions.indices, predictions.indptr),
-        shape=predictions.shape,
-    )
-    found.eliminate_zeros()
-    return found
+    reach = predictions.data >= thresholds[predictions.indices]
+    indptr = np.concatenate([[0], np.cumsum(reach)])[predictions.indptr]
+    return csr_array((reach[reach], predictions.indices[reach], indptr), shape=predictions.shape)
 
 
 def _ranked(

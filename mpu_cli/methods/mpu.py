@@ -21,7 +21,7 @@ def fit(task: Task) -> Fitted:
 def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
     """Return what `core.training.train` has found as what every method finds."""
     settings = asdict(report.settings)
-    if options.label_features is None:
+    if options.label_features is None or options.prior in ("none", 0):
         del settings["prior"]
     findings: dict[str, Any] = {
         "c": one_or_list(report.c),

@@ -1,5 +1,6 @@
 """Decisions of people and the data they are about, brought together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +53,9 @@ class Reviewed:
     unused: int
 
 
-def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool = False) -> Reviewed:
+def match(
+    decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool = False, also: Sequence[int] = ()
+) -> Reviewed:
     """Bring decisions and data together.
 
     Parameters
@@ -63,6 +66,8 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
         The file of the data, as the user named it.
     wins : bool
         Whether ``no`` outweighs an annotation. Otherwise it is an error.
+    also : sequence of int
+        Labels that decisions may be on although they are true nowhere.
 
     Raises
     ------
@@ -88,7 +93,8 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
     whole = decisions.label == NOTHING_ELSE
     annotated, annotated_ids = data.occurring_labels()
     n = len(data)
-    ids = np.union1d(annotated_ids, decisions.label[decisions.verdict]).astype(annotated_ids.dtype)
+    decided = decisions.label[decisions.verdict | np.isin(decisions.label, np.array(also, int))]
+    ids = np.union1d(annotated_ids, decided).astype(annotated_ids.dtype)
     place = np.searchsorted(ids, annotated_ids).astype(annotated.indices.dtype)
     labels = csr_array((annotated.data, place[annotated.indices], annotated.indptr), shape=(n, len(ids)))
     there = np.isin(decisions.label, ids)
@@ -111,7 +117,7 @@ def match(decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool
         len(decisions),
         int(np.count_nonzero(decisions.verdict & ~is_annotated)),
         int(np.count_nonzero(refuted)),
-        np.setdiff1d(ids, annotated_ids),
+        np.setdiff1d(decisions.label[decisions.verdict], annotated_ids),
         int(np.count_nonzero(~there & ~whole)),
     )
 

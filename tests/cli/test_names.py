@@ -51,10 +51,16 @@ def test_a_model_keeps_the_names_of_its_labels(folder, model):
 
 
 def test_only_those_of_its_labels(run, folder):
+    """Names that are given are labels of the model; of those that are found, the labels that occur."""
     (folder / "tags").write_text(NAMES + "never annotated\n")
-    assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
+    result = run("train", "x.svm", *QUICK, "--labels", "tags")
+    assert "5 labels, 1 of them never annotated" in result.stdout
     (kept,) = (folder / "x.mpu").glob("labels-*.txt")
-    assert "never" not in kept.read_text()
+    assert kept.read_text().endswith("4\tnews\n5\tnever annotated\n")
+    (folder / "tags").rename(folder / "x.labels")
+    assert run("train", "x.svm", *QUICK).exit_code == 0
+    (kept,) = (folder / "x.mpu").glob("labels-*.txt")
+    assert kept.read_text().endswith("4\tnews\n")
 
 
 def test_names_beside_the_data_are_found_and_said(run, folder):

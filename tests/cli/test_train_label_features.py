@@ -45,7 +45,7 @@ def test_it_is_marked_in_the_model(run, texts):
     result = run("info", texts / "notes.mpu", "--label", "railways", "--label", "chemistry")
     assert "5 labels, 1 of them never annotated" in result.stdout
     railways, chemistry = result.stdout.split("\n\nlabel ")[1:]
-    assert "never: it is known by its name or features alone" in railways
+    assert "annotated  never\n" in railways
     assert "nothing tells how often" in railways
     assert "12 times" in chemistry
     report = json.loads(run("info", texts / "notes.mpu", "--label", "railways", "--json").stdout)
@@ -112,3 +112,40 @@ def test_a_file_that_does_not_fit_is_one_line(run, tiny, tmp_path):
     absent = run("train", tiny, "--label-features", tmp_path / "absent.svm")
     assert absent.exit_code == 1
     assert str(tmp_path / "absent.svm") in message(absent)
+
+
+def test_features_of_names_alone_are_known_to_the_model(run, texts):
+    run("train", texts / "notes.svm", *QUICK, "--prior", 15)
+    result = run("predict", texts / "notes.mpu", "--text", "railways")
+    assert result.stderr == ""
+    run("train", texts / "notes.svm", *QUICK, "--prior", "none")
+    assert "their features never occurred" in run("predict", texts / "notes.mpu", "--text", "railways").stderr
+
+
+def test_a_weight_without_features_of_labels_is_refused(run, tiny):
+    result = run("train", tiny, *QUICK, "--prior", 3)
+    assert message(result).startswith("error: --prior 3 is the weight of the features of labels, and there are none")
+    assert run("train", tiny, *QUICK, "--prior", "none").exit_code == 0
+
+
+@pytest.mark.parametrize(("prior", "line"), [("none", None), ("7.5", "weight 7.5")])
+def test_the_report_speaks_of_the_prior_where_there_is_one(run, texts, prior, line):
+    for stdout in (
+        run("train", texts / "notes.svm", *QUICK, "--prior", prior).stdout,
+        run("info", texts / "notes.mpu").stdout,
+    ):
+        lines = [text for text in stdout.splitlines() if text.startswith("prior ")]
+        assert len(lines) == (line is not None)
+        assert all(line in text for text in lines)
+
+
+def test_a_suggestion_that_was_rejected_is_known(run, texts):
+    """Also of a label that is never annotated."""
+    (texts / "checked.tsv").write_text("instance\tlabel\tverdict\n1\trailways\tno\n")
+    options = (*QUICK, "--prior", 15, "--reviewed", texts / "checked.tsv")
+    result = run("train", texts / "notes.svm", *options)
+    assert "true nowhere" not in result.stderr
+    listed = run("complete", texts / "notes.svm", *options, "--per-instance", 5, "--numbers").stdout
+    rows = [line.split("\t")[:2] for line in listed.splitlines() if line[:1].isdigit()]
+    assert ["2", "5"] in rows
+    assert ["1", "5"] not in rows

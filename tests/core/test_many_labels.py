@@ -9,8 +9,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core import training
 from mpu_cli.core.features import Features
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.predictions import FEW_LABELS, Top, at_least
+from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
 from mpu_cli.core.sample import draw_labels
+from mpu_cli.core.thresholds import reached
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.runtime.journal import Found, Journal
@@ -208,3 +209,20 @@ def test_the_largest_of_each_row_are_kept_whatever_the_blocks():
         np.testing.assert_array_equal(np.sort(found[found > 0]), largest[largest >= 0.2])
     fewer = at_least(csr_array(kept), 0.9).toarray()
     np.testing.assert_array_equal(fewer, np.where(kept >= np.float32(0.9), kept, 0))
+
+
+def test_label_sets_leave_predictions_as_they_are():
+    found = csr_array(np.float32([[0.2, 0, 0.7], [0.4, 0.1, 0]]))
+    before = found.toarray()
+    sets = reached(found, np.float32([0.3, 0.3, 0.3]))
+    assert sets.toarray().tolist() == [[False, False, True], [True, False, False]]
+    np.testing.assert_array_equal(found.toarray(), before)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.0005, 0.01, 0.3, 0.9])
+def test_all_labels_that_reach_a_threshold_are_found(trained, least):
+    (model, _), _ = trained
+    matrix, _, _ = problem(seed=2, n=60)
+    every = model.predictions(matrix, most=len(model.thresholds)).toarray()
+    found = all_reaching(lambda most: model.predictions(matrix, most=most), np.float32([least])).toarray()
+    np.testing.assert_array_equal(np.where(found >= least, found, 0), np.where(every >= least, every, 0))

@@ -27,7 +27,7 @@ def fit(task: Task) -> Fitted:
     findings = {
         "c": one_or_list(report.c),
         "c_estimated": True,
-        **asdict(report.settings),
+        **{name: value for name, value in asdict(report.settings).items() if name != "prior"},
         "labels_with_c_of_their_own": report.own,
     }
     return Fitted(model, findings, report.c)
