@@ -133,9 +133,11 @@ def parse(path: Path, text: bytes) -> Manifest:
 
 
 def json_values(text: bytes) -> dict:
-    """Return the values of a file of JSON, whose lists are long only where they are numbers; ValueError otherwise."""
+    """Return the values of a JSON object, whose lists are long only where they are numbers; ValueError otherwise."""
     expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= _MOST_MARKS, "more than numbers is in its lists")
-    return json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+    values = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+    expect(isinstance(values, dict), "it is no JSON object")
+    return values
 
 
 def _unique(pairs: list[tuple]) -> dict:

@@ -215,6 +215,13 @@ def test_no_model(path):
         bundle.load(path)
 
 
+@pytest.mark.parametrize("text", ["[]", "null", "3"])
+def test_a_manifest_that_is_no_object_is_called_that(saved, text):
+    (saved / "manifest.json").write_text(text)
+    with pytest.raises(ModelError, match="it is no JSON object"):
+        bundle.load(saved)
+
+
 @pytest.mark.parametrize("is_file", [True, False])
 def test_something_else_than_a_model(path, is_file):
     if is_file:
