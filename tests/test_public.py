@@ -129,7 +129,7 @@ def test_complete_instances_tell_nothing_of_c(simulated):
 
 def test_warns_where_c_cannot_be_told():
     rng = np.random.default_rng(0)
-    with pytest.warns(MpuWarning, match="no label is told apart well"):
+    with pytest.warns(MpuWarning, match="no label can be predicted well"):
         estimate_c(rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3)
 
 

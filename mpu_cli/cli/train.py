@@ -67,8 +67,8 @@ def train(
     """Learn a model of all labels of FILE, some of whose labels may be missing.
 
     FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. The label frequency c, C, the step
-    size and the thresholds are chosen from the incomplete labels. An existing model is replaced when the new one is
-    complete, and not before.
+    size and the thresholds are chosen from the incomplete labels. An existing model is replaced only when the new
+    one is complete.
 
     --c takes a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says what estimates
     for single labels are worth.

@@ -6,7 +6,7 @@ from mpu_cli.cli.messages import one_line
 
 
 def print_report(report: dict) -> None:
-    """Print what training found, a line a finding; what only some methods find comes after what most do.
+    """Print what training found, one line per finding; what only some methods find comes after what most do.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def train(
 ) -> Report:
     """Learn a model of all labels of files, and write it.
 
-    A model that is there is replaced when the new one is complete, and not before.
+    An existing model is replaced only when the new one is complete.
 
     Parameters
     ----------

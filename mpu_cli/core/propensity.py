@@ -65,11 +65,10 @@ class FrequencyEstimate:
         """What to know before trusting the estimate; None where it can be trusted."""
         if self.separable:
             return None
-        if self.c >= _NEARLY_COMPLETE:  # it can hardly be too low
-            finding = f"so c cannot be told, and the estimate of {self.c:.3f} means nothing"
-        else:
-            finding = f"so c = {self.c:.3f} is likely too low, and a micro-F1 expected by it too high"
-        return f"no label is told apart well by the features, {finding}; give c where you know it"
+        found = f"c = {self.c:.3f} is unreliable: no label can be predicted well from the features"
+        if self.c < _NEARLY_COMPLETE:  # above, it can hardly be too low
+            found += "; it is probably too low, and the expected micro-F1 too high"
+        return f"{found}; if you know c, give it"
 
 
 @dataclass(frozen=True)

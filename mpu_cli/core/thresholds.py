@@ -69,7 +69,7 @@ def pooled_threshold(
 def label_thresholds(
     probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, start: float
 ) -> tuple[np.ndarray, float]:
-    """One threshold a label, by coordinate ascent on the pooled F.
+    """One threshold per label, by coordinate ascent on the pooled F.
 
     Parameters
     ----------

@@ -122,8 +122,8 @@ def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
 
 def test_noise_is_warned_of_also_when_quiet(run, noise):
     result = run("estimate-c", noise, "-q", "--json")
-    assert result.stderr.startswith("warning: no label is told apart well by the features")
-    assert "is likely too low" in result.stderr
+    assert "is unreliable: no label can be predicted well from the features" in result.stderr
+    assert "it is probably too low" in result.stderr
     assert json.loads(result.stdout)["separable"] is False
 
 
@@ -134,8 +134,7 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
     result = run(*command, tmp_path / "all.svm", "-q")
     assert result.exit_code == 0
     assert result.stderr == (
-        "warning: no label is told apart well by the features, so c cannot be told, and the estimate of 1.000 means "
-        "nothing; give c where you know it\n"
+        "warning: c = 1.000 is unreliable: no label can be predicted well from the features; if you know c, give it\n"
     )
 
 
