@@ -34,12 +34,12 @@ def kept_vectorizer(source: str | Path, instances: int) -> stored.Stored | None:
     try:
         kept = stored.load(directory)
     except InputError as error:
-        _log.warning(f"nothing is known of texts and the words of names: {error}")
+        _log.warning(f"the model will not know how to make vectors of texts, nor the words of names: {error}")
         return None
     if kept.content is None or kept.content.instances != instances:
         _log.warning(
-            f"{directory}: belongs to other data, not to the {instances:,} instances of {source}; so nothing is known "
-            "of texts and the words of names"
+            f"{directory}: belongs to other data, not to the {instances:,} instances of {source}; the model will not "
+            "know how to make vectors of texts, nor the words of names"
         )
         return None
     return kept

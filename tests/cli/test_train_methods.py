@@ -7,6 +7,7 @@ import pytest
 
 from mpu_cli import bundle
 from tests.core.simulated import linear_problem
+from tests.endurance.commands import model_files
 
 METHODS = {
     "mpu": ("--cost", 10, "--epochs", 2),
@@ -77,7 +78,7 @@ def test_the_same_bytes_on_any_number_of_threads(run, files, tmp_path, method):
     for jobs in (1, 2):
         model = tmp_path / str(jobs)
         run("train", files[0], "-o", model, *options_of(method), "-j", jobs)
-        contents.append({entry.name: entry.read_bytes() for entry in model.iterdir()})
+        contents.append(model_files(model))
     assert contents[0] == contents[1]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from mpu_cli import bundle
 from tests.cli.training import message
+from tests.endurance.commands import model_files
 
 # Labels 1, 2, 3 and features 1, 2, 3; and the same a while later: label 1 and feature 2 have gone, 7 and 9 are new.
 BEFORE = "1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:0.5\n 1:1 3:2\n"
@@ -51,7 +52,7 @@ def test_onto_itself_and_the_same_bytes_twice(run, data, old):
         shutil.copytree(old, data / "copy.mpu")
         arguments = (*GIVEN, "-o", data / "copy.mpu", "--warm-start", data / "copy.mpu", "-j", jobs)
         assert run("train", data / "after.svm", *arguments).exit_code == 0
-        return {path.name: path.read_bytes() for path in (data / "copy.mpu").iterdir()}
+        return model_files(data / "copy.mpu")
 
     assert retrain(1) == retrain(2)
 
