@@ -310,7 +310,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
 
-        A model that is there stays in use until the new one is complete. Labels that were never annotated are not in
+        A model that is there stays in use until the new one is complete. Labels that nothing is known of are not in
         it, nor are names of features. Labels that are whole numbers are in ascending order there, whatever their order
         in `classes_`; others are numbered from 1 in the order of `classes_`, and their names are kept.
 
@@ -386,7 +386,7 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     -------
     MPUClassifier
         Fitted. `classes_` are the names of its labels, or else their numbers, in ascending order of the numbers, and
-        the columns of predictions are in that order; labels that were never annotated are not among them. Where two
+        the columns of predictions are in that order; labels that nothing is known of are not among them. Where two
         labels have one name, it is followed by the number of the label. `predict` returns a sparse matrix
         (`sparse_output_`). Its parameters are those of the training as far as the directory tells: c, cost and epochs
         are what was used.

@@ -220,10 +220,13 @@ def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.nd
     -------
     ndarray or csr_array of float32, shape (n, q)
     """
-    found, least = predict(None), float(thresholds.min())
-    while not isinstance(found, np.ndarray) and _may_lack(found, least):
-        found = predict(min(_MORE * max(int(np.diff(found.indptr).max()), 1), found.shape[1]))
-    return found
+    most, least = None, float(thresholds.min())
+    while True:
+        found = predict(most)
+        if isinstance(found, np.ndarray) or most == found.shape[1] or not _may_lack(found, least):
+            return found
+        longest = int(np.diff(found.indptr).max())
+        most = min(_MORE * max(longest, most or 1), found.shape[1])
 
 
 def _may_lack(found: csr_array, least: float) -> bool:

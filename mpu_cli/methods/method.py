@@ -46,7 +46,7 @@ class Task:
     matrix : csr_array, shape (n, D), float32
         Features.
     labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one.
+        Annotated labels: q >= 1, each column with at least one; of a method that takes "label_features", some column.
     options : object
         An instance of the method's options.
     run : Run

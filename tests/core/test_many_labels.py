@@ -226,3 +226,16 @@ def test_all_labels_that_reach_a_threshold_are_found(trained, least):
     every = model.predictions(matrix, most=len(model.thresholds)).toarray()
     found = all_reaching(lambda most: model.predictions(matrix, most=most), np.float32([least])).toarray()
     np.testing.assert_array_equal(np.where(found >= least, found, 0), np.where(every >= least, every, 0))
+
+
+def test_predictions_too_small_to_be_kept_are_not_asked_for_again():
+    """Of no instance are all labels kept, however many are asked for."""
+    asked = []
+
+    def predict(most: int | None) -> csr_array:
+        asked.append(most)
+        assert len(asked) < 10
+        return csr_array(np.float32([[0.5, 0.4, 0, 0, 0, 0, 0, 0, 0, 0]]))
+
+    assert all_reaching(predict, np.float32([0.0])).nnz == 2
+    assert asked == [None, 8, 10]
