@@ -51,12 +51,15 @@ class Settings:
         Passes over the data; None: `default_epochs`.
     prior : float
         a, the length of the mean of a label's weights (`core.prior`), in units of 1 / sqrt(mean ||x||^2).
+    thin : bool
+        Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
     """
 
     cost: float = 30.0
     step: float = 1.0
     epochs: int | None = None
     prior: float = 0.0
+    thin: bool = False
 
 
 @dataclass(frozen=True)
@@ -293,6 +296,7 @@ def train_block(
             weights=weights,
             seen=round(seen * n / len(data.rows)),
             offsets=offsets,
+            thin=settings.thin,
         )
         weights = weights if mean is None else weights + mean
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
@@ -323,7 +327,7 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
 def default_settings(epochs: int, coherence: float = 1.0, many: bool = False) -> Settings:
     """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
     if many:
-        return Settings(_COST_OF_MANY, 2 * _bold_step(coherence), epochs)
+        return Settings(_COST_OF_MANY, 2 * _bold_step(coherence), epochs, thin=True)
     return Settings(step=default_step(epochs, coherence), epochs=epochs)
 
 

@@ -159,7 +159,7 @@ def train(
     usual_epochs = default_epochs(n, features.coherence, many)
     epochs = options.epochs or usual_epochs
     settings = default_settings(epochs, features.coherence, many) if start is None else start.settings
-    settings = _given(options, replace(settings, epochs=epochs), label_features is not None)
+    settings = _given(options, replace(settings, epochs=epochs, thin=many), label_features is not None)
     held_out, prune = None, options.prune if many else options.prune or None
     if free:
         with run.step("choose C" if "cost" in free else "choose prior") as tick:

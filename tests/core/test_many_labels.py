@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import training
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import kernel
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
 from mpu_cli.core.sample import draw_labels
@@ -76,7 +77,8 @@ def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, m
     assert report.expected_f1 == pytest.approx(dense_report.expected_f1, abs=0.02)
 
 
-def test_without_pruning_level_0_is_the_dense_one(monkeypatch):
+def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
+    monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
     matrix, annotated, _ = problem()
     annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
     options = Options(**QUICK, levels=1, prune=0.0, calibrated=False)

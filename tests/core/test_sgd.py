@@ -13,7 +13,16 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient, pu_loss
-from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, default_epochs, default_step, train_block, train_linear
+from mpu_cli.core.sgd import (
+    LinearModel,
+    Settings,
+    TrainingSet,
+    default_epochs,
+    default_settings,
+    default_step,
+    train_block,
+    train_linear,
+)
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -52,6 +61,23 @@ def test_complete_labels_converge_to_logistic_regression(cost):
         least = objective(X, Y[:, k], 1.0, cost, fitted.coef_[0], fitted.intercept_[0])
         assert objective(X, Y[:, k], 1.0, cost, model.weights[:, k], model.bias[k]) <= least * 1.01
         assert_allclose(model.weights[:, k], fitted.coef_[0], atol=0.05 * np.abs(fitted.coef_).max())
+
+
+def test_rare_labels_converge_with_thinned_gradients_too():
+    X, _ = linear_problem(2000, 5, 1)
+    rng = np.random.default_rng(0)
+    Y = rng.random((2000, 3)) < expit(2 * X[:, :3] - 6)  # most gradients are small
+    data, c = training_set(X, Y), LabelFrequency(np.ones(3))
+    exact, thin = (train_linear(data, c, Settings(10.0, epochs=60, thin=thin)) for thin in (False, True))
+    assert not np.array_equal(exact.weights, thin.weights)
+    for k in range(3):
+        least = objective(X, Y[:, k], 1.0, 10.0, exact.weights[:, k], exact.bias[k])
+        assert objective(X, Y[:, k], 1.0, 10.0, thin.weights[:, k], thin.bias[k]) <= least * 1.02
+
+
+@pytest.mark.parametrize(("many", "thin"), [(False, False), (True, True)])
+def test_gradients_are_thinned_where_labels_are_many(many, thin):
+    assert default_settings(3, many=many).thin == thin
 
 
 @pytest.mark.parametrize("c", [0.4, 0.8])

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.numba_ranking import top_scores as top_scores
+from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN
 from mpu_cli.core.kernels.prefetch import prefetch
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.order import visited
@@ -52,6 +53,7 @@ def descend(
     weights: np.ndarray | None = None,
     seen: int = 0,
     offsets: csr_array | None = None,
+    thin: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
@@ -62,7 +64,7 @@ def descend(
     if weights is not None:
         np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
     mean_v = np.zeros_like(v)
-    bias = np.pad(bias, (0, padded - q))
+    bias = np.pad(bias, (0, padded - q), constant_values=-np.inf)  # labels that are never true have no gradient
     rates = np.pad(frequency.rates, (0, padded - q), constant_values=1)
     exceptions = _exceptions(frequency)
     if offsets is None:
@@ -90,6 +92,8 @@ def descend(
             v,
             bias,
             seen + epoch * n,
+            epoch,
+            THINNED_TO_ONE_IN if thin else 1,
             step,
             bias_step,
             decay,
@@ -162,11 +166,15 @@ def _epoch(
     v,
     bias,
     t,
+    epoch,
+    one_in,
     step,
     bias_step,
     decay,
 ):
     """One pass over the batches; changes v and bias. t counts the instances seen before.
+
+    Where one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
 
     of_instances and the cells are where c is not that of the rates, as `_exceptions` gives them.
     """
@@ -178,6 +186,7 @@ def _epoch(
     powers = np.empty(q, np.int32)
     annotated = np.empty(q, np.float32)
     c = rates.copy()
+    stands_for = np.ones(size, np.int64)
     for b in batch_order:
         first = b * size
         B = min(size, n - first)
@@ -214,8 +223,18 @@ def _epoch(
                 _look_up(c, rates, of_instances[r], cell_labels, of_cells, cell_indptr[r], cell_indptr[r + 1])
             _gradient(z[i], annotated, c, shrink, bias, powers)
             gradient_sum += z[i]
+            if one_in > 1:
+                largest = np.float32(0)
+                for k in range(q):
+                    largest = max(largest, abs(z[i, k]))
+                small = largest < np.float32(SMALL_GRADIENT)
+                due = (first + i + epoch) % one_in == 0
+                stands_for[i] = 1 if not small else one_in if due else 0
+                z[i] *= np.float32(stands_for[i])
 
         for i in range(B):
+            if not stands_for[i]:
+                continue
             r = rows[first + i]
             gradient = z[i]
             for p in range(indptr[r], indptr[r + 1]):

@@ -18,6 +18,9 @@ BLOCK_SIZE = 128
 # Batches of more instances than this are made anew at each visit: few epochs are needed, and kept they take several
 # times the memory of the data.
 _KEPT_INSTANCES = 100_000
+# An instance whose gradients are all below this in absolute value hardly moves the weights of a block of labels.
+# Where gradients are thinned, one in so many of these moves them, by so many times its gradients.
+SMALL_GRADIENT, THINNED_TO_ONE_IN = 0.01, 8
 # Scores that are computed at a time where only the largest are kept.
 _SCORES = 1 << 20
 
@@ -98,6 +101,7 @@ def descend(
     weights: np.ndarray | None = None,
     seen: int = 0,
     offsets: csr_array | None = None,
+    thin: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.2).
 
@@ -132,6 +136,8 @@ def descend(
         Instances that these weights have been learned from before: t starts there.
     offsets : csr_array of float32, shape (N, q), optional
         What is added to the scores of all instances of the features.
+    thin : bool
+        Whether weights may move by a sample of the small gradients, as `thinned` draws it.
 
     Returns
     -------
@@ -157,15 +163,42 @@ def descend(
             if offsets is not None:
                 z += offsets[batch.rows].toarray()
             gradient = pu_gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
+            bias -= np.float32(bias_step) * shrink * gradient.sum(axis=0)
+            if thin:
+                gradient = thinned(gradient, b * batches.size, epoch)
             v[batch.columns] = v_sparse - np.float32(step) * (batch.transposed @ gradient)
             v_dense -= np.float32(step) * (batch.dense.T @ gradient)
-            bias -= np.float32(bias_step) * shrink * gradient.sum(axis=0)
             t += len(z)
         if epoch in averaged:
             share = 1 / len(averaged)
             mean_v += np.float32(share / (1 + decay * step * t)) * v
             mean_bias += np.float32(share) * bias
     return mean_v, mean_bias
+
+
+def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
+    """Leave out most instances whose gradients are all small, and multiply those of the others by what they stand for.
+
+    Of many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
+    time. One in so many is due, others in each epoch; the instances are in random order, so that the sum of the
+    gradients is right on average.
+
+    Parameters
+    ----------
+    gradient : ndarray of float32, shape (B, q)
+        Of the instances of a mini-batch.
+    first : int
+        The place of its first instance in the order of all.
+    epoch : int
+
+    Returns
+    -------
+    ndarray of float32, shape (B, q)
+    """
+    small = np.abs(gradient).max(axis=1) < np.float32(SMALL_GRADIENT)
+    due = (first + np.arange(len(gradient)) + epoch) % THINNED_TO_ONE_IN == 0
+    stands_for = np.where(small, np.where(due, THINNED_TO_ONE_IN, 0), 1)
+    return gradient * stands_for[:, np.newaxis].astype(np.float32)
 
 
 def scores(features: Features, weights: np.ndarray) -> np.ndarray:
