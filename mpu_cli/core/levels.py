@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.halves import train_by_halves
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.progressive import train_progressively
@@ -127,6 +128,26 @@ class LevelLearner:
         with self.run.step(f"level {level}", None):
             found = self.run.journal.take(f"level {level}", learn)
         return _model(found), HeldOut(last, unpacked("probabilities", found))
+
+    def can_be_learned_by_halves(self, n: int, enough: int) -> bool:
+        """Whether `fit_by_halves` will do: one pass, two folds, and all predictions are asked for.
+
+        Of many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
+        """
+        return self.settings.epochs == 1 and (self.folds or default_folds(n)) == 2 and enough == n and self.top is None
+
+    def fit_by_halves(self, level: int, features: Features) -> tuple[LinearModel, HeldOut]:
+        """Learn a level from each half of the instances in one pass, and predict the other half."""
+        halves = deal(len(features), 2, self.run.seed)
+
+        def learn() -> Found:
+            given = self.labels, halves, self.frequency, self.settings, self.run, self.guidance
+            model, predictions = train_by_halves(features, *given)
+            return _found(model) | packed("probabilities", predictions)
+
+        with self.run.step(f"level {level}", None):
+            found = self.run.journal.take(f"level {level}", learn)
+        return _model(found), HeldOut(slice(None), unpacked("probabilities", found))
 
 
 def _found(model: LinearModel) -> Found:

@@ -193,6 +193,8 @@ def train(
             enough = _enough_for_a_threshold(labels, options.sample)
         if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
             model, held_out = learner.fit_and_predict(level, features, enough)
+        elif start is None and held_out is None and learner.can_be_learned_by_halves(n, enough):
+            model, held_out = learner.fit_by_halves(level, features)
         else:
             begin = None
             if start is not None:
