@@ -125,7 +125,7 @@ def choose_pruning(
     run: Run = DEFAULT_RUN,
     weights: np.ndarray | None = None,
 ) -> float:
-    """Choose the largest weight to drop: as large as may be before the estimate of micro-F1 falls.
+    """Choose the largest weight to drop: as large as may be before the estimate of micro-F1 falls by more than noise.
 
     Arguments as for `choose_settings`; the result is an absolute value, one of `CUTS` by the length of an instance.
     """
@@ -144,7 +144,7 @@ def choose_pruning(
     for _ in parallel.run(try_block, tasks, run.jobs):
         pass
     f1 = [pooled_threshold(of_cut[rows], *held_out)[1] for of_cut in probabilities]
-    return float(cuts[np.flatnonzero(np.array(f1) >= f1[0])[-1]])
+    return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - WORTHWHILE)[-1]])
 
 
 def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, found: Found) -> Found:
