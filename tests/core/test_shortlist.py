@@ -17,6 +17,7 @@ from mpu_cli.core.shortlist import Shortlist, make_shortlist
 from mpu_cli.core.training import Options, train
 from mpu_cli.core.validation import predict_folds, split
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.storage import Workspace
 from tests.core.test_many_labels import Kept, Q, as_arrays, micro_f1, problem
 
 N = 3000
@@ -121,12 +122,12 @@ def test_the_kernels_find_the_same_list(drawn):
 
 
 @pytest.mark.usefixtures("of_few_instances")
-def test_threads_do_not_matter_and_finished_steps_are_taken_over():
+def test_neither_threads_nor_memory_matter_and_finished_steps_are_taken_over():
     matrix, annotated, _ = problem(n=N)
     journal = Kept({})
     first, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=1, journal=journal))
     assert "shortlist" in journal.steps
-    second, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2))
+    second, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2, empty=Workspace(0).empty))
     resumed = Kept({step: found for step, found in journal.steps.items() if not step.startswith("level 1")})
     third, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2, journal=resumed))
     assert "shortlist" in resumed.taken
