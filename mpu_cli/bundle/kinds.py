@@ -200,7 +200,12 @@ def _calibration(values: dict | None) -> Calibration | None:
 
 
 def _kernel_numbers(model: "Model") -> dict:
-    return {"gamma": float(model.gamma), "support": model.support.shape[0], "entries": model.support.nnz}
+    return {
+        "gamma": float(model.gamma),
+        "constant": float(model.constant),
+        "support": model.support.shape[0],
+        "entries": model.support.nnz,
+    }
 
 
 def _kernel_parts(model: "Model") -> Parts:
@@ -233,9 +238,11 @@ def _kernel(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray)
 
     gamma = real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
+    constant = real(numbers.get("constant", 0.0))  # earlier models had no bias
+    expect(0 <= constant < math.inf, "constant out of range")
     arrays = parts["kernel"]
     support = _sparse(arrays, (len(arrays["coefficients"]), known.width))
-    return KernelModel(support, arrays["coefficients"], gamma, thresholds)
+    return KernelModel(support, arrays["coefficients"], gamma, thresholds, constant)
 
 
 KINDS = {

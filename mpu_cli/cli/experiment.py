@@ -27,7 +27,7 @@ _PRESETS = {
     "paper-time": {
         # With the settings fixed, since by default there are fewer epochs the more instances there are.
         "methods": "mpu:c=0.7:cost=100:epochs=5:folds=3,br:cost=100:epochs=5:folds=3,elkan08:cost=100:epochs=5:folds=3,"
-        "m3l-linear:cost=1,m3l-rbf:cost=1,well",
+        "m3l-linear:cost=0.5,m3l-rbf:cost=0.5,well",
         "missing_rates": "0.3",
         "folds": 10,
         "run_folds": 1,

@@ -32,6 +32,7 @@ PREDICTORS = {
     "one level": StackedModel((LinearModel(normal(D, Q), normal(Q)),), 0, THRESHOLDS),
     "with frequencies": StackedModel((LinearModel(normal(D, Q), normal(Q)),), 0, THRESHOLDS, np.array([0.1, 0.7, 1])),
     "kernel": KernelModel(SUPPORT, normal(3, Q), 0.7, THRESHOLDS),
+    "kernel with a bias": KernelModel(SUPPORT, normal(3, Q), 0.7, THRESHOLDS, 1.0),
     "kernel with wide indices": KernelModel(
         csr_array((SUPPORT.data, SUPPORT.indices.astype(np.int64), SUPPORT.indptr.astype(np.int64)), SUPPORT.shape),
         normal(3, Q),
@@ -133,6 +134,9 @@ def test_a_damaged_kernel_is_refused(kernel, changes):
         {"gamma": float("nan")},
         {"gamma": float("inf")},
         {"gamma": None},
+        {"constant": -1},
+        {"constant": float("nan")},
+        {"constant": "1"},
         {"support": 0},
         {"support": 3.0},
         {"support": 10**12},

@@ -5,17 +5,28 @@ from dataclasses import dataclass
 from mpu_cli.core.options import Regularised
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.methods.shared.rbf_options import Gamma
-from mpu_cli.runtime.options import Real, option
+from mpu_cli.runtime.options import WEIGHT_OR_0, Real, Words, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearOptions(Regularised):
-    """The options of `m3l.train_linear`."""
+    """The options of `m3l.train_linear`. C weights the Hamming loss: it is half the C of a support vector machine."""
 
     label_correlation: float = option(
         Real(0, 1, below=True),
         0.5,
-        "How far the prior goes from independent labels to their cosine similarities.",
+        "How far the prior goes from independent labels to how alike they are.",
+    )
+    likeness: str = option(
+        Words(("cosine", "pearson")),
+        "cosine",
+        "How alike labels are by their annotations. cosine: from 0 to 1. pearson: from -1 to 1, less than 0 where "
+        "labels exclude each other.",
+    )
+    bias: float = option(
+        WEIGHT_OR_0,
+        1.0,
+        "Value of a constant feature, whose regularised weight is the bias. 0: no bias.",
     )
 
 

@@ -5,9 +5,11 @@ ICML 2010; Hariharan, Vishwanathan and Varma, "Efficient Max-Margin Multi-Label 
 Zero-Shot Learning", Machine Learning 88, 2012. With y_i^l = 1 where instance i is annotated with label l and -1
 elsewhere, and a positive definite prior R (q x q) of how labels go together:
 
-    min over z_1 .. z_q of  1/2 sum_lk (R^-1)_lk <z_l, z_k> + C sum_i sum_l max(0, 1 - y_i^l <z_l, phi(x_i)>)
+    min over z_1 .. z_q of  1/2 sum_lk (R^-1)_lk <z_l, z_k> + 2 C sum_i sum_l max(0, 1 - y_i^l <z_l, phi(x_i)>)
 
-and label l is predicted where <z_l, phi(x)> > 0. In the dual, 0 <= alpha_il <= C and
+and label l is predicted where <z_l, phi(x)> > 0. C is that of the papers: it weights the Hamming loss of structured
+prediction, sum_l (1 - y^l y'^l), in which a wrong label costs 2. So C = 0.5 is a support vector machine's C = 1. In the
+dual, 0 <= alpha_il <= 2 C and
 
     z_l = sum_k R_lk sum_i alpha_ik y_i^k phi(x_i).
 
@@ -21,9 +23,11 @@ Where the papers leave a choice:
   and rho = 0.5. On held-out parts of the training files of reuters-topics, bibtex, yeast and the digits, at the best
   C, that was within 0.001 of the best micro-F1 of rho = 0, 0.1, 0.3 .. 0.9 with complete labels, and within 0.004 with
   30 % of them missing; over rho = 0 it gained 0.001, 0.001, 0.009 and 0.001 there, and 0.000, 0.001, 0.001 and 0.005.
-  At smaller C it gained up to 0.06. A choice by cross-validation would mostly follow noise.
-- *The bias*: none, as the formulation has none. A constant feature in the data would be one, regularised.
-- *A score of exactly zero* (an instance without any feature has nothing else): not predicted.
+  At smaller C it gained up to 0.06. A choice by cross-validation would mostly follow noise. (Measured without a bias.)
+  S may be signed instead: the correlation coefficients of the annotations (`likeness`).
+- *The bias*: a constant feature of 1, whose weight is regularised like any other, as the authors' code appends by
+  default; for a kernel, K + 1. Without it (`bias` = 0), micro-F1 on yeast's test file is 0.49, and with it 0.64.
+- *A score of exactly zero*: not predicted.
 - *The order of the ascent*: instances in a new random order each epoch and, within an instance, label by label. All
   labels of an instance need the same features, so that this costs two sweeps over them, not 2 q.
 - *When to stop*: at a duality gap of 1 % of the primal objective (`TOLERANCE`). A tenth of it took two to three times
@@ -37,9 +41,10 @@ Where the papers leave a choice:
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_large_kernel, refuse_large_linear
@@ -56,6 +61,8 @@ from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 TOLERANCE = 0.01
+# What a wrong label costs in the Hamming loss of +1 and -1.
+_HAMMING = 2
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
 _WIDTHS = (1.0, 0.2)
 # Instances that the choice of C and gamma for a kernel uses at most: its time grows with their square.
@@ -69,11 +76,11 @@ class Report:
     Attributes
     ----------
     cost : float
-        C.
+        C of the papers.
     gamma : float or None
         Width of the RBF kernel; None for the linear one.
     label_correlation : float
-        rho: how much of the prior R is the labels' cosine similarity; the rest is the identity.
+        rho: how much of the prior R is how alike labels are; the rest is the identity.
     epochs : int
         Passes over the instances.
     relative_gap : float
@@ -96,6 +103,8 @@ def train_linear(
     *,
     cost: float | None = None,
     label_correlation: float = LinearOptions.label_correlation,
+    likeness: str = LinearOptions.likeness,
+    bias: float = LinearOptions.bias,
     tolerance: float = TOLERANCE,
     sample: int = Validation.sample,
     folds: int | None = None,
@@ -110,9 +119,13 @@ def train_linear(
     labels : csr_array of bool, shape (n, q)
         Annotated labels; every other label counts as absent.
     cost : float or None
-        C > 0; None: chosen by cross-validated micro-F1.
+        C > 0 of the papers, half of a support vector machine's; None: chosen by cross-validated micro-F1.
     label_correlation : float
         rho, 0 <= rho < 1.
+    likeness : str
+        As for `correlation_prior`.
+    bias : float
+        Value of the constant feature whose weight is the bias; 0: no bias.
     tolerance : float
         Duality gap to reach, by the primal objective.
     sample : int
@@ -125,7 +138,7 @@ def train_linear(
     Returns
     -------
     StackedModel
-        One level without a bias: Pr = sigma(z), and a label is predicted where z > 0.
+        One level: Pr = sigma(z), and a label is predicted where z > 0.
     Report
 
     Raises
@@ -135,33 +148,34 @@ def train_linear(
     MpuError
         The features are too large for 32-bit numbers.
     """
-    n, q = labels.shape
-    refuse_large_linear(matrix.shape[1], n, q)
-    rho = label_correlation
-    f1 = None
+    (n, D), q = matrix.shape, labels.shape[1]
+    refuse_large_linear(D, n, q)
+    prior_of = partial(correlation_prior, rho=label_correlation, likeness=likeness)
+    extended = _with_constant(matrix, bias)
     if cost is None:
         with run.step("choose C", None) as tick:
             rows = draw(n, sample, run.seed)
-            part = matrix if len(rows) == n else matrix[rows]
-            unit = 1 / Features.of(part).mean_squared_norm()
-            evaluate = evaluator(LinearSpace(part, run), labels[rows], rho, folds, run, tick)
-            cost, f1 = choose_cost(evaluate, unit)
+            part = slice(None) if len(rows) == n else rows
+            unit = 1 / Features.of(matrix[part]).mean_squared_norm()
+            evaluate = evaluator(LinearSpace(extended[part], run), labels[part], prior_of, folds, run, tick)
+            bound, f1 = choose_cost(evaluate, unit)
+    else:
+        bound, f1 = _HAMMING * cost, None
     with run.step("ascend", None) as tick:
-        prior = correlation_prior(labels, rho)
         solution = solve(
-            LinearSpace(matrix, run),
+            LinearSpace(extended, run),
             labels.toarray(),
             np.arange(n),
-            prior,
-            cost,
+            prior_of(labels),
+            bound,
             tolerance,
             run.seed,
             jobs=run.jobs,
             tick=tick,
         )
-    level = LinearModel(solution.weights, np.zeros(q, np.float32))
-    model = StackedModel((level,), 0.0, np.full(q, THRESHOLD))
-    return model, Report(cost, None, rho, solution.epochs, solution.relative_gap, f1)
+    biases = np.float32(bias) * solution.weights[D] if bias else np.zeros(q, np.float32)
+    model = StackedModel((LinearModel(solution.weights[:D], biases),), 0.0, np.full(q, THRESHOLD))
+    return model, Report(bound / _HAMMING, None, label_correlation, solution.epochs, solution.relative_gap, f1)
 
 
 def train_rbf(
@@ -171,16 +185,18 @@ def train_rbf(
     cost: float | None = None,
     gamma: float | None = None,
     label_correlation: float = LinearOptions.label_correlation,
+    likeness: str = LinearOptions.likeness,
+    bias: float = LinearOptions.bias,
     tolerance: float = TOLERANCE,
     sample: int = Validation.sample,
     folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
-    """Learn all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2).
+    """Learn all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2.
 
     Parameters
     ----------
-    matrix, labels, cost, label_correlation, tolerance, sample, folds, run
+    matrix, labels, cost, label_correlation, likeness, bias, tolerance, sample, folds, run
         As in `train_linear`; there is a step "kernel matrix" before the others.
     gamma : float or None
         > 0; None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
@@ -201,20 +217,31 @@ def train_rbf(
     """
     n, q = labels.shape
     refuse_large_kernel(n)
-    rho = label_correlation
+    prior_of = partial(correlation_prior, rho=label_correlation, likeness=likeness)
     widths = [factor / mean_squared_distance(matrix) for factor in _WIDTHS] if gamma is None else [gamma]
-    gamma, f1 = widths[0], None
+    constant = bias**2
     if cost is None:
         with run.step("choose C", None) as tick:
             rows = draw(n, min(sample, _KERNEL_SAMPLE), run.seed)
-            gamma, cost, f1 = choose_width_and_cost(matrix[rows], widths, labels[rows], rho, folds, run, tick)
+            part = matrix[rows], widths, labels[rows]
+            gamma, bound, f1 = choose_width_and_cost(*part, prior_of, constant, folds, run, tick)
+    else:
+        gamma, bound, f1 = widths[0], _HAMMING * cost, None
     with run.step("kernel matrix", None):
         gram = rbf_kernel(matrix, matrix, gamma)
-    with run.step("ascend", None) as tick:
-        prior = correlation_prior(labels, rho)
-        with blas_on_one_thread():
-            space = RbfSpace(gram, run)
-            solution = solve(space, labels.toarray(), np.arange(n), prior, cost, tolerance, run.seed, tick=tick)
+        gram += np.float32(constant)
+    with run.step("ascend", None) as tick, blas_on_one_thread():
+        space = RbfSpace(gram, run)
+        prior = prior_of(labels)
+        solution = solve(space, labels.toarray(), np.arange(n), prior, bound, tolerance, run.seed, tick=tick)
     support = np.flatnonzero(solution.weights.any(axis=1))
-    model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, THRESHOLD))
-    return model, Report(cost, gamma, rho, solution.epochs, solution.relative_gap, f1)
+    model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, THRESHOLD), constant)
+    return model, Report(bound / _HAMMING, gamma, label_correlation, solution.epochs, solution.relative_gap, f1)
+
+
+def _with_constant(matrix: csr_array, value: float) -> csr_array:
+    """Append a constant feature, unless it is 0."""
+    if not value:
+        return matrix
+    n = matrix.shape[0]
+    return csr_array(hstack([matrix, csr_array(np.full((n, 1), value, np.float32))], format="csr"))

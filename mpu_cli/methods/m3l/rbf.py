@@ -20,7 +20,7 @@ _BATCH_SIZE = 128
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Scores of all labels by an RBF kernel: z = K(x, support) coefficients.
+    """Scores of all labels by an RBF kernel: z = (K(x, support) + constant) coefficients.
 
     Attributes
     ----------
@@ -30,12 +30,15 @@ class KernelModel:
         K(x, x') = exp(-gamma ||x - x'||^2).
     thresholds : ndarray of float32, shape (q,)
         A label is predicted where sigma(z) is at least its threshold.
+    constant : float
+        What is added to every kernel value: the square of a constant feature, whose weight is the bias.
     """
 
     support: csr_array
     coefficients: np.ndarray
     gamma: float
     thresholds: np.ndarray
+    constant: float = 0.0
 
     @property
     def n_features(self) -> int:
@@ -62,13 +65,15 @@ class KernelModel:
             A score may leave the range of float32.
         """
         n = matrix.shape[0]
-        if np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() > LARGEST_SUM:  # a kernel value is 1 at most
+        largest = np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() * (1 + self.constant)
+        if largest > LARGEST_SUM:  # a value of the RBF kernel is 1 at most
             raise OverflowingError
+        bias = self.constant * self.coefficients.sum(axis=0, dtype=np.float64)
         scores = np.empty((n, self.coefficients.shape[1]), np.float32)
         rows = max(_SLICE // len(self.coefficients), 1)
         for start in range(0, n, rows):
             part = slice(start, start + rows)
-            scores[part] = rbf_kernel(matrix[part], self.support, self.gamma) @ self.coefficients
+            scores[part] = rbf_kernel(matrix[part], self.support, self.gamma) @ self.coefficients + bias
         return expit(scores)
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:

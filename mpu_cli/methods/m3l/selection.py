@@ -1,4 +1,7 @@
-"""The choice of C and gamma for M3L by the micro-F1 of out-of-fold predictions on the annotated labels."""
+"""The choice of C and gamma for M3L by the micro-F1 of out-of-fold predictions on the annotated labels.
+
+C is here that of a support vector machine, the bound of the dual variables.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,7 +16,6 @@ from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.methods.m3l.dual import Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
-from mpu_cli.methods.shared.label_correlation import correlation_prior
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import Run
 
@@ -25,11 +27,13 @@ _FIRST_COST = 3.0
 _HELD_OUT = 1_200
 _TOLERANCE = 0.05
 
+PriorOf = Callable[[csr_array], np.ndarray]
+
 
 def evaluator(
     space: Space,
     labels: csr_array,
-    rho: float,
+    prior_of: PriorOf,
     folds: int | None,
     run: Run,
     tick: Callable[[], None],
@@ -41,7 +45,9 @@ def evaluator(
     space : Space, n instances
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    rho, folds, run : as in `train_linear`
+    prior_of : callable
+        Gives the prior R of the annotated labels of some instances.
+    folds, run : as in `train_linear`
     tick : callable
         Called once an evaluation.
     """
@@ -56,8 +62,7 @@ def evaluator(
         rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
         if not len(rest):  # one instance is all there is
             rest = rows
-        prior = correlation_prior(labels[rest], rho)
-        solution = solve(space, present, rest, prior, cost, _TOLERANCE, run.seed)
+        solution = solve(space, present, rest, prior_of(labels[rest]), cost, _TOLERANCE, run.seed)
         return expit(space.scores(solution.weights, rows))
 
     def evaluate(cost: float) -> float:
@@ -101,7 +106,8 @@ def choose_width_and_cost(
     matrix: csr_array,
     widths: list[float],
     labels: csr_array,
-    rho: float,
+    prior_of: PriorOf,
+    constant: float,
     folds: int | None,
     run: Run,
     tick: Callable[[], None],
@@ -115,8 +121,10 @@ def choose_width_and_cost(
     matrix : csr_array, shape (n, D), float32
     widths : list of float
         Values of gamma.
-    labels, rho, folds, run, tick
+    labels, prior_of, folds, run, tick
         As for `evaluator`.
+    constant : float
+        What is added to every kernel value.
 
     Returns
     -------
@@ -125,8 +133,9 @@ def choose_width_and_cost(
 
     def prepare(gamma: float) -> tuple[Callable[[float], float], float]:
         gram = rbf_kernel(matrix, matrix, gamma)
-        evaluate = evaluator(RbfSpace(gram, run), labels, rho, folds, run, tick)
-        return evaluate, 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
+        unit = 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
+        gram += np.float32(constant)
+        return evaluator(RbfSpace(gram, run), labels, prior_of, folds, run, tick), unit
 
     gamma = widths[0]
     evaluate, unit = prepare(gamma)

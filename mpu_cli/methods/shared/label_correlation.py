@@ -26,8 +26,36 @@ def cosine_similarity(labels: csr_array) -> np.ndarray:
     return similarity
 
 
-def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
-    """R = (1 - rho) I + rho S, where S are the cosine similarities of the label columns.
+def pearson_correlation(labels: csr_array) -> np.ndarray:
+    """Correlation coefficient of each pair of label columns: less than 0 where labels exclude each other.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+
+    Returns
+    -------
+    ndarray of float64, shape (q, q)
+        Positive semi-definite with a diagonal of ones. A label that no instance has, or all, is like none but itself.
+    """
+    n = labels.shape[0]
+    counts = labels.astype(np.float64)
+    together = (counts.T @ counts).toarray()
+    frequency = np.diagonal(together)
+    variance = frequency * (n - frequency)
+    lengths = np.sqrt(np.where(variance > 0, variance, 1))
+    correlation = (n * together - np.outer(frequency, frequency)) / np.outer(lengths, lengths)
+    np.fill_diagonal(correlation, 1)
+    return correlation
+
+
+# S of `correlation_prior`, by the name that options give it.
+LIKENESS = {"cosine": cosine_similarity, "pearson": pearson_correlation}
+
+
+def correlation_prior(labels: csr_array, rho: float, likeness: str = "cosine") -> np.ndarray:
+    """R = (1 - rho) I + rho S, where S says how alike labels are by their annotations.
 
     Parameters
     ----------
@@ -35,12 +63,14 @@ def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
         Annotated labels.
     rho : float
         0 <= rho < 1. 0: labels are independent of each other.
+    likeness : str
+        S: "cosine", from 0 to 1, or "pearson", from -1 to 1.
 
     Returns
     -------
     ndarray of float64, shape (q, q)
         Positive definite: no eigenvalue is less than 1 - rho. Its diagonal is one.
     """
-    prior = rho * cosine_similarity(labels)
+    prior = rho * LIKENESS[likeness](labels)
     np.fill_diagonal(prior, 1)
     return prior

@@ -5,6 +5,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logit
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC, LinearSVC
 
 from mpu_cli.core import limits
 from mpu_cli.core.label_frequency import LabelFrequency
@@ -78,17 +81,83 @@ def test_a_given_cost_is_taken_and_nothing_is_chosen():
 
 
 @pytest.mark.parametrize("train", TRAIN)
-def test_the_scale_of_the_features_does_not_matter(train):
+def test_without_a_bias_the_scale_of_the_features_does_not_matter(train):
     X, Y = linear_problem(40, 30, 3)
-    plain, scaled = (train(as_features(X * scale), as_labels(Y)) for scale in (1, 1024))
+    plain, scaled = (train(as_features(X * scale), as_labels(Y), bias=0) for scale in (1, 1024))
     assert plain[1].f1 == pytest.approx(scaled[1].f1, abs=0.02)
     assert_allclose(plain[0].probabilities(as_features(X)), scaled[0].probabilities(as_features(X * 1024)), atol=0.02)
 
 
-def test_an_instance_without_features_has_no_label():
+def test_without_a_bias_an_instance_without_features_has_no_label():
     X, Y = linear_problem(50, 5, 3)
-    model, _ = m3l.train_linear(as_features(X), as_labels(Y), cost=1.0)
+    model, _ = m3l.train_linear(as_features(X), as_labels(Y), cost=1.0, bias=0)
     assert not (model.probabilities(as_features(np.zeros((1, 5)))) >= model.thresholds).any()
+
+
+@pytest.mark.parametrize("train", TRAIN)
+def test_an_instance_without_features_has_a_label_that_most_have(train):
+    X, Y = linear_problem(50, 5, 2)
+    model, _ = train(as_features(X), as_labels(Y | [True, False]), cost=1.0)
+    assert (model.probabilities(as_features(np.zeros((1, 5)))) >= model.thresholds)[0, 0]
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("cost", [0.05, 0.5])
+def test_independent_labels_are_support_vector_machines_of_liblinear(cost, bias):
+    """LIBLINEAR regularises the weight of its constant feature too; the C of M3L counts a wrong label twice."""
+    X, Y = offset_problem()
+    model, _ = m3l.train_linear(as_features(X), as_labels(Y), cost=cost, label_correlation=0, bias=bias, tolerance=1e-5)
+    svm = liblinear(2 * cost, bias)
+    expected = np.column_stack([svm.fit(X, y).decision_function(X) for y in Y.T])
+    assert_allclose(logit(model.probabilities(as_features(X))), expected, atol=0.01 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3, 1.0])
+def test_independent_labels_are_kernel_machines_of_liblinear(bias):
+    """LIBLINEAR gets coordinates whose scalar products are the values of the kernel."""
+    X, Y = offset_problem()
+    options = {"gamma": 0.3, "cost": 0.5, "label_correlation": 0, "bias": bias, "tolerance": 1e-5}
+    model, _ = m3l.train_rbf(as_features(X), as_labels(Y), **options)
+    values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.3))
+    coordinates = vectors * np.sqrt(np.maximum(values, 0))
+    svm = liblinear(1.0, bias)
+    expected = np.column_stack([svm.fit(coordinates, y).decision_function(coordinates) for y in Y.T])
+    assert_allclose(logit(model.probabilities(as_features(X))), expected, atol=2e-2)
+
+
+def test_with_a_large_constant_the_bias_is_free_as_that_of_libsvm():
+    """LIBSVM does not regularise its bias; a constant on its kernel would change nothing."""
+    X, Y = offset_problem()
+    options = {"gamma": 0.3, "cost": 0.5, "label_correlation": 0, "tolerance": 1e-6}
+    model, _ = m3l.train_rbf(as_features(X), as_labels(Y), bias=3.0, **options)
+    expected = np.column_stack([SVC(C=1.0, gamma=0.3, tol=1e-6).fit(X, y).decision_function(X) for y in Y.T])
+    assert_allclose(logit(model.probabilities(as_features(X))), expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("train", TRAIN)
+def test_a_signed_prior_keeps_labels_apart_that_exclude_each_other(train):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 20)).astype(np.float32)
+    Y = np.column_stack([X[:, 0] > 0, (X[:, 0] <= 0) & (rng.random(200) < 0.5)])
+    signed, cosine = (
+        train(as_features(X), as_labels(Y), cost=0.01, label_correlation=0.9, likeness=likeness)[0]
+        for likeness in ("pearson", "cosine")
+    )
+    of_signed, of_cosine = (
+        np.corrcoef(model.probabilities(as_features(X))[:, 1], X[:, 0])[0, 1] for model in (signed, cosine)
+    )
+    assert of_signed < of_cosine < 0
+
+
+def offset_problem() -> tuple[np.ndarray, np.ndarray]:
+    """Instances far from the origin, so that a bias matters."""
+    X, Y = linear_problem(60, 4, 3)
+    return (X + 0.5).astype(np.float32), Y
+
+
+def liblinear(cost: float, bias: float) -> LinearSVC:
+    options = {"fit_intercept": True, "intercept_scaling": bias} if bias else {"fit_intercept": False}
+    return LinearSVC(loss="hinge", C=cost, tol=1e-7, max_iter=10**6, **options)
 
 
 @pytest.mark.parametrize("train", TRAIN)

@@ -43,15 +43,16 @@ def test_mean_squared_distance_of_all_pairs():
     assert mean_squared_distance(as_features(np.full((50, 3), 0.1))) == 1.0
 
 
+@pytest.mark.parametrize("constant", [0.0, 1.5])
 @pytest.mark.parametrize("numbers", [1, 12, 1 << 24])
-def test_a_model_predicts_slice_by_slice(monkeypatch, numbers):
+def test_a_model_predicts_slice_by_slice(monkeypatch, numbers, constant):
     monkeypatch.setattr(rbf, "_SLICE", numbers)
     rng = np.random.default_rng(2)
     support, X = rng.normal(size=(5, 4)), rng.normal(size=(9, 4))
     coefficients = rng.normal(size=(5, 3)).astype(np.float32)
-    model = KernelModel(as_features(support), coefficients, 0.2, np.full(3, 0.5, np.float32))
+    model = KernelModel(as_features(support), coefficients, 0.2, np.full(3, 0.5, np.float32), constant)
     probabilities = model.probabilities(as_features(X))
     assert probabilities.dtype == np.float32
-    assert_allclose(probabilities, expit(by_definition(X, support, 0.2) @ coefficients), rtol=1e-5)
+    assert_allclose(probabilities, expit((by_definition(X, support, 0.2) + constant) @ coefficients), rtol=1e-5)
     assert model.n_features == 4
     assert model.probabilities(as_features(X[:0])).shape == (0, 3)
