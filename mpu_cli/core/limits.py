@@ -71,11 +71,15 @@ def refuse_large_kernel(n: int) -> None:
     )
 
 
-def refuse_large_graph(n: int, q: int) -> None:
-    """Raise TooLargeError where the similarities of n instances (n x n, twice for a while) exceed the free memory."""
+def refuse_large_graph(n: int, q: int, neighbours: int | None = None) -> None:
+    """Raise TooLargeError where the similarities of n instances exceed the free memory, twice as they are for a while.
+
+    They are n x n, or as many as so many neighbours of each have.
+    """
+    others = min(n, 4 * neighbours) if neighbours else n  # both ways, with their places
     _refuse_beyond_free(
-        8 * n * n + 8 * n * q,
-        f"the similarities of {n:,} x {n:,} instances, training and unlabelled ones,",
+        8 * n * others + 8 * n * q,
+        f"the similarities of {n:,} x {others:,} instances, training and unlabelled ones,",
         "train on fewer instances, label fewer at a time, or use another method",
     )
 

@@ -101,7 +101,10 @@ def test_options_of_another_method_are_an_error(problem):
         ("m3l-linear", {"bias": 0.0}),
         ("m3l-rbf", {"bias": 0.0}),
         ("m3l-rbf", {"gamma": 5.0}),
-        ("well", {"gamma": 1.0}),
+        ("well", {"graph": "cosine"}),
+        ("well", {"graph": "rbf", "gamma": 1.0}),
+        ("well", {"neighbours": 20}),
+        ("well", {"sharing": 0.0}),
         ("well", {"alpha": 1.0}),
         ("well", {"beta": 100.0}),
     ],
@@ -132,7 +135,7 @@ def test_mpu_warns_where_no_label_is_told_apart():
 
 
 def test_well_warns_where_the_cut_is_empty(problem):
-    fitted = fit(problem, "well", gamma=1e-3, beta=1.0)
+    fitted = fit(problem, "well", beta=0.1)
     assert fitted.findings["empty_labels"] > 0
     assert "are predicted for no instance" in fitted.warnings[0]
 

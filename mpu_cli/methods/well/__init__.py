@@ -4,15 +4,26 @@ from dataclasses import dataclass
 
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.methods.shared.rbf_options import Gamma
-from mpu_cli.runtime.options import WEIGHT, option
+from mpu_cli.runtime.options import WEIGHT, WEIGHT_OR_0, Whole, Words, option
+from mpu_cli.runtime.ranges import MOST_INSTANCES
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Gamma):
     """The options of `well.train`."""
 
+    graph: str = option(
+        Words(("neighbours", "cosine", "rbf")),
+        "neighbours",
+        "Which instances are similar. neighbours: those near each other, by the cosine. cosine: all, by the cosine. "
+        "rbf: all, by exp(-gamma d^2).",
+    )
+    neighbours: int = option(Whole(1, MOST_INSTANCES), 5, "Nearest neighbours of an instance in that graph.")
     alpha: float = option(WEIGHT, 100.0, "Weight of smoothness over the graph.")
     beta: float = option(WEIGHT, 10.0, "Weight of the annotated labels.")
+    sharing: float = option(
+        WEIGHT_OR_0, 0.25, "Weight of similarities by common labels, relative to those of the graph. 0: none."
+    )
 
 
 def fit(task: Task) -> Fitted:
@@ -23,8 +34,8 @@ def fit(task: Task) -> Fitted:
     warnings: tuple[str, ...] = ()
     if report.empty_labels:
         warnings = (
-            f"{report.empty_labels} of {task.labels.shape[1]} labels are predicted for no instance: their best cut is "
-            "empty; a larger gamma or a smaller alpha ties instances less to each other",
+            f"{report.empty_labels} of {task.labels.shape[1]} labels are predicted for no instance: their best cut has "
+            "training instances only",
         )
     return Fitted.without_c(task, model, report, warnings)
 

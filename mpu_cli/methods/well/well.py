@@ -8,21 +8,26 @@ problem,
 similar instances have similar values, annotated labels are kept, and few instances have the label. The instances with
 f_i >= t have it, for the t at which that set, as a vector of zeros and ones, has the smallest objective.
 
-Our reading, where we had no more than the idea to go by (alpha = 100 and beta = 10 are a public reimplementation's):
+Without a constant that is f' (alpha L_k + beta diag s) f - (2 beta s - 1)' f, the form in which a public
+reimplementation has it; its alpha = 100 and beta = 10 are our defaults. What else is known of the method is its
+abstract: boundaries go across regions of low density, a label has few positive instances, and the similarities of each
+label are made of a few base similarities that labels share. Our reading of the rest:
 
-- L = D - W is the plain Laplacian of W_ij = exp(-gamma ||x_i - x_j||^2), W_ii = 0. Normalised to degree 1, alpha = 100
-  ties every instance to its neighbours so much more than beta = 10 to its annotation that the best cut is empty for
-  nearly all labels; likewise where gamma is so small that all instances are similar.
-- So gamma, where it is not given, makes the median degree, the sum of an instance's similarities, w = SHARE beta/alpha:
-  neighbours weigh as much as a share of an annotation.
-- Labels are correlated by similarities that all labels share: for each label j, the instances annotated with j are
-  similar to each other, a similarity of rank one, B_j = w s_j s_j' / |s_j|. Label k combines them by its likeness to
-  j, the cosine R_kj of the annotations: W_k = W + sum_j R_kj B_j.
-- Training instances that are not annotated are treated as unlabelled ones.
+- L = D - W is the plain Laplacian.
+- W is by default that of a graph of *nearest neighbours*: the cosine of instances of which one is among the 5 most
+  similar of the other, scaled so that the similarities of an instance sum to w = beta/alpha in the median: its
+  neighbours together weigh as much as an annotation. Other readings are options: all cosines, scaled alike, and
+  exp(-gamma ||x_i - x_j||^2) of all pairs, where gamma makes the median of the sums w. The reimplementation has gamma
+  = 1/D, which ties nearly all instances to all others. Distances tell little in many dimensions; among the nearest
+  neighbours, a boundary of few edges is one of low density.
+- Labels are correlated by similarities that all labels share (weight `sharing`, of w): for each label j, the
+  instances annotated with j are similar to each other, a similarity of rank one, B_j = w s_j s_j' / |s_j|. Label k
+  combines them by its likeness to j, the cosine R_kj of the annotations: W_k = W + sum_j R_kj B_j.
+- The cut is never empty: every label is somewhere, since it is annotated.
+- Training instances that are not annotated are treated as unlabelled ones; the annotated ones keep their labels.
 
-Held-out parts of training files, micro-F1 with complete and with half of the labels: reuters-topics 0.42 and 0.37,
-yeast 0.56 and 0.59, bibtex 0.02 and 0.01. Distances tell little in many dimensions, and on bibtex the best cut keeps
-the annotated instances alone: the values would do better, 0.15 with one threshold for all.
+The graph, 5, the weight of the neighbours and that of the similarities that labels share (0.25) were chosen on held-out
+parts of training files: docs/choices.md has all readings.
 
 All labels of a block are solved together by accelerated projected gradient steps (Beck and Teboulle 2009) that are
 scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).
@@ -36,22 +41,16 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core.features import with_width
 from mpu_cli.core.limits import refuse_large_graph
 from mpu_cli.errors import MpuError
-from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
-from mpu_cli.methods.shared.label_correlation import cosine_similarity
+from mpu_cli.methods.m3l.rbf import rbf_kernel
+from mpu_cli.methods.well import Options
+from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Weight of all neighbours by that of an annotation.
-SHARE = 0.5
 # The largest change of a value by a projected step from the solution: its distance from the optimality conditions.
 TOLERANCE = 1e-4
 _MOST_STEPS = 1000
 _BLOCK_SIZE = 64
-_ROWS = 256
-# Below this share of values that are not zero, a sparse product beats a dense one.
-_SPARSE_BELOW = 0.05
-# Instances by which gamma is chosen.
-_SAMPLE = 500
 
 
 @dataclass(frozen=True)
@@ -60,17 +59,17 @@ class Report:
 
     Attributes
     ----------
-    gamma : float
-        W_ij = exp(-gamma ||x_i - x_j||^2).
+    gamma : float or None
+        W_ij = exp(-gamma ||x_i - x_j||^2); None of the other graphs.
     steps : int
         Projected gradient steps, of the block of labels that took most.
     residual : float
         The largest change of a value by the last step.
     empty_labels : int
-        Labels whose best cut is the empty set; no instance has them.
+        Labels that none of the unlabelled instances gets.
     """
 
-    gamma: float
+    gamma: float | None
     steps: int
     residual: float
     empty_labels: int
@@ -105,64 +104,17 @@ class Answers:
         return self.probabilities(matrix, run)
 
 
-@dataclass(frozen=True)
-class Graph:
-    """The similarities of n instances, for each of q labels.
-
-    Attributes
-    ----------
-    similarity : ndarray of float32, shape (n, n)
-        W, with a diagonal of zeros.
-    degree : ndarray of float32, shape (n,)
-        Row sums of W.
-    annotated : csr_array of float32, shape (n, q)
-        S: 1 where instance i is annotated with label j.
-    sizes : ndarray of float32, shape (q,)
-        Annotations of each label, at least 1.
-    combination : ndarray of float32, shape (q, q)
-        w R_kj: how much of base similarity s_j s_j' / |s_j| is in that of label k.
-    """
-
-    similarity: np.ndarray
-    degree: np.ndarray
-    annotated: csr_array
-    sizes: np.ndarray
-    combination: np.ndarray
-
-    @classmethod
-    def of(cls, similarity: np.ndarray, labels: csr_array, weight: float) -> "Graph":
-        """Make it of W, the annotations (n x q), and the weight w of the similarities that labels share."""
-        degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
-        combination = weight * cosine_similarity(labels)
-        annotated = csr_array(labels, dtype=np.float32)
-        sizes = np.maximum(annotated.sum(axis=0), 1).astype(np.float32)
-        return cls(similarity, degree, annotated, sizes, combination.astype(np.float32))
-
-    def degrees(self, block: slice) -> np.ndarray:
-        """Degree of each instance in the similarity of each label of a block: n x b."""
-        return self.degree[:, None] + self.annotated @ self.combination[:, block]
-
-    def neighbours(self, f: np.ndarray, block: slice) -> np.ndarray:
-        """W_k f_k for the labels of a block: n x b."""
-        shared = (self.annotated.T @ f) / self.sizes[:, None] * self.combination[:, block]
-        return _product(self.similarity, f) + self.annotated @ shared
-
-    def edge_costs(self, order: np.ndarray, k: int) -> np.ndarray:
-        """By how much f' L_k f grows where f_i goes from 0 to 1, one instance after the other: float64."""
-        alone = self.degree[order] - 2 * _to_earlier(self.similarity, order)
-        counts = np.cumsum(self.annotated[order].toarray(), axis=0, dtype=np.float64)
-        shared = (counts - counts**2 / self.sizes) @ self.combination[k]
-        return alone + np.diff(shared, prepend=0)
-
-
 def train(
     matrix: csr_array,
     labels: csr_array,
     unlabeled: csr_array,
     *,
+    graph: str = Options.graph,
+    neighbours: int = Options.neighbours,
     gamma: float | None = None,
-    alpha: float = 100.0,
-    beta: float = 10.0,
+    alpha: float = Options.alpha,
+    beta: float = Options.beta,
+    sharing: float = Options.sharing,
     run: Run = DEFAULT_RUN,
 ) -> tuple[Answers, Report]:
     """Label instances while learning.
@@ -175,10 +127,16 @@ def train(
         Their annotated labels.
     unlabeled : csr_array, shape (m, any), float32
         The instances to label.
+    graph : {"neighbours", "cosine", "rbf"}
+        Which similarities there are.
+    neighbours : int
+        How many instances an instance is tied to, at least, in a graph of neighbours.
     gamma : float or None
-        Of the similarities; None: by their median degree.
+        Of the graph "rbf"; None: by the median degree.
     alpha, beta : float
         Weights of smoothness and of the annotations.
+    sharing : float
+        Weight of the similarities that labels share; 0: none.
     run : Run
         Its seed is that of the sample that gamma is chosen by; its threads work on blocks of labels.
 
@@ -194,55 +152,37 @@ def train(
         The similarities would not fit in memory.
     """
     n, m, q = matrix.shape[0], unlabeled.shape[0], labels.shape[1]
-    refuse_large_graph(n + m, q)
+    k = neighbours if graph == "neighbours" else None
+    refuse_large_graph(n + m, q, k)
     width = max(matrix.shape[1], unlabeled.shape[1])
     unlabeled = with_width(unlabeled, width)
     together = csr_array(vstack([with_width(matrix, width), unlabeled], format="csr"))
     labels = csr_array(vstack([labels, csr_array((m, q), dtype=bool)], format="csr"))
-    weight = SHARE * beta / alpha
+    degree = beta / alpha
     with run.step("similarities", None):
-        if gamma is None:
-            gamma = choose_gamma(together, weight, run.seed)
-        similarity = rbf_kernel(together, together, gamma)
-        np.fill_diagonal(similarity, 0)
-        graph = Graph.of(similarity, labels, weight)
+        similarity: np.ndarray | csr_array
+        if graph == "rbf":
+            gamma = choose_gamma(together, degree, run.seed) if gamma is None else gamma
+            similarity = rbf_kernel(together, together, gamma)
+            np.fill_diagonal(similarity, 0)
+        else:
+            gamma = None
+            similarity = nearest_neighbours(together, k, degree)
+        spread = Graph.of(similarity, labels, sharing * degree)
 
     values, thresholds = np.empty((m, q), np.float32), np.empty(q, np.float32)
     steps, residual = [], []
     blocks = [slice(start, min(start + _BLOCK_SIZE, q)) for start in range(0, q, _BLOCK_SIZE)]
     with run.step("labels", len(blocks)) as tick:
-        solved = parallel.run(_label_block, ((graph, block, alpha, beta) for block in blocks), run.jobs)
+        solved = parallel.run(_label_block, ((spread, block, alpha, beta) for block in blocks), run.jobs)
         for block, (f, cuts, taken, left) in zip(blocks, solved, strict=True):
             values[:, block], thresholds[block] = f[n:], cuts
             steps.append(taken)
             residual.append(left)
             tick()
-    report = Report(gamma, max(steps), max(residual), int((thresholds == 1).sum()))
+    unused = int((~(values >= thresholds).any(axis=0)).sum())
+    report = Report(gamma, max(steps), max(residual), unused)
     return Answers(values, thresholds, width), report
-
-
-def choose_gamma(matrix: csr_array, degree: float, seed: int) -> float:
-    """Return the gamma under which the similarities of an instance to all others sum to `degree`, in the median.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D), float32
-    degree : float
-        > 0.
-    seed : int
-        Seed of the sample of instances whose median it is.
-    """
-    rows = np.random.default_rng(seed).permutation(matrix.shape[0])[:_SAMPLE]
-    start = 1 / mean_squared_distance(matrix)
-    similarity = rbf_kernel(matrix[rows], matrix, start)
-    low, high = 1e-3, 1e3  # in units of the start; where no gamma will do, an end of it
-    for _ in range(30):
-        power = np.sqrt(low * high)
-        if np.median((similarity**power).sum(axis=1)) - 1 > degree:  # 1 is the similarity to itself
-            low = power
-        else:
-            high = power
-    return float(start * high)
 
 
 def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.ndarray, int, float]:
@@ -284,7 +224,7 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.nda
 
 
 def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> float:
-    """Return the t for which {f >= t} has the smallest objective for label k; 1 where that is the empty set.
+    """Return the t for which {f >= t} has the smallest objective for label k; 1 where no value is positive.
 
     Parameters
     ----------
@@ -295,31 +235,12 @@ def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> 
     alpha, beta : float
     """
     order = np.argsort(-f, kind="stable")[: np.count_nonzero(f)]
+    if not len(order):
+        return 1.0
     annotated = graph.annotated[:, [k]].toarray().ravel()[order]
     objective = np.cumsum(alpha * graph.edge_costs(order, k) - beta * annotated + 1)
     ends = np.flatnonzero(np.diff(f[order], append=0))  # no cut parts equal values
-    if not len(ends) or objective[ends].min() >= 0:
-        return 1.0
     return float(f[order[ends[np.argmin(objective[ends])]]])
-
-
-def _product(similarity: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Multiply; where few instances have a label most values are zero, and are left out."""
-    if np.count_nonzero(f) < _SPARSE_BELOW * f.size:
-        return (csr_array(f.T) @ similarity).T  # W is symmetric
-    return similarity @ f
-
-
-def _to_earlier(similarity: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Sum the similarities of each instance to those before it: float64. In parts, since all at once is a copy of W."""
-    sums = np.empty(len(order))
-    earlier = np.zeros(len(similarity), np.float32)
-    for start in range(0, len(order), _ROWS):
-        rows = order[start : start + _ROWS]
-        part = similarity[rows]
-        sums[start : start + _ROWS] = part @ earlier + np.tril(part[:, rows], -1).sum(axis=1)
-        earlier[rows] = 1
-    return sums
 
 
 def _label_block(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.ndarray, list[float], int, float]:

@@ -4,16 +4,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
+from sklearn.metrics.pairwise import cosine_similarity as cosine_similarity_of
+from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core import limits
 from mpu_cli.errors import MpuError, TooLargeError
 from mpu_cli.methods.shared.label_correlation import cosine_similarity
+from mpu_cli.methods.well import graph as graphs
 from mpu_cli.methods.well import well
+from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide
 
 
-def problem(n=40, q=3, seed=0) -> tuple[well.Graph, np.ndarray, np.ndarray]:
+def problem(n=40, q=3, seed=0) -> tuple[Graph, np.ndarray, np.ndarray]:
     """A graph, the Laplacians of its labels (q x n x n) by their definition, and the annotations."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
@@ -26,7 +30,7 @@ def problem(n=40, q=3, seed=0) -> tuple[well.Graph, np.ndarray, np.ndarray]:
     for k in range(q):
         similar = W + sum(scale * R[k, j] * np.outer(S[:, j], S[:, j]) / S[:, j].sum() for j in range(q))
         laplacians.append(np.diag(similar.sum(axis=1)) - similar)
-    return well.Graph.of(W.astype(np.float32), as_labels(S), scale), np.array(laplacians), S
+    return Graph.of(W.astype(np.float32), as_labels(S), scale), np.array(laplacians), S
 
 
 def objective(f, L, s, alpha, beta):
@@ -40,7 +44,7 @@ def gradient(f, L, s, alpha, beta):
 @pytest.mark.parametrize("sparse_below", [0, 1])
 @pytest.mark.parametrize(("alpha", "beta"), [(100.0, 10.0), (1.0, 10.0), (0.1, 0.4), (10.0, 1000.0)])
 def test_the_solution_is_that_of_an_exact_solver(alpha, beta, sparse_below, monkeypatch):
-    monkeypatch.setattr(well, "_SPARSE_BELOW", sparse_below)
+    monkeypatch.setattr(graphs, "_SPARSE_BELOW", sparse_below)
     monkeypatch.setattr(well, "TOLERANCE", 1e-6)
     graph, laplacians, S = problem()
     f, _, residual = well.solve(graph, slice(0, 3), alpha, beta)
@@ -81,16 +85,16 @@ def test_blocks_of_labels_are_independent(monkeypatch):
 @pytest.mark.parametrize(("alpha", "beta"), [(100.0, 10.0), (1.0, 10.0), (0.5, 100.0)])
 @pytest.mark.parametrize("rows", [7, 256])
 def test_the_best_cut_is_that_of_trying_all(rows, alpha, beta, monkeypatch):
-    monkeypatch.setattr(well, "_ROWS", rows)
+    monkeypatch.setattr(graphs, "_ROWS", rows)
     graph, laplacians, S = problem(seed=2)
     for k in range(3):
         f = np.round(np.random.default_rng(k).random(40), 1).astype(np.float32) * 0.9
-        cuts = [1.0, *np.unique(f[f > 0]).tolist()]
+        cuts = np.unique(f[f > 0]).tolist()
         costs = [objective((f >= t).astype(float), laplacians[k], S[:, k], alpha, beta) for t in cuts]
         assert well.best_cut(graph, f, k, alpha, beta) == cuts[int(np.argmin(costs))]
 
 
-def test_no_positive_value_is_the_empty_cut():
+def test_no_positive_value_is_no_cut():
     graph, *_ = problem()
     assert well.best_cut(graph, np.zeros(40, np.float32), 0, 100.0, 10.0) == 1
 
@@ -103,15 +107,46 @@ def clusters(n=600, seed=0):
     return X, np.column_stack([np.eye(6, dtype=bool)[cluster], cluster < 3])
 
 
+@pytest.mark.parametrize(
+    ("reading", "least"),
+    [
+        ({}, 0.95),
+        ({"sharing": 0.0}, 0.95),
+        ({"graph": "rbf", "gamma": 0.5}, 0.95),
+        ({"graph": "rbf"}, 0.85),
+        ({"graph": "cosine"}, 0.85),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_labels_spread_over_clusters(missing):
+def test_labels_spread_over_clusters(missing, reading, least):
     X, Y = clusters()
     S = hide(Y[:500], missing)
-    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), gamma=0.5, run=Run(jobs=1))
+    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), **reading, run=Run(jobs=1))
     predicted = model.probabilities(as_features(X[500:])) >= model.thresholds
-    assert f1_score(Y[500:], predicted, average="micro") > 0.95
-    assert report.empty_labels == 0
+    assert f1_score(Y[500:], predicted, average="micro") > least
+    assert report.empty_labels == (~predicted.any(axis=0)).sum()
     assert report.residual <= well.TOLERANCE
+
+
+@pytest.mark.parametrize("rows", [7, 256])
+def test_neighbours_are_those_of_scikit_learn(rows, monkeypatch):
+    monkeypatch.setattr(graphs, "_ROWS", rows)
+    X = np.abs(clusters(60)[0])
+    nearest = kneighbors_graph(X, 4, mode="distance", metric="cosine").toarray()
+    expected = np.where(nearest > 0, 1 - nearest, 0)
+    expected = np.maximum(expected, expected.T)
+    expected *= 0.3 / np.median(expected.sum(axis=1))
+    found = nearest_neighbours(as_features(X), 4, 0.3)
+    assert_allclose(found.toarray(), expected, atol=1e-5)
+    every = nearest_neighbours(as_features(X), None, 0.3)
+    cosines = cosine_similarity_of(X) - np.eye(60)
+    assert_allclose(every, cosines * 0.3 / np.median(cosines.sum(axis=1)), atol=1e-5)
+
+
+def test_neighbours_of_huge_indices():
+    matrix = csr_array((np.ones(4, np.float32), [3, 2**31 - 2, 3, 5], [0, 2, 3, 4]), shape=(3, 2**31 - 1))
+    assert_allclose(nearest_neighbours(matrix, 1, 1.0).toarray(), [[0, 1, 0], [1, 0, 0], [0, 0, 0]], atol=1e-6)
 
 
 def test_correlated_labels_lend_their_values():
@@ -120,14 +155,14 @@ def test_correlated_labels_lend_their_values():
     S[:20, 0] = S[:10, 1] = True
     W = np.full((40, 40), 1e-3, np.float32)
     np.fill_diagonal(W, 0)
-    f, *_ = well.solve(well.Graph.of(W, as_labels(S), 0.05), slice(0, 2), 100.0, 10.0)
+    f, *_ = well.solve(Graph.of(W, as_labels(S), 0.05), slice(0, 2), 100.0, 10.0)
     assert f[10:20, 1].min() > f[20:, 1].max() + 0.05
 
 
 @pytest.mark.parametrize("degree", [0.01, 0.5, 5.0])
 def test_gamma_gives_the_median_degree(degree):
     X, _ = clusters()
-    gamma = well.choose_gamma(as_features(X), degree, 0)
+    gamma = choose_gamma(as_features(X), degree, 0)
     W = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
     assert np.median(W.sum(axis=1)) - 1 == pytest.approx(degree, rel=0.25)
 
@@ -158,25 +193,28 @@ def test_any_number_of_threads_is_the_same_model(monkeypatch):
 def test_too_many_instances_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "available_memory", lambda: 10_000_000)
     X, Y = clusters(3000)
+    problem = as_features(X[:2000]), as_labels(Y[:2000]), as_features(X[2000:])
     with pytest.raises(TooLargeError, match=r"3,000 x 3,000 instances.* take 72,168,000 bytes.*train on fewer"):
-        well.train(as_features(X[:2000]), as_labels(Y[:2000]), as_features(X[2000:]))
+        well.train(*problem, graph="cosine")
+    with pytest.raises(TooLargeError, match=r"3,000 x 2,000 instances.* take 48,168,000 bytes"):
+        well.train(*problem, neighbours=500)
 
 
 def test_a_single_instance():
     one = as_features([[1.0]])
     model, report = well.train(one, as_labels([[True]]), one, run=Run(jobs=1))
-    assert model.probabilities(one).shape == (1, 1)
-    assert report.gamma > 0
+    assert (model.probabilities(one) >= model.thresholds).all()
+    assert report.gamma is None
 
 
-@pytest.mark.parametrize("gamma", [None, 1e-30, 1e30])
+@pytest.mark.parametrize("reading", [{}, {"graph": "rbf"}, *({"graph": "rbf", "gamma": g} for g in (1e-30, 1e30))])
 @pytest.mark.parametrize(("alpha", "beta"), [(1e-6, 1e6), (1e6, 1e-6), (100.0, 10.0)])
 @pytest.mark.parametrize("X", [[[2.0, 3.0]] * 6, [[1e38, 1e-38], [1e38, 1], [1, -1e38], [1e-45, 0], [1e20, 0], [0, 0]]])
-def test_odd_features_and_options(X, gamma, alpha, beta):
+def test_odd_features_and_options(X, reading, alpha, beta):
     """It is refused in words, or there are values between 0 and 1."""
     S = as_labels(np.eye(6, dtype=bool)[:, :2])
     try:
-        model, _ = well.train(as_features(X), S, as_features(X), gamma=gamma, alpha=alpha, beta=beta, run=Run(jobs=1))
+        model, _ = well.train(as_features(X), S, as_features(X), **reading, alpha=alpha, beta=beta, run=Run(jobs=1))
     except MpuError:
         return
     values = model.probabilities(as_features(X))
