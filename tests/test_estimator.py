@@ -229,7 +229,7 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"method": "well"}, "method is 'well': give one of mpu, br, elkan08, m3l-linear, m3l-rbf"),
+        ({"method": "well"}, "method is 'well': give one of mpu, br, elkan08, m3l-linear, m3l-rbf, qaraei21"),
         ({"levels": 0}, "levels is 0: give a whole number from 1 to 100"),
         ({"levels": True}, "levels is True"),
         ({"levels": 1.5}, "levels is 1.5"),
@@ -246,8 +246,8 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
         ({"jobs": 0}, "jobs is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"gamma": 1.0}, "gamma is a parameter of m3l-rbf, not of mpu"),
-        ({"method": "br", "c": 0.5}, "c is a parameter of mpu, not of br"),
-        ({"method": "elkan08", "c": np.full(4, 0.5)}, "c is a parameter of mpu, not of elkan08"),
+        ({"method": "br", "c": 0.5}, "c is a parameter of mpu and qaraei21, not of br"),
+        ({"method": "elkan08", "c": np.full(4, 0.5)}, "c is a parameter of mpu and qaraei21, not of elkan08"),
         ({"method": "m3l-linear", "label_correlation": 1}, "label_correlation is 1: give a number from 0 to below 1"),
     ],
 )

@@ -81,7 +81,7 @@ def number_list(values, name: str, dtype: type) -> np.ndarray:
     return np.array(values, dtype)
 
 
-# mpu, br, elkan08, m3l-linear
+# mpu, br, elkan08, m3l-linear, qaraei21
 
 
 # Of a calibration, and how large their values can be.

@@ -20,6 +20,8 @@ VARIANTS = [
     ("elkan08", {"elkan_variant": "weighted", "c_method": "e2"}),
     ("m3l-linear", {}),
     ("m3l-rbf", {"gamma": 0.2}),
+    ("qaraei21", {}),
+    ("qaraei21", {"bounded_loss": "logistic"}),
     ("well", {}),
 ]
 
@@ -101,6 +103,8 @@ def test_options_of_another_method_are_an_error(problem):
         ("m3l-linear", {"bias": 0.0}),
         ("m3l-rbf", {"bias": 0.0}),
         ("m3l-rbf", {"gamma": 5.0}),
+        ("qaraei21", {"bounded_loss": "logistic"}),
+        ("qaraei21", {"c": 0.3}),
         ("well", {"graph": "cosine"}),
         ("well", {"graph": "rbf", "gamma": 1.0}),
         ("well", {"neighbours": 20}),

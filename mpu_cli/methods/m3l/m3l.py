@@ -55,7 +55,8 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.methods.m3l import LinearOptions
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
-from mpu_cli.methods.m3l.selection import THRESHOLD, choose_cost, choose_width_and_cost, evaluator
+from mpu_cli.methods.m3l.selection import THRESHOLD, choose_width_and_cost, evaluator
+from mpu_cli.methods.shared.costs import choose_cost
 from mpu_cli.methods.shared.label_correlation import correlation_prior
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

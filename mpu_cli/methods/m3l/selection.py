@@ -4,27 +4,24 @@ C is here that of a support vector machine, the bound of the dual variables.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.selection import COSTS, WORTHWHILE, climb
+from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.methods.m3l.dual import Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
+from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import Run
 
 # The number after 1/2: a label is predicted where sigma(z) is greater than 1/2.
 THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
-# Where the climb along C begins, for instances of unit length.
-_FIRST_COST = 3.0
-# More held-out instances than this hardly change which of two C is better, nor does a smaller duality gap.
-_HELD_OUT = 1_200
+# A smaller duality gap hardly changes which of two C is better.
 _TOLERANCE = 0.05
 
 PriorOf = Callable[[csr_array], np.ndarray]
@@ -54,7 +51,7 @@ def evaluator(
     n, q = labels.shape
     present = labels.toarray()
     held_out = deal(n, folds or default_folds(n), run.seed)
-    held_out = held_out[: leading(held_out, _HELD_OUT)]
+    held_out = held_out[: leading(held_out, HELD_OUT)]
     annotated = labels[np.concatenate(held_out)]
     complete = LabelFrequency.of(1.0, annotated.shape)
 
@@ -72,34 +69,6 @@ def evaluator(
         return f1
 
     return evaluate
-
-
-class _Found(NamedTuple):
-    """C and its micro-F1."""
-
-    cost: float
-    f1: float
-
-
-def choose_cost(evaluate: Callable[[float], float], unit: float) -> _Found:
-    """Climb along C from 3 units, in half decades, as long as the micro-F1 rises.
-
-    Parameters
-    ----------
-    evaluate : callable
-        From `evaluator`.
-    unit : float
-        1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
-
-    Returns
-    -------
-    cost, f1 : float
-    """
-
-    def at(units: float) -> _Found:
-        return _Found(unit * units, evaluate(unit * units))
-
-    return climb(at, COSTS, _FIRST_COST, at(_FIRST_COST))
 
 
 def choose_width_and_cost(

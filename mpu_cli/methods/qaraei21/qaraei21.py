@@ -1,0 +1,226 @@
+"""A convex bound of the unbiased risk, after Qaraei et al. (WWW 2021).
+
+Qaraei, Schultheis, Gupta and Babbar, "Convex Surrogates for Unbiased Loss Functions in Extreme Classification With
+Missing Labels". A label is annotated (s = 1) with probability c where it is true (y = 1), and never elsewhere. The loss
+
+    s = 1: l(z) / c - (1/c - 1) l(-z)          s = 0: l(-z)
+
+has the expectation of y l(z) + (1 - y) l(-z), but is not convex in general. With the 0-1 loss l(-z) = 1 - l(z), so that
+the first line is (2/c - 1) l(z) and a constant. A convex l in the place of the 0-1 loss there gives
+
+    (2/c - 1) s l(z) + (1 - s) l(-z):
+
+binary relevance in which annotated labels weigh 2/c - 1. With complete labels it is plain binary relevance.
+
+*From scores back to probabilities.* Let p = Pr(y=1 | x), so that Pr(s=1 | x) = c p. The expected loss at x is
+(2 - c) p l(z) + (1 - c p) l(-z), a binary problem with the odds
+
+    o = (2 - c) p / (1 - c p),     hence     p = o / (2 - c + c o),
+
+cut off at 1. The logistic loss has its minimum at z = log o, so that p = sigma(z - log w) / c with w = 2/c - 1. The
+squared hinge has it at z = (o - 1) / (o + 1), so that o = (1 + z) / (1 - z) for |z| < 1, and
+p = (1 + z) / (2 (1 - (1 - c) z)). In both, p = 1/2 where z = 0: the rule of the 0-1 loss is the sign of the score.
+
+Where the paper leaves a choice:
+
+- c is one number, or one for each label (of a propensity model, say); estimated as for mpu where it is not given. The
+  table of the squared hinge (below) is for one c.
+- The linear problems are solved by LIBLINEAR in the primal, bias regularised, by scikit-learn.
+- C is chosen in a climb along half decades by the micro-F1 that is estimated for complete labels, out of fold.
+- A model's scores go through a sigmoid. That of the squared hinge is then mapped to p by a table of 101 points on the
+  scale of log odds, z = (2 p - 1) / (1 + 2 (1 - c) p) from p = 0.0006 to 0.9994; beyond, log odds go on with the score,
+  so that no two scores tie.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from mpu_cli.core.calibration import Calibration
+from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.propensity import estimate
+from mpu_cli.core.sample import Sample, draw
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.core.thresholds import estimated_f1
+from mpu_cli.core.validation import deal, default_folds, leading
+from mpu_cli.errors import DataError
+from mpu_cli.methods.qaraei21 import Options
+from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+_THRESHOLD = np.float32(0.5)
+# Points of the table for the squared hinge, and the log odds of p where it ends.
+_POINTS, _OUTERMOST = 101, 7.5
+
+
+@dataclass(frozen=True)
+class Report:
+    """What training found.
+
+    Attributes
+    ----------
+    c : ndarray of float64, shape (q,)
+        Label frequency of each label.
+    cost : float
+        C.
+    f1 : float or None
+        Micro-F1 to expect on complete labels with the chosen C, out of fold; None where C was given.
+    caution : str or None
+        What to know before trusting the estimate of c.
+    """
+
+    c: np.ndarray
+    cost: float
+    f1: float | None
+    caution: str | None
+
+
+def train(
+    matrix: csr_array, labels: csr_array, options: Options, run: Run = DEFAULT_RUN
+) -> tuple[StackedModel, Report]:
+    """Learn all labels, each alone.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, D), float32
+        Features.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels: q >= 1, each column with at least one.
+    options : Options
+    run : Run
+
+    Returns
+    -------
+    StackedModel
+        One level; probabilities are Pr(y=1 | x), thresholds 0.5.
+    Report
+
+    Raises
+    ------
+    DataError
+        c is out of range, or there is one for each label and the loss is the squared hinge.
+    TooLargeError
+        The weights or predictions would not fit in memory.
+    """
+    n, q = labels.shape
+    refuse_large_weights(matrix.shape[1], q)
+    refuse_large_sample(min(n, options.sample), q)
+    caution = None
+    if options.c is None:
+        sample = Sample(Features.of(matrix), labels, options.sample, options.folds, run)
+        with run.step("estimate c", sample.m) as tick:
+            found = estimate(sample.naive_probabilities(tick), sample.labels)
+        c, caution = LabelFrequency.of(found.c, (n, q)).rates, found.caution
+        del sample
+    else:
+        c = LabelFrequency.of(options.c, (n, q)).rates
+    link = _link(options.bounded_loss, c)
+    cost, f1 = options.cost, None
+    if cost is None:
+        with run.step("choose C", None) as tick:
+            rows = draw(n, options.sample, run.seed)
+            unit = 1 / Features.of(matrix[rows]).mean_squared_norm()
+            cost, f1 = choose_cost(_evaluator(matrix[rows], labels[rows], c, options, run, link, tick), unit)
+    with run.step("train", q) as tick:
+        level = _fit(matrix, labels, c, cost, options.bounded_loss, run.jobs, tick)
+    return link(level), Report(c, cost, f1, caution)
+
+
+def _evaluator(
+    matrix: csr_array,
+    labels: csr_array,
+    c: np.ndarray,
+    options: Options,
+    run: Run,
+    link: Callable[[LinearModel], StackedModel],
+    tick: Callable[[], None],
+) -> Callable[[float], float]:
+    """Return the function from C to the micro-F1 that is estimated for complete labels, out of fold."""
+    n, q = labels.shape
+    held_out = deal(n, options.folds or default_folds(n), run.seed)
+    held_out = held_out[: leading(held_out, HELD_OUT)]
+    annotated = labels[np.concatenate(held_out)]
+    frequency = LabelFrequency.of(c, annotated.shape)
+
+    def evaluate(cost: float) -> float:
+        predictions = []
+        for rows in held_out:
+            rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
+            rest = rest if len(rest) else rows  # one instance is all there is
+            level = _fit(matrix[rest], labels[rest], c, cost, options.bounded_loss, run.jobs)
+            predictions.append(link(level).probabilities(matrix[rows], run))
+        tick()
+        return estimated_f1(np.vstack(predictions), annotated, frequency, np.full(q, _THRESHOLD))
+
+    return evaluate
+
+
+def _fit(
+    matrix: csr_array,
+    labels: csr_array,
+    c: np.ndarray,
+    cost: float,
+    loss: str,
+    jobs: int,
+    tick: Callable[[], None] = lambda: None,
+) -> LinearModel:
+    """Learn the scores z of all labels."""
+    (n, D), q = matrix.shape, labels.shape[1]
+    weights, biases = np.zeros((D, q), np.float32), np.empty(q, np.float32)
+    columns, indices = np.unique(matrix.indices, return_inverse=True)  # the solver has room for all up to the largest
+    parts = matrix.data.astype(np.float64), indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    features = csr_array(parts, shape=(n, max(len(columns), 1)))
+    by_label = labels.tocsc()
+
+    def of_label(k: int) -> tuple[np.ndarray | None, float]:
+        s = np.zeros(n, bool)
+        s[by_label.indices[by_label.indptr[k] : by_label.indptr[k + 1]]] = True
+        weight = 2 / c[k] - 1
+        if s.all() or not s.any():  # no problem of two classes: the score of the odds with one more of each
+            odds = weight * (s.sum() + 1) / (n - s.sum() + 1)
+            return None, float(np.log(odds) if loss == "logistic" else (odds - 1) / (odds + 1))
+        found = _solver(loss, cost).fit(features, s, sample_weight=np.where(s, weight, 1.0))
+        return found.coef_[0], float(found.intercept_[0])
+
+    for k, (found, bias) in enumerate(parallel.run(of_label, ((k,) for k in range(q)), jobs)):
+        if found is not None:
+            weights[columns, k] = found[: len(columns)]
+        biases[k] = bias
+        tick()
+    return LinearModel(weights, biases)
+
+
+def _solver(loss: str, cost: float):
+    """Return a linear classifier of two classes, solved by Newton steps in the primal: the same result each time."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    if loss == "logistic":
+        return LogisticRegression(C=cost, solver="liblinear", max_iter=1000)
+    return LinearSVC(C=cost, dual=False, max_iter=10_000)
+
+
+def _link(loss: str, c: np.ndarray) -> Callable[[LinearModel], StackedModel]:
+    """Return what makes a model of Pr(y=1 | x) of one of scores."""
+    thresholds = np.full(len(c), _THRESHOLD)
+    if loss == "logistic":
+
+        def of_logistic(level: LinearModel) -> StackedModel:
+            shifted = LinearModel(level.weights, (level.bias - np.log(2 / c - 1)).astype(np.float32))
+            return StackedModel((shifted,), 0.0, thresholds, frequencies=c)
+
+        return of_logistic
+
+    if (c != c[0]).any():
+        raise DataError("the squared hinge takes one c for all labels: give a number, or the logistic loss")
+    log_odds = np.linspace(-_OUTERMOST, _OUTERMOST, _POINTS)
+    p = expit(log_odds)
+    table = Calibration((2 * p - 1) / (1 + 2 * (1 - c[0]) * p), log_odds)
+    return lambda level: StackedModel((level,), 0.0, thresholds, calibration=table)
