@@ -97,6 +97,15 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     help="Also measure each method with a threshold chosen by the same criterion for all: the highest micro-F1, as "
     "estimated for complete labels, on a held-out fifth of the training instances.",
 )
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["png", "svg", "pdf"]),
+    multiple=True,
+    default=("png", "svg"),
+    show_default=True,
+    help="Format of the figures; may be given several times.",
+)
 @run_options("seed", "jobs", "kernel")
 @reading_options
 @verbosity_options
@@ -109,6 +118,7 @@ def experiment(
     run_folds: int | None,
     instances: tuple | None,
     tuned: bool,
+    formats: tuple[str, ...],
     run: "Run",
     reading: Reading,
 ) -> None:
@@ -140,12 +150,20 @@ def experiment(
         run_folds=run_folds,
         instances=instances,
         tuned=tuned,
+        formats=formats,
         reading=reading,
         run=run,
         observe=partial(_cell_progress, out),
     )
-    if not report.drawn:
+    if report.figures is None:
         warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
+    elif report.figures:
+        info(f"{out}: figures {', '.join(path.name for path in report.figures)}")
+    if report.c is not None:
+        warn(
+            f"about {report.c:.0%} of the true labels are annotated in these data, before any are removed: metrics on "
+            "them are too low; those corrected for it are next to them"
+        )
     if report.failed:
         warn(f"{report.failed} of {report.cells} cells failed; the summary says why")
     if not is_quiet():

@@ -4,14 +4,15 @@ import resource
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import joblib
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
+from mpu_cli.experiment.measures import measure
 from mpu_cli.experiment.predictions import Predictions, fit_and_predict
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.tuning import tune
@@ -35,6 +36,8 @@ class Task:
         The instances, as `joblib.dump` wrote a `Dataset`.
     kernel : str or None
         Which inner loops run, as in `Run`.
+    c : float or None
+        Label frequency of the data, where their labels are incomplete before any are removed.
     """
 
     cell: Cell
@@ -43,6 +46,7 @@ class Task:
     dataset: str
     data: Path
     kernel: str | None
+    c: float | None = None
 
 
 def run(task: Task) -> list[Row]:
@@ -60,32 +64,35 @@ def run(task: Task) -> list[Row]:
     """
     data = joblib.load(task.data, mmap_mode="r")  # which processes share
     training, test = task.design.split(data, task.cell)
+    measured = partial(_measured, task, test, data.labels[task.design.rows(len(data), task.cell)[0]])
     name, options = task.method.name, task.method.options
     how = Run(seed=task.design.seed, jobs=1, kernel=task.kernel)
     with blas_on_one_thread():
         predictions = fit_and_predict(name, options, training, test, how)
-        rows = [_measured(task, OWN, predictions, predictions.thresholds, test)]
+        rows = [measured(OWN, predictions, predictions.thresholds)]
         if TUNED in task.design.rules:
             start = time.perf_counter()
             threshold, c = tune(name, options, training, how)
             seconds = predictions.fit_seconds + time.perf_counter() - start
             tuned = replace(predictions, c=c, fit_seconds=seconds)
-            rows.append(_measured(task, TUNED, tuned, np.float32(threshold), test))
+            rows.append(measured(TUNED, tuned, np.float32(threshold)))
     return rows
 
 
 def _measured(
-    task: Task, rule: str, predictions: Predictions, thresholds: np.ndarray | np.floating, test: Dataset
+    task: Task,
+    test: Dataset,
+    annotated: csr_array,
+    rule: str,
+    predictions: Predictions,
+    thresholds: np.ndarray | np.floating,
 ) -> Row:
-    counts = LabelSetMetrics()
-    counts.add(test.labels, csr_array(predictions.probabilities >= thresholds))
-    metrics = counts.results()
+    probabilities = predictions.probabilities
     return Row.of(
         task.cell,
         task.dataset,
         rule,
-        micro_f1=metrics["micro_f1"],
-        macro_f1=metrics["macro_f1"],
+        metrics=measure(test.labels, probabilities, probabilities >= thresholds, annotated, task.c),
         fit_seconds=predictions.fit_seconds,
         predict_seconds=predictions.predict_seconds,
         peak_bytes=_peak_bytes(),

@@ -6,6 +6,10 @@ from types import EllipsisType
 
 import numpy as np
 
+from mpu_cli.core.features import Features
+from mpu_cli.core.options import Validation
+from mpu_cli.core.propensity import REPLICATES, estimate
+from mpu_cli.core.sample import Sample
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -13,6 +17,9 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import stem
+
+# A label frequency from here on may be that of complete labels.
+_COMPLETE = 0.95
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
@@ -35,6 +42,18 @@ def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
     if not len(ids):
         raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
     return Dataset(occurring, pooled.features)
+
+
+def incompleteness(data: Dataset, run: Run) -> float | None:
+    """Return the label frequency of data whose labels are clearly incomplete; None where they may be complete.
+
+    It is estimated as by `mpu train`. Where that is unreliable, or its interval reaches 0.95, nothing is said.
+    """
+    sample = Sample(Features.of(data.features), data.labels, Validation.sample, Validation.folds, run)
+    with run.step("estimate c", sample.m) as tick:
+        found = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
+    assert found.interval is not None  # since there are replicates
+    return found.c if found.separable and found.interval[1] < _COMPLETE else None
 
 
 def dataset_name(sources: Sequence[str]) -> str:

@@ -109,8 +109,13 @@ class Design:
         training, test : Dataset
             Only the training instances have lost labels.
         """
-        drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
-        held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
-        training, test = data[np.delete(drawn, held_out)], data[drawn[held_out]]
+        of_training, of_test = self.rows(len(data), cell)
+        training, test = data[of_training], data[of_test]
         left = remove_labels(training.labels, cell.missing_rate, (self.seed, cell.fold))
         return Dataset(left, training.features), test
+
+    def rows(self, n: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of n instances are for training, and which for the test."""
+        drawn = np.sort(np.random.default_rng(self.seed).permutation(n)[: cell.instances])
+        held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
+        return np.delete(drawn, held_out), drawn[held_out]

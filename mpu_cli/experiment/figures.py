@@ -1,77 +1,162 @@
-"""The figures of an experiment, as PNG and SVG. They need matplotlib (extra ``plot``)."""
+"""The figures of an experiment, one column wide. They need matplotlib (extra ``plot``).
+
+Methods differ by marker and line style too, so that they can be told apart in grey. Points of one missing rate are side
+by side.
+"""
 
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from mpu_cli.experiment.design import TUNED
 from mpu_cli.experiment.exponents import fit_power_law
 from mpu_cli.experiment.results import Row
-from mpu_cli.experiment.summary import METRICS, Panel, fit_seconds, panels
+from mpu_cli.experiment.short_names import short_names
+from mpu_cli.experiment.summary import Panel, fit_seconds, panels
 
+FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"
+_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+# Okabe and Ito's, which colour-blind people can tell apart, from dark to light.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_WIDTH, _HEIGHT, _ROW = 3.3, 2.4, 0.14  # inches, of the figure without its key, and of a row of the key
+_STYLE = {
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "legend.fontsize": 6.5,
+    "lines.linewidth": 0.9,
+    "lines.markersize": 3.2,
+    "axes.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+_METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+# The part of the distance between two missing rates that the points of one take.
+_SPREAD = 0.4
+_MOST_TICKS = 8
 
 
-def draw(rows: Sequence[Row], folder: Path) -> None:
+def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Draw metrics if there are several missing rates, and training time if there are several numbers of instances.
 
     Parameters
     ----------
     rows : sequence of Row
     folder : Path
-        Gets ``micro_f1``, ``macro_f1`` and ``time``, each as ``.png`` and ``.svg``. If the rule is the tuned threshold,
-        ``-tuned`` is added to the name; if there are several numbers of instances, the number is.
+        Gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics where the data are incomplete. If the
+        rule is the tuned threshold, ``-tuned`` is added to the name; if there are several numbers of instances, the
+        number is.
+    formats : sequence of str
+        Some of `FORMATS`.
+
+    Returns
+    -------
+    list of Path
+        The files.
     """
     every = panels(rows)
     several_sizes = len({panel.instances for panel in every}) > 1
-    for panel in every:
-        if len(panel.rates) > 1:
-            suffix = "-tuned" * (panel.rule == TUNED) + f"-{panel.instances}" * several_sizes
-            for metric in METRICS:
-                _save(_metric_figure(panel, metric, rows[0].dataset), folder / f"{metric}{suffix}")
-    if several_sizes:
-        _save(_time_figure(fit_seconds(rows), rows[0].dataset), folder / "time")
+    written: list[Path] = []
+    with rc_context(_STYLE):
+        for panel in every:
+            if len(panel.rates) > 1:
+                suffix = "-tuned" * (panel.rule == TUNED) + f"-{panel.instances}" * several_sizes
+                for metric, name in panel.metrics.items():
+                    figure = _metric_figure(panel, metric, name, rows[0].dataset)
+                    written += _save(figure, folder / f"{metric}{suffix}", formats)
+        if several_sizes:
+            written += _save(_time_figure(fit_seconds(rows), rows[0].dataset), folder / "time", formats)
+    return written
 
 
-def _metric_figure(panel: Panel, metric: str, dataset: str) -> Figure:
-    """Plot a metric against the missing rate; error bars are standard deviations over folds."""
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot(
-        title=f"{dataset}, {panel.instances:,} instances",
-        xlabel="share of the training labels that is missing",
-        ylabel=METRICS[metric],
+def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure:
+    """Plot a metric against the missing rate."""
+    bars = f"mean and standard deviation, {panel.folds} folds" if panel.folds > 1 else "one fold"
+    figure, axes = _figure(
+        len(panel.methods),
+        title=f"{dataset}, {panel.instances:,} instances ({bars})",
+        xlabel="training labels missing, %",
+        ylabel=name,
     )
-    for method, marker in zip(panel.methods, cycle(_MARKERS)):
+    rates = np.array(panel.rates) * 100
+    between = np.diff(rates).min() * _SPREAD / len(panel.methods)
+    names = short_names(panel.methods)
+    for i, (method, marker, line, colour) in enumerate(
+        zip(panel.methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
+    ):
         means = [panel.mean(metric, method, rate) for rate in panel.rates]
-        spread = np.nan_to_num([panel.deviation(metric, method, rate) for rate in panel.rates])
-        axes.errorbar(panel.rates, means, spread, label=method, marker=marker, markersize=5, capsize=2, linewidth=1)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    figure.legend(loc="outside right center", fontsize="small")
-    return figure
+        spread = [panel.deviation(metric, method, rate) for rate in panel.rates]
+        axes.errorbar(
+            rates + (i - (len(panel.methods) - 1) / 2) * between,
+            means,
+            np.nan_to_num(spread) if panel.folds > 1 else None,
+            label=names[method],
+            marker=marker,
+            linestyle=line,
+            color=colour,
+            markerfacecolor=colour if i % 2 == 0 else "white",
+            elinewidth=0.6,
+        )
+    axes.set_xticks(_some(rates))
+    axes.margins(y=0.04)
+    return _with_key(figure, axes)
 
 
 def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
     """Plot training time against the number of instances on log axes, with a fitted power law per method."""
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot(title=dataset, xlabel="instances", ylabel="training time, s", xscale="log", yscale="log")
-    for (method, by_size), marker in zip(seconds.items(), cycle(_MARKERS)):
+    figure, axes = _figure(
+        len(seconds), title=dataset, xlabel="instances", ylabel="training time, s", xscale="log", yscale="log"
+    )
+    names = short_names(list(seconds))
+    for i, ((method, by_size), marker, line, colour) in enumerate(
+        zip(seconds.items(), cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
+    ):
         sizes, times = list(by_size), list(by_size.values())
-        (points,) = axes.plot(sizes, times, marker, markersize=5, label=method)
+        style: dict[str, Any] = {"color": colour, "markerfacecolor": colour if i % 2 == 0 else "white"}
         if len(sizes) > 1:
             law = fit_power_law(sizes, times)
-            points.set_label(f"{method}: n^{law.exponent:.2f}")
-            axes.plot(sizes, law(np.asarray(sizes)), color=points.get_color(), linewidth=1)
-    axes.grid(alpha=0.3, which="both")
-    figure.legend(loc="outside right center", fontsize="small")
+            axes.plot(sizes, law(np.asarray(sizes)), color=colour, linestyle=line)
+            axes.plot([], [], marker, linestyle=line, label=f"{names[method]}: n^{law.exponent:.2f}", **style)
+            axes.plot(sizes, times, marker, **style)
+        else:
+            axes.plot(sizes, times, marker, label=names[method], **style)
+    every = _some(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
+    axes.set_xticks(every, [f"{size:,}" for size in every])
+    axes.xaxis.set_minor_locator(NullLocator())
+    return _with_key(figure, axes)
+
+
+def _figure(methods: int, **labels) -> tuple[Figure, Axes]:
+    """Return a figure of one column's width, with room for a key of two columns."""
+    figure = Figure(figsize=(_WIDTH, _HEIGHT + _ROW * ((methods + 1) // 2)), layout="constrained")
+    axes = figure.add_subplot(**labels)
+    axes.grid(alpha=0.3, linewidth=0.4)
+    return figure, axes
+
+
+def _with_key(figure: Figure, axes: Axes) -> Figure:
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2)
     return figure
 
 
-def _save(figure: Figure, path: Path) -> None:
-    with rc_context({"svg.hashsalt": path.name}):  # the same rows give the same bytes
-        figure.savefig(path.with_name(f"{path.name}.svg"), metadata={"Date": None})
-    figure.savefig(path.with_name(f"{path.name}.png"), dpi=150)
+def _some(values: np.ndarray, most: int = _MOST_TICKS) -> list:
+    """Leave out values at equal distances, so that ticks do not overlap."""
+    return list(values[:: -(-len(values) // most)])
+
+
+def _save(figure: Figure, path: Path, formats: Sequence[str]) -> list[Path]:
+    written = []
+    for suffix in formats:
+        file = path.with_name(f"{path.name}.{suffix}")
+        with rc_context({"svg.hashsalt": path.name}):  # the same rows give the same bytes
+            figure.savefig(file, dpi=300, metadata=_METADATA.get(suffix))
+        written.append(file)
+    return written

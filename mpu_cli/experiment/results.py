@@ -9,12 +9,13 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.experiment.design import Cell
+from mpu_cli.experiment.measures import NAMES
 from mpu_cli.svmlight.streams import open_output
 
 
@@ -27,8 +28,9 @@ class Row:
     dataset, method : str
     rule : {"own", "tuned"}
     missing_rate, fold, instances : as in `Cell`
-    micro_f1, macro_f1 : float or None
-        On the complete labels of the test fold. Macro-F1 is over the labels that are true or predicted there.
+    metrics : dict of float
+        By name, some of `measures.NAMES`, on the labels of the test fold. Macro averages are over the labels that are
+        true or predicted there. Empty if the cell failed.
     fit_seconds, predict_seconds : float or None
         Wall time on one thread, without reading the data and starting the process.
     peak_bytes : int or None
@@ -45,8 +47,7 @@ class Row:
     missing_rate: float
     fold: int
     instances: int
-    micro_f1: float | None = None
-    macro_f1: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
     fit_seconds: float | None = None
     predict_seconds: float | None = None
     peak_bytes: int | None = None
@@ -64,9 +65,13 @@ class Row:
         return Cell(self.method, self.missing_rate, self.fold, self.instances)
 
 
-HEADER = tuple(field.name for field in fields(Row))
+_FIELDS = tuple(field.name for field in fields(Row))
+_METRICS = _FIELDS.index("metrics")
+# The columns of the file: metrics have one each.
+HEADER = (*_FIELDS[:_METRICS], *NAMES, *_FIELDS[_METRICS + 1 :])
 _INTEGERS = {"fold", "instances", "peak_bytes"}
 _WORDS = {"dataset", "method", "rule", "error"}
+_NAMES = set(NAMES)
 
 
 def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:
@@ -92,7 +97,7 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
     for row in rows:
         found[row.cell].add(row.rule)
     complete = [row for row in rows if found[row.cell] == set(rules)]
-    if (wanted := _lines([HEADER, *map(astuple, complete)])) != text:
+    if (wanted := _lines([HEADER, *map(_values, complete)])) != text:
         with open_output(path) as stream:
             stream.write(wanted)
     return complete
@@ -101,9 +106,20 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
 def append(path: Path, rows: Iterable[Row]) -> None:
     """Append rows. They are on disk when this returns."""
     with path.open("ab") as stream:
-        stream.write(_lines(map(astuple, rows)))
+        stream.write(_lines(map(_values, rows)))
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _values(row: Row) -> list:
+    return [row.metrics.get(name) if name in _NAMES else getattr(row, name) for name in HEADER]
+
+
+def _row(values: list[str]) -> Row:
+    """Return the row of a line; ValueError where it is none."""
+    found = {name: _value(name, value) for name, value in zip(HEADER, values, strict=True)}
+    metrics = {name: found.pop(name) for name in NAMES}
+    return Row(**found, metrics={name: value for name, value in metrics.items() if value is not None})
 
 
 def _lines(rows: Iterable[Sequence]) -> bytes:
@@ -119,7 +135,7 @@ def _parse(text: bytes, path: Path, cells: set[Cell]) -> list[Row]:
         if next(reader, list(HEADER)) != list(HEADER):
             raise ValueError
         for values in reader:
-            row = Row(**{name: _value(name, value) for name, value in zip(HEADER, values, strict=True)})
+            row = _row(values)
             if row.cell not in cells:
                 raise ValueError
             rows.append(row)

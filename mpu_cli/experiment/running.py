@@ -14,7 +14,7 @@ import joblib
 from mpu_cli import __version__
 from mpu_cli.errors import BusyError
 from mpu_cli.experiment import cell, processes, results
-from mpu_cli.experiment.data import dataset_name, read_pooled, sizes_within
+from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled, sizes_within
 from mpu_cli.experiment.design import Cell, Design, Method
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
@@ -41,15 +41,18 @@ class Report:
         Number of cells, and of failed cells.
     summary : str
         Content of the file ``summary.md``.
-    drawn : bool
-        Whether figures were drawn, which needs matplotlib.
+    figures : list of Path or None
+        The files of the figures; None where there is no matplotlib to draw them.
+    c : float or None
+        Label frequency of the data, where their labels are clearly incomplete before any are removed.
     """
 
     rows: list[Row]
     cells: int
     failed: int
     summary: str
-    drawn: bool
+    figures: list[Path] | None
+    c: float | None = None
 
 
 # Called with the number of cells that earlier runs have done, and the numbers of instances of the cells that are left.
@@ -72,6 +75,7 @@ def experiment(
     run_folds: int | None = None,
     instances: tuple[int | EllipsisType, ...] | None = None,
     tuned: bool = False,
+    formats: Sequence[str] = ("png", "svg"),
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     observe: CellObserver = no_cell_observer,
@@ -89,6 +93,8 @@ def experiment(
         As for `Design`; default: all folds.
     instances : tuple, optional
         As for `sizes_within`.
+    formats : sequence of str
+        Of the figures: png, svg, pdf.
     reading : Reading
     run : Run
         As many cells run at a time as it has threads.
@@ -111,16 +117,17 @@ def experiment(
         data = read_pooled(sources, reading, run)
     sizes = sizes_within(instances, len(data), folds)
     design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
+    c = incompleteness(data, run)
     name, cells = dataset_name(sources), design.cells()
     with alone(folder):
         rows, left = resume(design, data, name, folder, run)
         with observe(len(cells) - len(left), [cell.instances for cell in left]) as tick:
-            for new in run_cells(left, design, data, name, folder, run):
+            for new in run_cells(left, design, data, name, folder, run, c):
                 rows += new
                 tick(new[0].instances)
         rows = in_order(rows, design)
-        summary, drawn = write_report(rows, folder)
-    return Report(rows, len(cells), len({row.cell for row in rows if row.error}), summary, drawn)
+        summary, figures = write_report(rows, folder, c, formats)
+    return Report(rows, len(cells), len({row.cell for row in rows if row.error}), summary, figures, c)
 
 
 @contextmanager
@@ -194,7 +201,13 @@ def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
 
 
 def run_cells(
-    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, how: Run
+    cells: Sequence[Cell],
+    design: Design,
+    data: Dataset,
+    dataset: str,
+    folder: Path,
+    how: Run,
+    c: float | None = None,
 ) -> Iterator[list[Row]]:
     """Run cells, as many at a time as the run has threads. Yield the rows of each cell when they are on disk."""
     methods = {method.label: method for method in design.methods}
@@ -202,7 +215,7 @@ def run_cells(
     with signals.finally_call(scratch.cleanup):
         shared = Path(scratch.name) / "data"
         joblib.dump(data, shared)
-        tasks = [cell.Task(c, methods[c.method], design, dataset, shared, how.kernel) for c in cells]
+        tasks = [cell.Task(one, methods[one.method], design, dataset, shared, how.kernel, c) for one in cells]
         for task, outcome in processes.run(cell.run, tasks, threads(how.jobs)):
             rows = outcome
             if isinstance(outcome, processes.Failure):
@@ -211,21 +224,22 @@ def run_cells(
             yield rows
 
 
-def write_report(rows: Sequence[Row], folder: Path) -> tuple[str, bool]:
+def write_report(
+    rows: Sequence[Row], folder: Path, c: float | None = None, formats: Sequence[str] = ("png", "svg")
+) -> tuple[str, list[Path] | None]:
     """Write the summary, and the figures if matplotlib is installed.
 
     Returns
     -------
     summary : str
-    drawn : bool
-        Whether figures were drawn.
+    figures : list of Path or None
+        The files of the figures; None where there is no matplotlib.
     """
-    summary = markdown(rows)
+    summary = markdown(rows, c)
     with open_output(folder / SUMMARY) as stream:
         stream.write(summary.encode())
-    drawn = find_spec("matplotlib") is not None
-    if drawn:
-        from mpu_cli.experiment import figures
+    if find_spec("matplotlib") is None:
+        return summary, None
+    from mpu_cli.experiment import figures
 
-        figures.draw(rows, folder)
-    return summary, drawn
+    return summary, figures.draw(rows, folder, formats)

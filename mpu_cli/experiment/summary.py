@@ -7,12 +7,15 @@ from math import isnan
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 
 from mpu_cli.experiment.design import OWN
 from mpu_cli.experiment.exponents import fit_power_law
 from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.short_names import short_names
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
+CORRECTED = {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
 RULES = {"own": "each method's own decision rule", "tuned": "the tuned threshold for every method"}
 _MEGABYTE = 10**6
 
@@ -38,7 +41,19 @@ class Panel:
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
         """Return a metric by fold."""
-        return {row.fold: getattr(row, metric) for row in self._rows.get((method, rate), ())}
+        rows = self._rows.get((method, rate), ())
+        return {row.fold: row.metrics[metric] for row in rows if metric in row.metrics}
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """The metrics that are shown, with how they are called: also corrected ones, where the data are incomplete."""
+        there = {metric for rows in self._rows.values() for row in rows for metric in row.metrics}
+        return {metric: name for metric, name in (METRICS | CORRECTED).items() if metric in there}
+
+    @property
+    def folds(self) -> int:
+        """How many folds there are results of."""
+        return len({row.fold for rows in self._rows.values() for row in rows})
 
     def mean(self, metric: str, method: str, rate: float) -> float:
         """Return the mean of a metric over folds; NaN if there are none."""
@@ -81,20 +96,29 @@ def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
     return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[Row], c: float | None = None) -> str:
     """Write the summary.
 
     Parameters
     ----------
     rows : sequence of Row
         At least one.
+    c : float, optional
+        Label frequency of the data, where they are incomplete before any labels are removed.
     """
     parts = [f"# {rows[0].dataset}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
+    if c is not None:
+        parts.append(
+            f"About {c:.0%} of the true labels are annotated in these data, before any are removed: the test labels "
+            "are incomplete too. Metrics on them are too low; those corrected for c are estimates on complete labels.\n"
+        )
     for panel in panels(rows):
-        for metric, name in METRICS.items():
+        for metric, name in panel.metrics.items():
             parts.append(f"## {name}, {RULES[panel.rule]}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
                 parts.append(_lead(panel, metric))
+    if keys := _keys(rows):
+        parts.append(f"## Names in the figures\n\n{keys}")
     parts.append(f"## Time and memory of a cell, means\n\n{_costs(rows)}")
     if exponents := _exponents(rows):
         parts.append(f"## Training time as a power of the number of instances\n\n{exponents}")
@@ -146,13 +170,29 @@ def _lead(panel: Panel, metric: str) -> str:
         one, other = (panel.scores(metric, method, rate) for method in (first, second))
         differences = [one[fold] - other[fold] for fold in one.keys() & other.keys()]
         ahead = f"{sum(d > 0 for d in differences)} of {len(differences)}"
-        table.append([f"{rate:.0%}", first, second, _signed(differences), ahead])
-    return _table(["labels missing", "best", "runner-up", "difference, paired by fold", "folds ahead"], table)
+        table.append([f"{rate:.0%}", first, second, _signed(differences), _interval(differences), ahead])
+    header = ["labels missing", "best", "runner-up", "difference, paired by fold", "95 % interval", "folds ahead"]
+    return _table(header, table)
 
 
 def _signed(differences: list[float]) -> str:
     spread = deviation(differences)
     return f"{mean(differences):+.4f}" + ("" if isnan(spread) else f" ± {spread:.4f}")
+
+
+def _interval(differences: list[float]) -> str:
+    """Write the interval of the mean by Student's t over folds; empty for fewer than two."""
+    if isnan(spread := deviation(differences)):
+        return ""
+    m = len(differences)
+    half = float(student.ppf(0.975, m - 1)) * spread / m**0.5
+    return f"{mean(differences) - half:+.4f} to {mean(differences) + half:+.4f}"
+
+
+def _keys(rows: Sequence[Row]) -> str:
+    names = short_names(list(dict.fromkeys(row.method for row in rows)))
+    table = [[short, label] for label, short in names.items() if short != label]
+    return _table(["name", "method"], table) if table else ""
 
 
 def _costs(rows: Sequence[Row]) -> str:

@@ -33,7 +33,8 @@ def run_cell(design: Design, data: Dataset, which: int, folder) -> list[Row]:
 def row(method="br", rate=0.0, fold=0, instances=60, rule="own", error="", seconds=1.0, f1=0.5) -> Row:
     if error:
         return Row("small", method, rule, rate, fold, instances, error=error)
-    return Row("small", method, rule, rate, fold, instances, f1, f1 / 2, seconds, 0.125, 10**8, 1.0)
+    metrics = {"micro_f1": f1, "macro_f1": f1 / 2}
+    return Row("small", method, rule, rate, fold, instances, metrics, seconds, 0.125, 10**8, 1.0)
 
 
 def dense(labels) -> np.ndarray:

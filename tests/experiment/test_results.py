@@ -9,9 +9,16 @@ from mpu_cli.experiment import results
 from mpu_cli.experiment.results import Row
 from tests.experiment.small import row
 
-HEADER = (
-    "dataset,method,rule,missing_rate,fold,instances,micro_f1,macro_f1,fit_seconds,predict_seconds,peak_bytes,c,error"
+METRICS = (
+    "micro_precision,micro_recall,micro_f1,macro_precision,macro_recall,macro_f1,samples_precision,samples_recall,"
+    "samples_f1,hamming_loss,subset_accuracy,precision_at_1,precision_at_3,precision_at_5,ndcg_at_1,ndcg_at_3,"
+    "ndcg_at_5,recall_at_1,recall_at_3,recall_at_5,label_ranking_average_precision,coverage_error,one_error,"
+    "coverage_at_1,coverage_at_3,coverage_at_5,psp_at_1,psp_at_3,psp_at_5,psndcg_at_1,psndcg_at_3,psndcg_at_5,"
+    "corrected_micro_precision,corrected_micro_recall,corrected_micro_f1,"
+    "corrected_macro_precision,corrected_macro_recall,corrected_macro_f1"
 )
+HEADER = f"dataset,method,rule,missing_rate,fold,instances,{METRICS},fit_seconds,predict_seconds,peak_bytes,c,error"
+BLANK = "," * (METRICS.count(",") + 6)
 CELLS = [row(fold=fold).cell for fold in range(3)]
 words = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1)
 shares = st.floats(0, 1)
@@ -23,7 +30,7 @@ rows = st.builds(
     shares,
     st.integers(0, 99),
     st.integers(1, 10**9),
-    *[st.none() | shares] * 2,
+    st.dictionaries(st.sampled_from(METRICS.split(",")), shares),
     *[st.none() | st.floats(0, 1e9)] * 2,
     st.none() | st.integers(0, 10**13),
     st.none() | shares,
@@ -92,10 +99,10 @@ def test_an_undamaged_file_is_not_touched(path):
     [
         ("a,b\n", 1),
         (f"{HEADER}\nsmall,br\n", 2),
-        (f"{HEADER}\nsmall,br,own,0.0,0,60,,,,,,,\nsmall,br,own,zero,0,60,,,,,,,\n", 3),
-        (f"{HEADER}\nsmall,br,own,0.0,0.5,60,,,,,,,\n", 2),
+        (f"{HEADER}\nsmall,br,own,0.0,0,60{BLANK}\nsmall,br,own,zero,0,60{BLANK}\n", 3),
+        (f"{HEADER}\nsmall,br,own,0.0,0.5,60{BLANK}\n", 2),
         (f"{HEADER}\n\xff\n", 2),
-        (f"{HEADER}\nsmall,br,own,0.0,7,60,,,,,,,\n", 2),
+        (f"{HEADER}\nsmall,br,own,0.0,7,60{BLANK}\n", 2),
     ],
 )
 def test_other_lines_are_errors_with_their_number(path, text, line):

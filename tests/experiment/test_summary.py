@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from mpu_cli.experiment.summary import fit_seconds, markdown, panels
 from tests.experiment.small import row
@@ -37,20 +38,21 @@ def test_a_method_without_a_result_has_an_empty_cell():
 
 def test_the_best_is_compared_with_the_runner_up_fold_by_fold():
     text = markdown(ROWS)
-    assert line(text, "0%", "br", "mpu") == "| 0% | br | mpu | +0.1000 ± 0.0000 | 2 of 2 |"
-    spread = np.std([0.1, 0.3], ddof=1)
-    assert line(text, "30%", "mpu", "br") == f"| 30% | mpu | br | +0.2000 ± {spread:.4f} | 2 of 2 |"
+    assert line(text, "0%", "br", "mpu") == "| 0% | br | mpu | +0.1000 ± 0.0000 | +0.1000 to +0.1000 | 2 of 2 |"
+    interval = ttest_1samp([0.1, 0.3], 0).confidence_interval(0.95)
+    written = f"{np.std([0.1, 0.3], ddof=1):.4f} | {interval.low:+.4f} to {interval.high:+.4f}"
+    assert line(text, "30%", "mpu", "br") == f"| 30% | mpu | br | +0.2000 ± {written} | 2 of 2 |"
 
 
 def test_only_folds_that_both_have_are_paired():
     rows = [*scores("br", 0.0, 0.5, 0.9, 0.5), *scores("mpu", 0.0, 0.6), row("mpu", 0.0, 1, error="no")]
-    assert line(markdown(rows), "0%", "br", "mpu") == "| 0% | br | mpu | -0.1000 | 0 of 1 |"
+    assert line(markdown(rows), "0%", "br", "mpu") == "| 0% | br | mpu | -0.1000 |  | 0 of 1 |"
 
 
 def test_one_fold_has_no_deviation():
     text = markdown([row("br", f1=0.25), row("mpu", f1=0.5)])
     assert line(text, "br") == "| br | 0.250 |"
-    assert "0% | mpu | br | +0.2500 | 1 of 1 |" in text
+    assert "0% | mpu | br | +0.2500 |  | 1 of 1 |" in text
 
 
 def test_one_method_has_no_runner_up():
