@@ -26,13 +26,13 @@ _MARKERS = "osD^v<>Pp*Xh"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 # Okabe and Ito's, which colour-blind people can tell apart, from dark to light.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_WIDTH, _HEIGHT, _ROW = 3.3, 2.4, 0.14  # inches, of the figure without its key, and of a row of the key
+_WIDTH, _HEIGHT, _ROW = 3.3, 2.5, 0.14  # inches, of the figure without its key, and of a row of the key
 _STYLE = {
     "font.size": 7,
     "axes.titlesize": 7,
     "legend.fontsize": 6.5,
     "lines.linewidth": 0.9,
-    "lines.markersize": 3.2,
+    "lines.markersize": 2.8,
     "axes.linewidth": 0.6,
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
@@ -78,10 +78,10 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
 
 def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure:
     """Plot a metric against the missing rate."""
-    bars = f"mean and standard deviation, {panel.folds} folds" if panel.folds > 1 else "one fold"
+    bars = f"mean and standard deviation over {panel.folds} folds" if panel.folds > 1 else "one fold"
     figure, axes = _figure(
         len(panel.methods),
-        title=f"{dataset}, {panel.instances:,} instances ({bars})",
+        title=f"{dataset}, {panel.instances:,} instances\n{bars}",
         xlabel="training labels missing, %",
         ylabel=name,
     )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from mpu_cli.cli.experiment import experiment
@@ -69,7 +70,8 @@ def test_results_summary_and_settings(compare, tmp_path):
 
 def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    compare("--missing-rates", "0,0.5")
+    result = compare("--missing-rates", "0,0.5")
+    assert "figures micro_f1.png, micro_f1.svg, macro_f1.png, macro_f1.svg" in result.stderr
     assert {path.name for path in (tmp_path / "out").glob("*_f1.*")} == {
         f"{metric}_f1.{suffix}" for metric in ("micro", "macro") for suffix in ("png", "svg")
     }
@@ -83,6 +85,28 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
     )
     assert not list((tmp_path / "out").glob("*_f1.*"))
     assert (tmp_path / "out" / "summary.md").exists()
+
+
+def test_the_format_of_figures_is_chosen(compare, tmp_path):
+    pytest.importorskip("matplotlib")
+    compare("--missing-rates", "0,0.5", "--format", "pdf")
+    assert {path.name for path in (tmp_path / "out").glob("*_f1.*")} == {"micro_f1.pdf", "macro_f1.pdf"}
+
+
+def test_data_that_are_incomplete_themselves(run, tmp_path):
+    """Half of the labels of two thousand instances, of labels that the features tell apart."""
+    source, out = tmp_path / "half.svm", tmp_path / "out"
+    rng = np.random.default_rng(0)
+    cluster = rng.integers(4, size=2000)
+    kept = rng.random(2000) < 0.5
+    source.write_text("".join(f"{k if there else ''} {k + 1}:1\n" for k, there in zip(cluster, kept, strict=True)))
+    result = run("experiment", source, "--out", out, "--methods", METHODS, "--folds", 2, "--missing-rates", "0")
+    assert "warning: about 5" in result.stderr
+    assert "% of the true labels are annotated in these data, before any are removed" in result.stderr
+    assert "## Micro-F1 corrected for c, each method's own decision rule" in result.stdout
+    for row in rows(out):
+        if row["method"].startswith("mpu"):
+            assert float(row["corrected_micro_f1"]) > float(row["micro_f1"]) + 0.2
 
 
 def test_jobs_change_nothing(compare, tmp_path):

@@ -21,13 +21,13 @@ def problem(n: int = 60, D: int = 5, q: int = 4) -> Dataset:
     return Dataset(as_labels(Y), as_features(X))
 
 
-def run_cell(design: Design, data: Dataset, which: int, folder) -> list[Row]:
+def run_cell(design: Design, data: Dataset, which: int, folder, c: float | None = None) -> list[Row]:
     """Run one cell in this process."""
     path = folder / "data"
     joblib.dump(data, path)
     chosen = design.cells()[which]
     method = next(method for method in design.methods if method.label == chosen.method)
-    return cell.run(cell.Task(chosen, method, design, "small", path, kernel=None))
+    return cell.run(cell.Task(chosen, method, design, "small", path, kernel=None, c=c))
 
 
 def row(method="br", rate=0.0, fold=0, instances=60, rule="own", error="", seconds=1.0, f1=0.5) -> Row:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from mpu_cli import jain_propensities, ranking_metrics
+from mpu_cli.commands.evaluation import metric_names
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
@@ -31,6 +33,28 @@ def test_metrics_are_scikit_learns_on_the_test_fold(tmp_path):
     assert row.c == 1
     assert row.peak_bytes > 10**7
     assert row.fit_seconds > 0 <= row.predict_seconds
+
+
+def test_all_metrics_of_evaluate_are_there(tmp_path):
+    data = problem()
+    (row,) = run_cell(DESIGN, data, 2, tmp_path)
+    training, test = DESIGN.split(data, row.cell)
+    probabilities = fit_and_predict("br", BR.options, training, test, Run()).probabilities
+    truth, complete = dense(test.labels), dense(data.labels[DESIGN.rows(60, row.cell)[0]])
+    assert set(row.metrics) == set(metric_names((1, 3, 5)))
+    expected = ranking_metrics(truth, probabilities, k=[1, 3, 5], propensities=jain_propensities(complete))
+    assert {name: row.metrics[name] for name in expected} == pytest.approx(expected)
+    assert row.metrics["samples_recall"] > 0
+
+
+def test_estimates_on_complete_labels_where_the_data_are_incomplete(tmp_path):
+    data = problem()
+    (plain,), (row,) = (run_cell(DESIGN, data, 2, tmp_path, c=c) for c in (None, 0.5))
+    assert {name: row.metrics[name] for name in plain.metrics} == plain.metrics
+    added = {name: value for name, value in row.metrics.items() if name not in plain.metrics}
+    assert all(name.startswith("corrected_") for name in added)
+    assert added["corrected_micro_recall"] == plain.metrics["micro_recall"]
+    assert added["corrected_micro_precision"] == min(2 * plain.metrics["micro_precision"], 1)
 
 
 def test_the_same_task_gives_the_same_figures(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.experiment.small import row
@@ -44,10 +46,53 @@ def test_sizes_have_figures_of_their_own(tmp_path):
     assert names(tmp_path) == both("micro_f1-60", "macro_f1-60", "micro_f1-120", "macro_f1-120", "time")
 
 
+def test_only_the_formats_that_are_asked_for_and_they_are_told(tmp_path):
+    written = draw(RATES, tmp_path, ["pdf"])
+    assert [path.name for path in written] == ["micro_f1.pdf", "macro_f1.pdf"]
+    assert names(tmp_path) == {"micro_f1.pdf", "macro_f1.pdf"}
+    assert written[0].read_bytes().startswith(b"%PDF")
+
+
+def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
+    full = ["mpu:c=0.5:cost=1", "mpu:levels=1:c=0.5:cost=1", "br:cost=1"]
+    draw([row(method, rate, fold) for method in full for rate in (0.0, 0.3) for fold in (0, 1, 2)], tmp_path)
+    text = (tmp_path / "micro_f1.svg").read_text()
+    assert 'width="237.6pt"' in text  # 3.3 inches
+    for words in (
+        "mean and standard deviation over 3 folds",
+        "small, 60 instances",
+        ">mpu<",
+        ">mpu, levels=1<",
+        ">br<",
+    ):
+        assert words in text
+    assert "cost" not in text
+
+
+def test_one_fold_has_no_bars(tmp_path):
+    draw([row(rate=rate) for rate in (0.0, 0.3)], tmp_path)
+    assert "one fold" in (tmp_path / "micro_f1.svg").read_text()
+
+
+def test_the_axis_fits_the_data(tmp_path):
+    draw([row(rate=rate, f1=f1) for rate, f1 in ((0.0, 0.81), (0.3, 0.8))], tmp_path)
+    text = (tmp_path / "micro_f1.svg").read_text()
+    assert ">0.80<" in text or ">0.800<" in text
+    assert ">0.0<" not in text
+
+
+def test_corrected_metrics_have_figures_where_there_are_any(tmp_path):
+    corrected = [
+        replace(one, metrics=one.metrics | {"corrected_micro_f1": 0.9, "corrected_macro_f1": 0.8}) for one in RATES
+    ]
+    draw(corrected, tmp_path)
+    assert names(tmp_path) == both("micro_f1", "macro_f1", "corrected_micro_f1", "corrected_macro_f1")
+
+
 def test_the_same_rows_give_the_same_bytes(tmp_path):
     folders = [tmp_path / name for name in "ab"]
     for folder in folders:
         folder.mkdir()
-        draw(RATES, folder)
+        draw(RATES, folder, ["png", "svg", "pdf"])
     for name in names(folders[0]):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()

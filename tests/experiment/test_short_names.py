@@ -1,0 +1,18 @@
+import pytest
+
+from mpu_cli.experiment.short_names import short_names
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["mpu", "br"], ["mpu", "br"]),
+        (["mpu:c=0.7:cost=100", "br:cost=100"], ["mpu", "br"]),
+        (["mpu", "mpu:levels=1"], ["mpu", "mpu, levels=1"]),
+        (["mpu:c=0.7", "mpu:levels=1:c=0.7"], ["mpu", "mpu, levels=1"]),
+        (["mpu:levels=1:c=1", "mpu:levels=2:c=1"], ["mpu, levels=1", "mpu, levels=2"]),
+        (["mpu:levels=1:c=1", "mpu:c=1:levels=1"], ["mpu:levels=1:c=1", "mpu:c=1:levels=1"]),
+    ],
+)
+def test_names_have_what_tells_methods_apart(labels, expected):
+    assert list(short_names(labels).items()) == list(zip(labels, expected, strict=True))
