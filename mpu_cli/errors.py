@@ -1,12 +1,15 @@
-"""Errors.
+"""Errors, and what messages have in common.
 
 Every error that a user can mend is an `MpuError`. The command line prints it as ``error: ...`` and exits with its
 status. Any other exception that reaches the user is a bug.
 """
 
 import os
+from unicodedata import category
 
 STANDARD_STREAM = "-"
+# Unicode categories: control characters, line and paragraph separators.
+_CONTROLS = ("Cc", "Zl", "Zp")
 
 
 class MpuError(Exception):
@@ -28,6 +31,16 @@ class MpuWarning(UserWarning):
 def shown(path: object, stream: str = "input") -> str:
     """Return the name of a file for messages: ``-`` becomes ``standard input`` or ``standard output``."""
     return f"standard {stream}" if str(path) == STANDARD_STREAM else str(path)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, whose plural has an s: ``1 label``, ``1,200 labels``."""
+    return f"{count:,} {noun}" + "s" * (count != 1)
+
+
+def one_line(text: str) -> str:
+    """Escape control characters. File names and label names may contain any character."""
+    return "".join(repr(character)[1:-1] if category(character) in _CONTROLS else character for character in text)
 
 
 class DataError(MpuError, ValueError):

@@ -10,8 +10,8 @@ from typing import NoReturn
 import click
 
 from mpu_cli.cli import messages
-from mpu_cli.cli.messages import one_line
-from mpu_cli.errors import MpuError
+from mpu_cli.cli.values import WholeNumber
+from mpu_cli.errors import MpuError, one_line
 from mpu_cli.runtime import signals
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
@@ -83,7 +83,7 @@ def max_line_bytes_option(function: Callable) -> Callable:
     """``--max-line-bytes N``."""
     return click.option(
         "--max-line-bytes",
-        type=click.IntRange(1, MOST_LINE_BYTES),
+        type=WholeNumber(1, MOST_LINE_BYTES),
         default=MAX_LINE_BYTES,
         show_default=True,
         metavar="N",

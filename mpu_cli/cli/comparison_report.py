@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.common import print_table
-from mpu_cli.cli.messages import one_line
+from mpu_cli.errors import one_line
 
 if TYPE_CHECKING:
     from mpu_cli.commands.comparison import Report

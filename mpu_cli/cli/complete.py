@@ -8,10 +8,12 @@ import click
 from mpu_cli.cli.common import json_option, print_json
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
-from mpu_cli.cli.options import click_type, options_as_one
+from mpu_cli.cli.options import options_as_one
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.training_files import label_features_option, training_files
+from mpu_cli.cli.values import WholeNumber, click_type
 from mpu_cli.core.options import Options
+from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.runtime.ranges import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -32,12 +34,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="list: the missing labels, the most probable first, as a review file. svm: FILE with labels filled in.",
 )
-@click.option("--top", type=click.IntRange(1, MOST_INSTANCES), metavar="N", help="The N most probable of all.")
+@click.option("--top", type=WholeNumber(1, MOST_INSTANCES), metavar="N", help="The N most probable of all.")
 @click.option(
     "--min-probability", type=click_type(PROBABILITY), metavar="P", help="Those of at least this probability."
 )
 @click.option(
-    "--per-instance", type=click.IntRange(1, MAX_ID + 1), metavar="K", help="The K most probable of each instance."
+    "--per-instance", type=WholeNumber(1, MAX_ID + 1), metavar="K", help="The K most probable of each instance."
 )
 @click.option(
     "--implied",
@@ -133,9 +135,9 @@ def _say(report: "Report") -> None:
         info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")
     if report.filled_in is not None:
         info(
-            f"{report.filled_in:,} labels are filled in; expected micro-F1 of the labels "
+            f"{counted(report.filled_in, 'label')} filled in; expected micro-F1 of the labels "
             f"{report.expected_f1_before:.3f} before, and {report.expected_f1_after:.3f} with the first "
-            f"{report.worth_filling_in:,} suggestions"
+            f"{counted(report.worth_filling_in, 'suggestion')}"
         )
     for label, values in report.as_json()["per_label"].items():
         name = f" ({values['name']})" if "name" in values else ""

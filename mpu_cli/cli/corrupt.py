@@ -6,8 +6,9 @@ import click
 
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.values import click_type
+from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
 
@@ -80,7 +81,7 @@ def corrupt(
     )
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     info(
-        f"{report.instances} instances with {report.labels} labels: {report.removed} removed{share}, "
-        f"{report.labels - report.removed} left; {report.emptied} instances lost all their labels",
+        f"{counted(report.instances, 'instance')} with {counted(report.labels, 'label')}: {report.removed:,} removed"
+        f"{share}, {report.labels - report.removed:,} left; {counted(report.emptied, 'instance')} lost all labels",
         **asdict(report),
     )

@@ -11,6 +11,7 @@ from mpu_cli.cli.options import options_from
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.training_files import training_files
 from mpu_cli.core.options import Validation
+from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
     from mpu_cli.commands.estimation import Report
@@ -78,12 +79,17 @@ def estimate_c(
 
     Otherwise the estimate uses only the incomplete labels, by cross-validation. The best-bin method needs at least one
     label that the features predict well. If there is none, a warning is printed: c is then probably too low, or, if it
-    is close to 1, unknown. The 90 % interval is a bootstrap over instances.
+    is close to 1, unknown. The 90 % interval is a bootstrap over instances: it covers their sampling, and no other
+    error.
 
     The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing
-    more often than others. With `mpu train --c FILE`, they raised micro-F1 by up to 12 points on some data and lowered
-    it by up to 9 points on other data. Incomplete labels cannot show which case you have. So first compare both models
-    on instances with complete labels. This does not apply to frequencies that you know from elsewhere.
+    more often than others. The more labels agree on one frequency, the nearer they are to c. Their 90 % intervals
+    allow for labels that the features do not tell apart, and for a frequency of its own for each label; one wider
+    than 0.5 is marked as unreliable. The missing labels of all add up to those of c.
+
+    With `mpu train --c FILE`, such estimates raised micro-F1 by up to FIXME points on some data and lowered it by up
+    to FIXME points on other data. Incomplete labels cannot show which case you have. So first compare both models on
+    instances with complete labels. This does not apply to frequencies that you know from elsewhere.
 
     \b
     Example:
@@ -119,12 +125,15 @@ def estimate_c(
 
 def _print_report(report: "Report") -> None:
     low, high = report.interval
-    click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f})")
-    click.echo(f"missing labels     {report.missing_rate:.1%}")
+    covers = "; covers only the sampling of instances" if report.complete_instances is None else ""
+    click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
+    click.echo(f"missing labels     {report.missing_rate:.1%}, about {report.missing:,.0f}")
     if report.complete_instances is None:
-        click.echo(f"rests on           {report.labels_used} of {report.labels} labels, method {report.method}")
+        used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
+        told_apart = " that features tell apart best" * (report.method == "bbe" and report.labels_used < report.labels)
+        click.echo(f"rests on           {used}{told_apart} (method {report.method})")
     else:
-        click.echo(f"rests on           {report.complete_instances} instances with complete label sets")
+        click.echo(f"rests on           {counted(report.complete_instances, 'instance')} with complete label sets")
         if report.by_annotations_alone is not None:
             click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
     if report.one_c_p_value is not None:
@@ -136,8 +145,16 @@ def _print_report(report: "Report") -> None:
         return
     named = any(row.name is not None for row in report.per_label)
     rows = [
-        [row.label, *[row.name] * named, row.annotations, row.c, *row.interval, "pooled: few annotations" * row.pooled]
+        [
+            row.label,
+            *[row.name] * named,
+            row.annotations,
+            row.c,
+            *row.interval,
+            f"{row.missing:,.1f}",
+            "pooled: few annotations" if row.pooled else "unreliable" * row.unreliable,
+        ]
         for row in report.per_label
     ]
     click.echo()
-    print_table([["label", *["name"] * named, "annotations", "c", "from", "to", ""], *rows])
+    print_table([["label", *["name"] * named, "annotations", "c", "from", "to", "missing", ""], *rows])

@@ -16,9 +16,9 @@ from mpu_cli.cli.common import (
 from mpu_cli.cli.comparison_report import print_comparison
 from mpu_cli.cli.messages import log_format_option, warn
 from mpu_cli.cli.naming import names_option, numbers_option
-from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.errors import STANDARD_STREAM
+from mpu_cli.cli.values import click_type
+from mpu_cli.errors import STANDARD_STREAM, counted
 from mpu_cli.runtime.options import (
     FREQUENCY,
     PROBABILITY,
@@ -286,7 +286,8 @@ def _print_report(report: "Report") -> None:
             [["", "naive", "corrected"], *([name, value, corrected.get(name, "")] for name, value in summary.items())]
         )
         if corrected["clipped_labels"]:
-            click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {corrected['clipped_labels']} labels.")
+            cut = counted(corrected["clipped_labels"], "label")
+            click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {cut}.")
     if report.intervals:
         click.echo()
         print_table([["90 % interval", "from", "to"], *([name, *ends] for name, ends in report.intervals.items())])

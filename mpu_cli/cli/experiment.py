@@ -12,7 +12,10 @@ import click
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
 from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options, warn
+from mpu_cli.cli.progress import clock, counting
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.values import WholeNumber
+from mpu_cli.errors import counted
 from mpu_cli.svmlight.grammar import Reading
 
 # What the options are where they are not given.
@@ -79,10 +82,10 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     show_default=True,
     help="Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True, help="Cross-validation folds.")
+@click.option("--folds", type=WholeNumber(min=2), default=10, show_default=True, help="Cross-validation folds.")
 @click.option(
     "--run-folds",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Use only this many of the folds as test folds. 1 means a single split. Default: all.",
 )
 @click.option(
@@ -165,7 +168,7 @@ def experiment(
             "them are too low; those corrected for it are next to them"
         )
     if report.failed:
-        warn(f"{report.failed} of {report.cells} cells failed; the summary says why")
+        warn(f"{report.failed} of {counted(report.cells, 'cell')} failed; the summary says why")
     if not is_quiet():
         click.echo(report.summary, nl=False)
 
@@ -181,22 +184,17 @@ def _cell_progress(out: Path, done: int, sizes: list[int]) -> Iterator[Callable[
         As for `CellObserver`.
     """
     if done:
-        info(f"{out}: {done} of {done + len(sizes)} cells are done already")
+        info(f"{out}: {done} of {counted(done + len(sizes), 'cell')} done already")
     if is_quiet() or not sizes:
         yield lambda _: None
     elif on_terminal():
-        from tqdm import tqdm
-
-        layout = "{desc}: {percentage:.0f}%|{bar}| {elapsed}, {remaining} left"
-        with tqdm(desc=f"{len(sizes)} cells", total=sum(sizes), bar_format=layout) as bar:
-            yield bar.update
+        with counting(f"training and testing {counted(len(sizes), 'cell')}", sum(sizes)) as count:
+            yield count
     else:
         yield _progress_lines(sizes)
 
 
 def _progress_lines(sizes: list[int]) -> Callable[[int], None]:
-    from tqdm import tqdm
-
     start = shown = time.perf_counter()
     cells = instances = 0
 
@@ -207,7 +205,7 @@ def _progress_lines(sizes: list[int]) -> Callable[[int], None]:
         if now - shown >= _SECONDS_BETWEEN_LINES or cells == len(sizes):
             shown = now
             seconds = round((now - start) * (sum(sizes) / instances - 1))
-            so_far, left = tqdm.format_interval(now - start), tqdm.format_interval(seconds)
+            so_far, left = clock(now - start), clock(seconds)
             info(f"{cells} of {len(sizes)} cells in {so_far}, about {left} left", cells=cells, seconds_left=seconds)
 
     return tick

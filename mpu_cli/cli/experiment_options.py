@@ -2,13 +2,13 @@
 
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import click
 
 from mpu_cli import methods
-from mpu_cli.cli.options import click_type, value_of
-from mpu_cli.runtime.options import Option, options_of
+from mpu_cli.cli.options import value_of
+from mpu_cli.cli.values import click_type
+from mpu_cli.runtime.options import Kind, Option, PerLabel, WordOr, options_of
 
 _DOTS = "..."
 _MOST_RATES = 1000
@@ -55,12 +55,18 @@ def _converted(label: str, option: Option, text: str, ctx: click.Context | None)
     """Convert a value as the command line converts that of the option."""
     written = f"--{option.name.replace('_', '-')}"
     try:
-        value = click_type(option.kind).convert(text, None, ctx)
+        value = click_type(_without_files(option.kind)).convert(text, None, ctx)
     except click.BadParameter as error:
         raise click.BadParameter(f"{label}: {written}: {error.message}") from None
-    if isinstance(value, Path):
-        raise click.BadParameter(f"{label}: {written} takes a number or auto here, no file")
     return value_of(option, value)
+
+
+def _without_files(kind: Kind) -> Kind:
+    """Leave out the files of one number per label: the labels that are left differ from cell to cell."""
+    match kind:
+        case WordOr(words, PerLabel(number)):
+            return WordOr(words, number)
+    return kind
 
 
 class MissingRates(click.ParamType):

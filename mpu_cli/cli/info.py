@@ -8,6 +8,7 @@ from mpu_cli.cli.common import json_option, print_json
 from mpu_cli.cli.info_report import print_report
 from mpu_cli.cli.messages import log_format_option
 from mpu_cli.cli.naming import numbers_option
+from mpu_cli.cli.values import WholeNumber
 
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -31,7 +32,7 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 )
 @click.option(
     "--top",
-    type=click.IntRange(0),
+    type=WholeNumber(0),
     default=10,
     show_default=True,
     metavar="N",

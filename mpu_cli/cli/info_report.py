@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.common import print_table
-from mpu_cli.cli.messages import one_line
 from mpu_cli.cli.train_report import by_people, frequency, never_annotated, print_lines, prior_line
+from mpu_cli.errors import counted, one_line
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.origin import Origin
@@ -26,10 +26,10 @@ def print_report(report: "Report") -> None:
 
 def _lines(report: "Report") -> dict[str, str]:
     origin, rest = report.origin, dict(report.options)
-    instances = "instances not recorded" if origin is None else _count(origin.instances, "instance")
-    data = f"{instances}, {_count(report.features, 'feature')}, {_count(report.labels, 'label')}"
+    instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
+    data = f"{instances}, {counted(report.features, 'feature')}, {counted(report.labels, 'label')}"
     data += never_annotated(report.never_annotated or 0)
-    levels = "" if report.levels is None else f", {_count(report.levels, 'level')}"
+    levels = "" if report.levels is None else f", {counted(report.levels, 'level')}"
     lines = {"model": click.format_filename(report.model), "method": report.method + levels, "data": data}
     lines["c"] = _frequency(report, rest)
     lines["C"] = _strength(rest, {} if origin is None else origin.given)
@@ -42,7 +42,7 @@ def _lines(report: "Report") -> dict[str, str]:
     lines["given"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
     if report.levels is not None:
         lines["weights"] = f"{report.weights:,} that are not zero"
-    lines["names"] = f"of {report.named:,} labels" if report.named else "of no label"
+    lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"
     lines["texts"] = "taken: it keeps the vectoriser" if report.knows_texts else "not taken: it keeps no vectoriser"
     return lines | _history(origin)
 
@@ -86,7 +86,7 @@ def _strength(rest: dict[str, Any], given: dict[str, Any]) -> str:
     cost, step, epochs = (rest.pop(name, None) for name in ("cost", "step", "epochs"))
     parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (given)" * ("cost" in given)]
     parts += [] if step is None else [f"step {step:g}" + " (given)" * ("eta0" in given)]
-    parts += [] if epochs is None else [_count(epochs, "epoch") + " (given)" * ("epochs" in given)]
+    parts += [] if epochs is None else [counted(epochs, "epoch") + " (given)" * ("epochs" in given)]
     return ", ".join(parts)
 
 
@@ -109,10 +109,6 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "one for each label"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _print_label(label: "LabelReport", report: "Report") -> None:

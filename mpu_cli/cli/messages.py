@@ -1,23 +1,20 @@
-"""Messages on standard error: progress, warnings and errors, as text or as JSON lines."""
+"""Messages on standard error: what is done, warnings and errors, as text or as JSON lines."""
 
 import itertools
 import json
 import logging
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from unicodedata import category
 
 import click
 
+from mpu_cli.cli.status_line import CLEARING, status_line
+from mpu_cli.errors import one_line
 from mpu_cli.runtime import signals
 
-# Unicode categories: control characters, line and paragraph separators.
-_CONTROLS = ("Cc", "Zl", "Zp")
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 
 
@@ -81,8 +78,9 @@ def is_quiet() -> bool:
 
 
 def on_terminal() -> bool:
-    """Whether standard error is a terminal and shows text, so that a progress bar can be drawn."""
-    return not _manner.as_json and bool(sys.stderr) and sys.stderr.isatty()  # None where it is closed
+    """Whether standard error is a terminal that shows text, so that a line can be drawn there and removed."""
+    is_terminal = bool(sys.stderr) and sys.stderr.isatty()  # None where it is closed
+    return is_terminal and not _manner.as_json and os.environ.get("TERM") != "dumb"
 
 
 def error(message: str) -> None:
@@ -107,43 +105,9 @@ def detail(message: str, **counts: int) -> None:
         _say("debug", message, message=message, **counts)
 
 
-@contextmanager
-def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show the progress of a step: a bar on a terminal, otherwise a line at the end.
-
-    Parameters
-    ----------
-    step : str
-        Name of the step.
-    ticks : int, optional
-        Number of ticks, if known.
-
-    Yields
-    ------
-    callable
-        Call it once per tick.
-    """
-    if is_quiet():
-        yield lambda: None
-    elif on_terminal():
-        from tqdm import tqdm
-
-        with tqdm(desc=step, total=ticks) as bar:
-
-            def advance() -> None:
-                bar.update()
-
-            yield advance
-    else:
-        start = time.perf_counter()
-        made = itertools.count()
-
-        def count() -> None:
-            next(made)
-
-        yield count
-        seconds = time.perf_counter() - start
-        _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=next(made), seconds=round(seconds, 3))
+def finished(step: str, name: str, ticks: int, seconds: float) -> None:
+    """Print that a step is done, whose name is another one for people."""
+    _say("info", f"{name}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
 
 
 def wrong_usage(error: click.UsageError, args: list[str]) -> None:
@@ -157,13 +121,9 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
         error.show()
 
 
-def one_line(text: str) -> str:
-    """Escape control characters. File names and label names may contain any character."""
-    return "".join(repr(character)[1:-1] if category(character) in _CONTROLS else character for character in text)
-
-
 def _say(level: str, text: str, **fields: str | float) -> None:
-    click.echo(_json_line(level, fields) if _manner.as_json else one_line(text), err=True)
+    with status_line.removed():
+        click.echo(_json_line(level, fields) if _manner.as_json else one_line(text), err=True)
 
 
 def _json_line(level: str, fields: dict) -> str:
@@ -172,7 +132,7 @@ def _json_line(level: str, fields: dict) -> str:
 
 def last_words(text: str) -> None:
     """Print what ended the process. Does not wait for another thread that may be writing."""
-    line = _json_line("error", {"message": text}) if _manner.as_json else text
+    line = _json_line("error", {"message": text}) if _manner.as_json else CLEARING * status_line.shown + text
     os.write(2, line.encode() + b"\n")
 
 

@@ -8,8 +8,9 @@ import click
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
-from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.values import WholeNumber, click_type
+from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
 from mpu_cli.text.rows import FORMATS, format_of
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--top-k",
-    type=click.IntRange(1, MAX_ID + 1),
+    type=WholeNumber(1, MAX_ID + 1),
     help="Write at most this many labels per instance, the most probable ones.",
 )
 @click.option(
@@ -126,15 +127,10 @@ def predict(
     )
     if not counts.instances:
         warn(f"{shown(name)}: there are no instances, so nothing was predicted")
-    if counts.unknown:
-        warn(
-            f"{counts.unknown:,} of {counts.entries:,} feature values were ignored: "
-            "their features never occurred in training",
-            unknown=counts.unknown,
-            entries=counts.entries,
-        )
+    for warning in counts.fitness.warnings(trained):
+        warn(warning, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
     detail(
-        f"{counts.instances:,} instances, {counts.labels:,} {form} written",
+        f"{counted(counts.instances, 'instance')}, {counted(counts.labels, 'label')} written",
         instances=counts.instances,
         labels=counts.labels,
     )

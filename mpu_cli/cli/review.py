@@ -8,6 +8,8 @@ from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.naming import names_option, numbers_option
 from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.values import WholeNumber
+from mpu_cli.errors import counted
 from mpu_cli.runtime.ranges import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import Reading
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sample",
     metavar="N",
-    type=click.IntRange(1, MOST_INSTANCES),
+    type=WholeNumber(1, MOST_INSTANCES),
     help="Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
     "them. A larger N keeps the instances of a smaller one.",
 )
@@ -126,8 +128,8 @@ def review(
         refuse_overlaps({"--import": imported, "--labels": naming.file}, {"--output": output})
         done = command.import_label_studio(imported, output, naming=naming)
         info(
-            f"{done.tasks} tasks, {done.open_tasks} of them without annotation: {done.decisions} decisions; "
-            f"{done.closed} instances of which nothing else is true",
+            f"{counted(done.tasks, 'task')}, {done.open_tasks:,} of them without annotation: "
+            f"{counted(done.decisions, 'decision')}; {counted(done.closed, 'instance')} of which nothing else is true",
             **asdict(done),
         )
         return
@@ -158,7 +160,7 @@ def review(
         run=run,
     )
     info(
-        f"{report.instances} instances to review, with {report.suggestions} suggested labels; "
-        f"{report.labels} labels to choose from",
+        f"{counted(report.instances, 'instance')} to review, with {counted(report.suggestions, 'suggested label')}; "
+        f"{counted(report.labels, 'label')} to choose from",
         **asdict(report),
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from mpu_cli.cli.messages import progress
 from mpu_cli.cli.options import click_option
+from mpu_cli.cli.progress import progress
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.ranges import MOST_BYTES
 from mpu_cli.runtime.run_options import RunOptions

@@ -7,11 +7,11 @@ import click
 
 from mpu_cli.cli.common import json_option, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
-from mpu_cli.cli.options import FiniteRange
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
 from mpu_cli.cli.training_files import label_features_option, training_files
 from mpu_cli.cli.training_options import training_options
+from mpu_cli.cli.values import Number
 
 if TYPE_CHECKING:
     from mpu_cli.commands.training_data import Sources
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--wait",
-    type=FiniteRange(0),
+    type=Number(0),
     default=0,
     show_default=True,
     metavar="SECONDS",

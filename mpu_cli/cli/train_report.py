@@ -2,7 +2,7 @@
 
 import click
 
-from mpu_cli.cli.messages import one_line
+from mpu_cli.errors import counted, one_line
 
 
 def print_report(report: dict) -> None:
@@ -20,7 +20,7 @@ def print_report(report: dict) -> None:
     low, high = min(thresholds), max(thresholds)
     lines = {
         "method": rest.pop("method"),
-        "data": f"{instances:,} instances, {features:,} features, {labels:,} labels",
+        "data": ", ".join(map(counted, (instances, features, labels), ("instance", "feature", "label"))),
     }
     lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
     rest.pop("one_c_p_value", None)  # a warning says what it means
@@ -33,7 +33,7 @@ def print_report(report: dict) -> None:
         lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
-        lines["C"] = f"{rest.pop('cost'):g}{step}, {rest.pop('epochs')} epochs"
+        lines["C"] = f"{rest.pop('cost'):g}{step}, {counted(rest.pop('epochs'), 'epoch')}"
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
@@ -75,8 +75,9 @@ def frequency(c: float | list[float], estimated: bool, interval: list[float] | N
 
 
 def _review(counts: dict[str, int]) -> str:
-    found = f"{counts['decisions']:,} decisions: {counts['found']:,} labels found, {counts['refuted']:,} refuted"
-    return f"{found}; {counts['closed']:,} instances complete, {counts['sampled']:,} of them drawn at random"
+    found = f"{counted(counts['decisions'], 'decision')}: {counted(counts['found'], 'label')} found, "
+    complete = f"{counts['refuted']:,} refuted; {counted(counts['closed'], 'instance')} complete, "
+    return f"{found}{complete}{counts['sampled']:,} of them drawn at random"
 
 
 def by_people(found: dict) -> str:
@@ -88,7 +89,6 @@ def by_people(found: dict) -> str:
         As `mpu train --json` has it under ``c_by_people``.
     """
     (low, high), alone = found["interval"], found["by_annotations_alone"]
-    text = (
-        f"{found['c']:.3f} ({low:.3f} to {high:.3f}) by {found['instances']:,} complete instances, one for each label"
-    )
+    instances = counted(found["instances"], "complete instance")
+    text = f"{found['c']:.3f} ({low:.3f} to {high:.3f}) by {instances}, one for each label"
     return text + ("" if alone is None else f"; by annotations alone {alone:.3f}")

@@ -5,8 +5,10 @@ from typing import Any
 import click
 
 from mpu_cli.cli.common import json_option, max_line_bytes_option, print_json
-from mpu_cli.cli.messages import info, progress, verbosity_options, warn
+from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import options_from
+from mpu_cli.cli.progress import progress
+from mpu_cli.errors import counted
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import ID, SEPARATOR, TAGS, TEXT
 from mpu_cli.text.rows import FORMATS
@@ -117,7 +119,10 @@ def vectorize(
     for bad in done.listed:
         warn(f"{source}:{bad.line}: left out: {bad.problem}", line=bad.line)
     if done.bad:
-        warn(f"{done.bad:,} bad records were left out" + ", the first of them listed" * (done.bad > len(done.listed)))
+        warn(
+            f"left out: {counted(done.bad, 'bad record')}"
+            + ", the first of them listed" * (done.bad > len(done.listed))
+        )
     for caution in done.cautions:
         warn(caution)
     counts = {name: value for name, value in asdict(done).items() if name not in ("listed", "cautions")}
@@ -125,8 +130,8 @@ def vectorize(
         print_json(counts)
     else:
         info(
-            f"{done.instances:,} instances with {done.annotations:,} labels, of {done.labels:,} different ones; "
-            f"{done.features:,} features; stems: {done.stem}",
+            f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
+            f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {done.stem}",
             **counts,
         )
 

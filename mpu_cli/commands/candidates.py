@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli import bundle
+from mpu_cli.commands.fitness import Fitness
 from mpu_cli.core.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import InputError, OverflowingError
@@ -59,16 +60,12 @@ class Candidate:
         if self.model is None:
             yield from pairs_of_files(truth, self.name, reading, run, called)
             return
-        entries = unknown = 0
+        fitness = Fitness()
         for chunk in iter_chunks(truth, reading, run=run):
-            entries += chunk.features.nnz
-            unknown += self.model.count_unknown(chunk.features)
+            fitness += Fitness.of(self.model, chunk.features)
             yield from _predicted(self.model, chunk, truth, run)
-        if unknown:
-            _log.warning(
-                f"{self.name}: {unknown:,} of {entries:,} feature values were ignored: "
-                "their features never occurred in training"
-            )
+        for warning in fitness.warnings(self.model):
+            _log.warning(f"{self.name}: {warning}")
 
     def of_data(self, data: Dataset, truth: str, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""

@@ -16,6 +16,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.sample import Sample, draw_labels
+from mpu_cli.core.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output
@@ -34,9 +35,13 @@ class LabelReport:
         Instances that have the label.
     c : float
     interval : tuple of two floats
-        90 % interval: bootstrap, or credible where c comes from complete label sets.
+        90 % interval: see `core.single_frequencies`, or credible where c comes from complete label sets.
+    missing : float
+        How many labels of this kind are missing; all labels together as many as the pooled c says.
     pooled : bool
         Whether c is that of all labels, since this one has too few annotations.
+    unreliable : bool
+        Whether the interval is wider than half of all that is possible.
     """
 
     label: int
@@ -44,7 +49,9 @@ class LabelReport:
     annotations: int
     c: float
     interval: tuple[float, float]
+    missing: float
     pooled: bool
+    unreliable: bool
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,8 @@ class Report:
     c : float
     missing_rate : float
         1 - c.
+    missing : float
+        How many labels are missing, by c and the number of annotations.
     interval : tuple of two floats
         90 % interval: bootstrap, or credible where c comes from complete label sets.
     method : str
@@ -83,6 +92,7 @@ class Report:
 
     c: float
     missing_rate: float
+    missing: float
     interval: tuple[float, float]
     method: str
     labels_used: int
@@ -160,7 +170,7 @@ def estimate(
     drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
     pooled: propensity.FrequencyEstimate | None = None
     common: CommonFrequency | None = None
-    alone: list[propensity.FrequencyEstimate | None] = [None] * q
+    single: SingleFrequencies | None = None
     if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):
         with run.step("out-of-fold predictions", drawn.m) as tick:
             probabilities = drawn.naive_probabilities(tick)
@@ -168,47 +178,55 @@ def estimate(
             evidence = probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known
             pooled = propensity.estimate(*evidence)
             common = compare(probabilities, drawn.labels, drawn.known)
-            if per_label and not data.has_complete_sets:
-                for k, one in zip(
-                    np.arange(q)[drawn.columns].tolist(), propensity.estimate_per_label(*evidence), strict=True
-                ):
-                    alone[k] = one
+        if per_label and not data.has_complete_sets:
+            with run.step("estimate c of each label"):
+                found = estimate_singly(probabilities, drawn.labels, method, pooled, common, drawn.known)
+                single = found.of_all(q, drawn.columns, pooled.c)
     known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
     of_file = data.labels if data.second is None else data.labels[: data.second[0]]
-    annotations = np.bincount(of_file.indices, minlength=q).tolist()
+    annotations = np.bincount(of_file.indices, minlength=q)
+    annotated = int(annotations.sum())
     if known is not None:
-        rates, intervals = known.rates.tolist(), [(low, high) for low, high in known.intervals.tolist()]
-        is_pooled = [False] * q
-        report = _by_people(known, pooled, "reviewed" if data.sampled is not None else "complete", data, common)
+        single = SingleFrequencies(known.rates, known.intervals, np.zeros(q, bool))
+        report = _by_people(known, pooled, annotated, data, common)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        found = [own or pooled for own in alone]
-        rates, intervals = [one.c for one in found], [_interval(one) for one in found]
-        is_pooled = [one is pooled for one in found]
         assert common is not None
-        report = _by_annotations(pooled, method, data, common)
+        report = _by_annotations(pooled, annotated, method, data, common)
     if data.review is not None:
         report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
     if output is not None:
         with open_output(output) as out:
-            out.write(frequency_lines(data.ids, np.array(rates), None if by_number else data.names))
-    per_instance = sum(annotations) / of_file.shape[0] / report.c  # true labels
+            rates = np.full(q, report.c) if single is None else single.c
+            out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
+    per_instance = annotated / of_file.shape[0] / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
     if not per_label:
         return report
+    assert single is not None
     names = [None if by_number or data.names is None else data.names.name(label) for label in data.ids.tolist()]
-    columns = data.ids.tolist(), names, annotations, rates, intervals, is_pooled
+    columns = (
+        data.ids.tolist(),
+        names,
+        annotations.tolist(),
+        single.c.tolist(),
+        [(low, high) for low, high in single.intervals.tolist()],
+        missing(annotations, single.c, report.c).tolist(),
+        single.pooled.tolist(),
+        single.unreliable.tolist(),
+    )
     return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
 
 
 def _by_annotations(
-    pooled: propensity.FrequencyEstimate, method: str, data: TrainingData, common: CommonFrequency
+    pooled: propensity.FrequencyEstimate, annotated: int, method: str, data: TrainingData, common: CommonFrequency
 ) -> Report:
     return Report(
         pooled.c,
         1 - pooled.c,
+        annotated * (1 / pooled.c - 1),
         _interval(pooled),
         method,
         len(pooled.labels),
@@ -227,14 +245,16 @@ def _by_annotations(
 def _by_people(
     known: ReviewedFrequency,
     pooled: propensity.FrequencyEstimate | None,
-    method: str,
+    annotated: int,
     data: TrainingData,
     common: CommonFrequency | None,
 ) -> Report:
+    method = "reviewed" if data.sampled is not None else "complete"
     contradiction = known.contradiction(pooled)
     return Report(
         known.c,
         1 - known.c,
+        annotated * (1 / known.c - 1),
         known.interval,
         method,
         int(np.count_nonzero(known.true)),

@@ -1,13 +1,14 @@
 """Predict a file, in constant memory."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.commands.fitness import Fitness
 from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
 from mpu_cli.commands.text_input import Texts
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
@@ -27,7 +28,7 @@ _PROBABILITIES = 1 << 20
 FORMS = ("labels", "scores", "both", *HEADERS)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Report:
     """The result of `predict`.
 
@@ -36,18 +37,17 @@ class Report:
     instances : int
     labels : int
         Labels or scores written.
-    entries, unknown : int
-        Feature entries read, and those of features that never occurred in training.
+    fitness : Fitness
+        Whether the data are like those of the training.
     """
 
     instances: int = 0
     labels: int = 0
-    entries: int = 0
-    unknown: int = 0
+    fitness: Fitness = field(default_factory=Fitness)
 
     def __add__(self, other: "Report") -> "Report":
         """Add the numbers of two parts of a file."""
-        return Report(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+        return Report(self.instances + other.instances, self.labels + other.labels, self.fitness + other.fitness)
 
 
 def predict(
@@ -184,7 +184,7 @@ def _predict_rows(
         predictions = all_reaching(predict, thresholds)
     rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
     n = predictions.shape[0]
-    counts = Report(n, len(columns), features.nnz, model.count_unknown(features))
+    counts = Report(n, len(columns), Fitness.of(model, features))
     return write(ids, np.searchsorted(rows, np.arange(n + 1)), columns, probabilities), counts
 
 

@@ -18,6 +18,7 @@ from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
 from mpu_cli.core.warm_start import WarmStart
+from mpu_cli.errors import counted
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -164,8 +165,11 @@ def train(
 
 def _begin(path: Path, levels: int, features: csr_array, ids: np.ndarray) -> WarmStart:
     begin, counts = match(path, levels, features, ids)
-    listed = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())
-    _log.info(f"warm start: {listed}", extra={"counts": counts})
+    said = [
+        f"{what} {counts[f'{what}_shared']:,} known, {counts[f'{what}_new']:,} new, {counts[f'{what}_vanished']:,} gone"
+        for what in ("labels", "features")
+    ]
+    _log.info(f"warm start: {'; '.join(said)}", extra={"counts": counts})
     return begin
 
 
@@ -173,6 +177,6 @@ def _begin(path: Path, levels: int, features: csr_array, ids: np.ndarray) -> War
 def _resumed(target: Path, key: str) -> Iterator[KeptSteps]:
     with keep_steps(folder_of(target), key) as steps:
         if steps.found:
-            message = f"{steps.found} finished steps of an interrupted training are taken over"
+            message = f"{counted(steps.found, 'finished step')} taken over from an interrupted training"
             _log.info(message, extra={"counts": {"steps": steps.found}})
         yield steps

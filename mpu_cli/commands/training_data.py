@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.core.features import with_width
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, counted
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions, matching
 from mpu_cli.runtime.run import Run
@@ -93,9 +93,11 @@ class ReviewCounts:
         found = []
         if self.new_labels:
             some = ", ".join(map(str, self.new_labels[:5])) + ", ..." * (len(self.new_labels) > 5)
-            found.append(f"{len(self.new_labels)} labels of the review are annotated nowhere and learned anew: {some}")
+            found.append(f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {some}")
         if self.unused:
-            found.append(f"{self.unused:,} decisions say no to a label that is true nowhere; are these numbers right?")
+            found.append(
+                f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
+            )
         return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpu_cli.commands.vector_writing import VectorWriter
-from mpu_cli.errors import DataError, InputError, shown
+from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.beside import IDS
 from mpu_cli.runtime.directories import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -149,18 +149,18 @@ def vectorize(
             work, put = None, None
             if directory is not None:
                 work, put = stack.enter_context(replacing_directory(directory))
-            counted = None
+            good = None
             if known is None:
                 with run.step("read texts"), open_first() as stream:
                     known = _fit(reader, stream, options or TextOptions(), names)
-                counted = reader.good
+                good = reader.good
             else:
                 open_again = open_first
             writer = VectorWriter(out, None if work is None else work / IDS, known, given)
             with run.step("write vectors") as tick, open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
                     tick()
-            if counted not in (None, reader.good):
+            if good not in (None, reader.good):
                 raise InputError(str(source.file), None, "changed while it was being read; try again")
             if work is not None:
                 write_directory(work, known.vectorizer, known.labels, fields, writer.content())
@@ -242,30 +242,33 @@ def _cautions(writer: VectorWriter, known: Known, numbered: str | Path | None, g
     if numbered is not None and len(labels) > given:
         first = ", ".join(f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items())
         yield (
-            f"{len(labels) - given:,} tags are not among the names of {shown(numbered)}, and got the numbers from "
+            f"{counted(len(labels) - given, 'tag')} not among the names of {shown(numbered)}, numbered from "
             f"{given + 1} on: {first}" + ", ..." * (len(labels) - given > len(writer.added))
         )
     if labels.shared:
         yield (
-            f"{labels.shared:,} lines of {shown(numbered)} have the name of a line before them: the same label, so "
-            "these numbers stay without name"
+            f"{counted(labels.shared, 'line')} of {shown(numbered)} with the name of an earlier line: the same label, "
+            "so these numbers stay without a name"
         )
     if alike := confusable(names[0] for names in labels.names if names):
         first = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED])
         yield (
-            f"{len(alike):,} labels differ from another only by blanks or capital letters, and are kept apart: "
+            f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
             f"{first}" + ", ..." * (len(alike) > _MOST_NAMED)
         )
     repeated, lines = writer.repeated_ids()
     if lines is not None:
         yield (
-            f"{repeated:,} records have the id of one before them (lines {lines[0]} and {lines[1]}); each is an "
-            "instance of its own"
+            f"{counted(repeated, 'record')} with the id of an earlier one (such as lines {lines[0]} and {lines[1]}); "
+            "each is an instance of its own"
         )
     if writer.mended:
-        yield f"tabs and line ends within tags or ids became blanks, in {writer.mended:,} records"
+        yield f"tabs and line ends within tags or ids became blanks, in {counted(writer.mended, 'record')}"
     if writer.empty or writer.unknown:
-        yield f"{writer.empty:,} texts are empty, and {writer.unknown:,} have no known word: instances without features"
+        yield (
+            f"instances without features: {counted(writer.empty, 'empty text')}, "
+            f"{counted(writer.unknown, 'text')} without any known word"
+        )
     if known.vectorizer.forgotten_:
         yield (
             f"there were too many different n-grams to count them all: {known.vectorizer.forgotten_:,} rare ones were "

@@ -20,6 +20,7 @@ frequency tenable?", has its false alarms and what it finds. It cannot see where
 often than others: the curve is then that of a larger c.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,7 @@ _MOST_LABELS = 400
 _BINS = 40
 _TOP_BIN = 5
 # Ceilings that are looked at.
-_CEILINGS = np.geomspace(0.02, 1, 40)
+CEILINGS = np.geomspace(0.02, 1, 40)
 _DEVIATION = 0.1
 _SHARES = np.linspace(0, 1, 21)
 _AGREEING = 0.5
@@ -122,15 +123,20 @@ def compare(probabilities: np.ndarray, labels: csr_array, known: KnownLabels | N
     columns = np.sort(most[annotations[most] >= FEWEST_ANNOTATIONS])
     if not len(columns):
         return CommonFrequency(1.0, np.nan, np.nan, columns)
-    z, size, found = np.transpose([_binned(*cells.label(k)) for k in columns.tolist()], (1, 0, 2))
-    likelihood = _ceilings(z, size, found)
+    likelihood = ceilings(cells, columns.tolist())
     by_share = _mixture(likelihood)
     best = int(np.argmax(by_share.max(axis=0)))
-    c = float(_CEILINGS[np.argmax(by_share[:, best])])
+    c = float(CEILINGS[np.argmax(by_share[:, best])])
     ratio = 2 * (by_share.max() - by_share[:, _SHARES >= _AGREEING].max())
     beyond = float(erfc(np.sqrt(max(ratio, 0) / 2)))  # of a chi-squared with one degree of freedom
     p_value = beyond / 2 if ratio > 0 and len(columns) > 1 else 1.0
     return CommonFrequency(p_value, c, float(_SHARES[best]), columns)
+
+
+def ceilings(cells: Cells, columns: Sequence[int]) -> np.ndarray:
+    """Return the likelihood of each of `CEILINGS` for some labels, the largest of a label 1: float64, shape (G, r)."""
+    z, size, found = np.transpose([_binned(*cells.label(k)) for k in columns], (1, 0, 2))
+    return _ceilings(z, size, found)
 
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -152,9 +158,9 @@ def _ceilings(z: np.ndarray, size: np.ndarray, found: np.ndarray) -> np.ndarray:
     x = centred / np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True) / count), 1e-9)
     share = np.clip(found.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
     curve = np.ones(len(z)), np.log(share / (1 - share))
-    log_likelihood = np.empty((len(_CEILINGS), len(z)))
-    for i in reversed(range(len(_CEILINGS))):  # each starts where the last one ended
-        curve, log_likelihood[i] = _fit(x, size, found, float(_CEILINGS[i]), curve)
+    log_likelihood = np.empty((len(CEILINGS), len(z)))
+    for i in reversed(range(len(CEILINGS))):  # each starts where the last one ended
+        curve, log_likelihood[i] = _fit(x, size, found, float(CEILINGS[i]), curve)
     likelihood: np.ndarray = np.exp(log_likelihood - log_likelihood.max(axis=0))
     return likelihood
 
@@ -204,9 +210,9 @@ def _fit(x: np.ndarray, size: np.ndarray, found: np.ndarray, c: float, curve: Cu
 
 def _mixture(likelihood: np.ndarray) -> np.ndarray:
     """Log likelihood of every c, and every share of labels that agree on it: shape (G, P)."""
-    logs = np.log(_CEILINGS)
+    logs = np.log(CEILINGS)
     near = np.exp(-(((logs[:, None] - logs) / _DEVIATION) ** 2) / 2)
-    below = np.tril(np.broadcast_to(_CEILINGS, near.shape))  # the grid is logarithmic: uniform is proportional to c
+    below = np.tril(np.broadcast_to(CEILINGS, near.shape))  # the grid is logarithmic: uniform is proportional to c
     agree, lower = ((weights / weights.sum(axis=1, keepdims=True)) @ likelihood for weights in (near, below))
     mixed = _SHARES[:, None] * agree[:, None] + (1 - _SHARES[:, None]) * lower[:, None]  # (G, P, q)
     total: np.ndarray = np.log(np.maximum(mixed, np.finfo(float).tiny)).sum(axis=2)

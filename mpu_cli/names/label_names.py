@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
+from mpu_cli.errors import counted
 from mpu_cli.names.cells import CONTROL, meanings
 from mpu_cli.names.files import Names, parse_names
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -111,7 +112,8 @@ class LabelNames:
             return None
         some = ", ".join(f"{quoted(name)} ({_listed(numbers)})" for name, numbers in list(groups.items())[:_LISTED])
         more = ", ..." * (len(groups) > _LISTED)
-        return f"{self.source}: {len(groups):,} names are those of several labels, kept apart by number: {some}{more}"
+        same = counted(len(groups), "name")
+        return f"{self.source}: {same} shared by several labels, kept apart by number: {some}{more}"
 
     def _similar(self, text: str) -> list[str]:
         """Return the names that may be meant by a text: one that differs by letter case and blanks, or some like it."""

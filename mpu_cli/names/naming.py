@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.errors import InputError, shown
+from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.beside import find_names, is_kept
 from mpu_cli.names.files import read_names
 from mpu_cli.names.label_names import LabelNames
@@ -73,7 +73,9 @@ class Naming:
                 "file by --labels, or put a number and a tab before each name",
             )
         if self.file is None:
-            _log.info(f"{names.source} names {named:,} of {len(labels):,} labels", extra={"counts": {"named": named}})
+            _log.info(
+                f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
+            )
         if not endless and (shared := names.shared()):
             _log.info(shared)
         return names

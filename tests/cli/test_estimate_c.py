@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -53,6 +54,7 @@ def test_the_report(run, digits):
     assert report.keys() == {
         "c",
         "missing_rate",
+        "missing",
         "interval",
         "method",
         "labels_used",
@@ -69,14 +71,14 @@ def test_the_readable_report(run, digits):
     result = run("estimate-c", digits[0])
     first, missing, rests, one_c = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
-    assert "90 % interval" in first
-    assert missing.startswith("missing labels  ")
-    assert rests.endswith("of 18 labels, method bbe")
+    assert re.search(r"90 % interval .* covers only the sampling of instances\)$", first)
+    assert re.match(r"missing labels     \d+\.\d%, about [\d,]+$", missing)
+    assert re.match(r"rests on           \d+ of 18 labels( that features tell apart best)? \(method bbe\)$", rests)
     assert one_c.startswith("one c for all      p = ")
     assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
-        "read",
-        "out-of-fold predictions",
-        "estimate c",
+        "reading data",
+        "predicting out of fold",
+        "estimating c",
     ]
 
 
@@ -89,26 +91,37 @@ def test_elkan_and_noto(run, corrupted, method):
     assert report["interval"][0] <= report["c"] <= report["interval"][1]
 
 
-def test_a_table_a_label(run, corrupted):
+def test_a_table_per_label(run, corrupted):
     report = estimate(run, corrupted(0.6), "--per-label")
     rows = report["per_label"]
     assert [row["label"] for row in rows] == list(range(1, 19))
     assert {row["pooled"] for row in rows} == {True, False}
     for row in rows:
+        low, high = row["interval"]
         assert row["pooled"] == (row["annotations"] < 50)
-        assert row["interval"][0] <= row["c"] <= row["interval"][1]
+        assert 0 < low <= row["c"] <= high <= 1
+        assert row["unreliable"] == (high - low > 0.5)
         if row["pooled"]:
-            assert (row["c"], row["interval"]) == (report["c"], report["interval"])
+            assert row["c"] == report["c"]
 
 
-def test_the_table_says_which_labels_take_the_pooled_estimate(run, corrupted):
+def test_the_missing_labels_of_all_are_those_of_the_pooled_c(run, corrupted):
+    report = estimate(run, corrupted(0.6), "--per-label")
+    annotations = sum(row["annotations"] for row in report["per_label"])
+    assert report["missing"] == pytest.approx(annotations * (1 / report["c"] - 1))
+    assert sum(row["missing"] for row in report["per_label"]) == pytest.approx(report["missing"])
+
+
+def test_the_table_marks_estimates_that_say_little(run, corrupted):
     path = corrupted(0.6)
     rows = estimate(run, path, "--per-label")["per_label"]
     lines = run("estimate-c", path, "--per-label", "-q").stdout.splitlines()
     header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
+    assert lines[header].split() == ["label", "annotations", "c", "from", "to", "missing"]
     for row, line in zip(rows, lines[header + 1 :], strict=True):
         assert line.split()[:3] == [str(row["label"]), str(row["annotations"]), f"{row['c']:.4f}"]
         assert line.endswith("pooled: few annotations") == row["pooled"]
+        assert line.endswith("unreliable") == (row["unreliable"] and not row["pooled"])
 
 
 @pytest.mark.parametrize("per_label", [(), ("--per-label",)])
@@ -191,3 +204,9 @@ def test_values_that_an_option_does_not_take(run, noise, option, value):
     result = run("estimate-c", noise, option, value)
     assert result.exit_code == 2
     assert "Invalid value for" in result.stderr
+
+
+def test_numbers_have_their_nouns(run, tmp_path):
+    (tmp_path / "one.svm").write_text("1 1:1\n 2:1\n" * 40)
+    lines = run("estimate-c", tmp_path / "one.svm", "-q").stdout.splitlines()
+    assert lines[2] == "rests on           1 of 1 label (method bbe)"

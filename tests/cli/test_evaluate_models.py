@@ -117,7 +117,7 @@ def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny
     (tmp_path / "new.svm").write_text("1 1:1 9:1\n")
     result = run("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"))
     assert result.exit_code == 0
-    assert "1 of 2 feature values were ignored: their features never occurred in training" in result.stderr
+    assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
 
 
 def test_a_directory_that_is_no_model(run, tmp_path, tiny):

@@ -131,7 +131,7 @@ def test_goes_on_where_it_stopped(compare, tmp_path):
     lines = whole.splitlines(keepends=True)
     results.write_bytes(b"".join(lines[:4]) + lines[4][:-7])
     result = compare("--missing-rates", "0,0.5")
-    assert "3 of 8 cells are done already" in result.stderr
+    assert "3 of 8 cells done already" in result.stderr
     assert "5 of 5 cells" in result.stderr
     assert results.read_bytes().startswith(b"".join(lines[:4]))
     assert sorted(line.split(b",")[:8] for line in results.read_bytes().splitlines()) == sorted(
@@ -206,7 +206,7 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
         )  # (after SIGKILL, Python's server of processes may say that its client has gone)
     kept = rows(out)
     result = compare("--missing-rates", "0.5", "-j", "1", methods=slow)
-    assert f"{len(kept)} of 4 cells are done already" in result.stderr
+    assert f"{len(kept)} of 4 cells done already" in result.stderr
     assert rows(out)[: len(kept)] == kept
     assert len(rows(out)) == 4
 
@@ -222,7 +222,7 @@ def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path):
     assert errors == {("0.0", ""), ("0.9", "no label is left in the training part")}
     assert "warning: 4 of 8 cells failed; the summary says why" in result.stderr
     assert "no label is left in the training part" in result.stdout
-    assert "8 of 8 cells are done already" in run(
+    assert "8 of 8 cells done already" in run(
         "experiment", data, "--out", out, "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9"
     ).stderr  # fmt: skip
 
@@ -276,7 +276,7 @@ def test_data_without_labels_are_an_error(run, tmp_path):
         (("--methods", "br:levels=1"), "'levels' is not an option of br"),
         (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
         (("--methods", "mpu:empty=1"), "'empty' is not an option of mpu"),
-        (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: 0 is not in the range"),
+        (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: '0': give a whole number from 1 to 100"),
         (("--methods", "mpu:c=file.txt"), "--c takes a number or auto here, no file"),
         (("--missing-rates", "0,1"), "from 0 to below 1"),
         (("--missing-rates", "0,x"), "is not a list such as"),

@@ -99,7 +99,7 @@ def test_unknown_features_are_warned_of_also_when_quiet(run, model):
     stdin = b" 1:1 9:1\n 0:4 2:1\n 2147483646:1\n"
     result = run("predict", model, "-", "-q", stdin=stdin)
     assert result.exit_code == 0
-    assert result.stderr == ("warning: 3 of 5 feature values were ignored: their features never occurred in training\n")
+    assert result.stderr == ("warning: 3 of 5 feature values ignored: their features never occurred in training\n")
     assert result.stdout.splitlines()[:2] == ["1", "2"]
 
 

@@ -121,8 +121,8 @@ def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
     assert report["labels"] == 4
     assert "77" in report["thresholds"]
     assert report["review"]["new_labels"] == [77]
-    assert "warning: 1 labels of the review are annotated nowhere and learned anew: 77\n" in result.stderr
-    assert "warning: 1 decisions say no to a label that is true nowhere" in result.stderr
+    assert "warning: the review has 1 new label, annotated nowhere: 77\n" in result.stderr
+    assert "warning: 1 decision 'no' on a label that is true nowhere" in result.stderr
 
 
 def test_a_contradiction_names_both_places(run, problem, tmp_path):

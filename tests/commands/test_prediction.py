@@ -206,10 +206,10 @@ def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
     source.write_text(" 1:2 4:1\n 2:1\n")
     beyond.write_text(" 1:2 4:1 6:9 2147483646:5\n 2:1 100:1\n")
     counts = predict(make_model(), source, target, form="scores")
-    assert (counts.entries, counts.unknown) == (3, 0)
+    assert (counts.fitness.entries, counts.fitness.unknown) == (3, 0)
     lines = target.read_text()
     counts = predict(make_model(), beyond, target, form="scores")
-    assert (counts.entries, counts.unknown) == (6, 3)
+    assert (counts.fitness.entries, counts.fitness.unknown) == (6, 3)
     assert target.read_text() == lines
 
 

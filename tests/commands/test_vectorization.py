@@ -177,11 +177,11 @@ def test_what_is_odd_is_said(tmp_path):
     assert report.labels == 5
     assert (report.empty, report.unknown) == (1, 1)
     for words in (
-        "2 labels differ",
-        "1 records have the id",
+        "2 pairs of labels that differ only",
+        "1 record with the id",
         "lines 1 and 3",
         "became blanks, in 1",
-        "1 texts are empty",
+        "1 empty text",
     ):
         assert words in said
     assert lines(tmp_path / "a.text" / "ids") == ["1", "2", "1"]

@@ -67,7 +67,7 @@ def test_help(run):
     text = " ".join(run("-m", "mpu_cli", "train", "--help").split())
     assert "|toy]" in text
     assert "toy: Every label has the same probability." in text
-    assert "--luck FLOAT RANGE toy only. Probability of every label. [default: 0.25; 0<=x<=1]" in text
+    assert "--luck NUMBER toy only. Probability of every label. [default: 0.25; from 0 to 1]" in text
 
 
 def test_a_saved_model_and_its_predictions(run):

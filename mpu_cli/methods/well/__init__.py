@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from mpu_cli.errors import counted
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.methods.shared.rbf_options import Gamma
 from mpu_cli.runtime.options import WEIGHT, WEIGHT_OR_0, Whole, Words, option
@@ -34,8 +35,8 @@ def fit(task: Task) -> Fitted:
     warnings: tuple[str, ...] = ()
     if report.empty_labels:
         warnings = (
-            f"{report.empty_labels} of {task.labels.shape[1]} labels are predicted for no instance: their best cut has "
-            "training instances only",
+            f"no instance is predicted to have {report.empty_labels} of {counted(task.labels.shape[1], 'label')}: the best "
+            "cut has training instances only",
         )
     return Fitted.without_c(task, model, report, warnings)
 

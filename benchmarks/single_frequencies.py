@@ -1,0 +1,109 @@
+"""Whether the intervals of the label frequencies of single labels cover, and how far off the estimates are.
+
+    python -m benchmarks.single_frequencies DIRECTORY --seeds 3
+
+Labels are removed from complete training files, at one rate for all or at a rate of its own for each label. What is to
+be covered is the share of the true instances of a label that has kept it.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from benchmarks import losing
+from mpu_cli.core import propensity
+from mpu_cli.core.common_frequency import compare
+from mpu_cli.core.features import Features
+from mpu_cli.core.sample import Sample
+from mpu_cli.core.single_frequencies import estimate_singly, missing
+from mpu_cli.runtime.run import Run
+
+_SETS = ("yeast", "digits", "bibtex", "reuters-topics")
+_WAYS = {
+    "uniform, 0.7 kept": (losing.uniform, 0.7),
+    "uniform, 0.4 kept": (losing.uniform, 0.4),
+    "own rates, 0.1 to 0.9 kept": (losing.label, 0.5),
+}
+_INSTANCES = 20_000
+
+
+class Row(NamedTuple):
+    """What was found in one removal, of the labels with at least 50 annotations, and of the others.
+
+    covered, covered_few : shares of the labels whose interval has the truth; bootstrap: of the interval of the best bin
+    width, error : mean width of intervals, and mean error of log c
+    missing, pooled : labels that are missing by c of each label, and by c of all, over those that are
+    """
+
+    covered: float
+    covered_few: float
+    bootstrap: float
+    width: float
+    error: float
+    error_of_pooled: float
+    missing: float
+    pooled: float
+
+
+def measure(true: csr_array, X: csr_array, way: Callable, kept: float, seed: int, jobs: int) -> Row:
+    """Remove labels and estimate."""
+    rng = np.random.default_rng(seed)
+    dense = true.toarray()
+    annotated = dense & (rng.random(dense.shape) < way(X, dense, kept, rng))
+    some = np.flatnonzero(annotated.any(axis=0))
+    dense, labels = dense[:, some], csr_array(annotated[:, some])
+    sample = Sample(Features.of(X), labels, _INSTANCES, None, Run(seed=seed, jobs=jobs))
+    probabilities = sample.naive_probabilities()
+    of_all = propensity.estimate(probabilities, labels, "bbe", propensity.REPLICATES, seed)
+    single = estimate_singly(probabilities, labels, "bbe", of_all, compare(probabilities, labels))
+    alone = propensity.estimate_per_label(probabilities, labels, "bbe", propensity.REPLICATES, seed)
+    counts = np.asarray(labels.sum(axis=0)).ravel()
+    truth = counts / dense.sum(axis=0)
+    covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])
+    many = ~single.pooled
+    low, high = np.transpose([one.interval for one in alone if one is not None])
+    lost = dense.sum() - labels.nnz
+    each = counts * (1 / single.c - 1)
+    assert np.isclose(missing(counts, single.c, of_all.c).sum(), labels.nnz * (1 / of_all.c - 1))
+    return Row(
+        covered[many].mean(),
+        covered[~many].mean() if not many.all() else np.nan,
+        ((low <= truth[many]) & (truth[many] <= high)).mean(),
+        np.ptp(single.intervals[many], axis=1).mean(),
+        np.abs(np.log(single.c / truth))[many].mean(),
+        np.abs(np.log(of_all.c / truth))[many].mean(),
+        each.sum() / lost,
+        labels.nnz * (1 / of_all.c - 1) / lost,
+    )
+
+
+def lines(data: Path, seeds: int, jobs: int) -> Iterator[str]:
+    """Yield a table."""
+    yield "| set | removal | " + " | ".join(name.replace("_", " ") for name in Row._fields) + " |"
+    yield "|---|---|" + "---:|" * len(Row._fields)
+    for name in _SETS:
+        found = losing.collection(name, data)
+        if found is None:
+            continue
+        for said, (way, kept) in _WAYS.items():
+            rows = [measure(found.Y, found.X, way, kept, seed, jobs) for seed in range(seeds)]
+            yield f"| {name} | {said} | " + " | ".join(f"{value:.2f}" for value in np.nanmean(rows, axis=0)) + " |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="directory of the sets; those that are not there are left out")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=-1)
+    given = parser.parse_args()
+    for line in lines(given.data, given.seeds, given.jobs):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""The progress of a command: on a terminal one line, which is gone in the end; elsewhere a line for each phase."""
+
+import itertools
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mpu_cli.cli import messages
+from mpu_cli.cli.status_line import status_line
+from mpu_cli.errors import counted
+
+# What people read for the steps of the library; a level of the stack is numbered.
+_NAMES = {
+    "read": "reading data",
+    "estimate c": "estimating c",
+    "estimate c of each label": "estimating c of each label",
+    "choose C": "choosing C and the step size",
+    "choose prior": "choosing the weight of label features",
+    "choose weights to drop": "choosing which weights to drop",
+    "shortlist": "finding instances for each label",
+    "out of fold": "predicting out of fold",
+    "out-of-fold predictions": "predicting out of fold",
+    "thresholds": "choosing thresholds",
+    "train": "learning",
+    "weights": "weighting instances",
+    "ascend": "learning",
+    "kernel matrix": "computing kernels",
+    "similarities": "computing similarities",
+    "labels": "labelling",
+    "list": "listing labels",
+    "write": "writing the model",
+    "read texts": "reading texts",
+    "write vectors": "writing vectors",
+}
+_LEVEL = re.compile(r"level (\d+)(, out of fold)?")
+_NOUNS = {"choose C": "setting", "choose prior": "setting", "write vectors": "batch"}
+# Before this, the time left is a guess.
+_SECONDS_TO_GUESS = 1.0
+# Finished phases that took less are not mentioned.
+_SECONDS_TO_MENTION = 1.0
+_SECONDS_BETWEEN_DRAWINGS = 0.2
+
+
+def name_of(step: str) -> str:
+    """Return the name by which people know a step."""
+    if level := _LEVEL.fullmatch(step):
+        number = int(level[1]) + 1
+        return f"predicting level {number} out of fold" if level[2] else f"learning level {number}"
+    return _NAMES.get(step, step)
+
+
+class Phase:
+    """What is under way.
+
+    Parameters
+    ----------
+    name : str
+    total : int, optional
+        How much there is to do, if known.
+    noun : str
+        What is counted where that is not known, in the singular.
+    """
+
+    def __init__(self, name: str, total: int | None, noun: str = "step") -> None:
+        self.name, self.total, self.noun = name, total, noun
+        self.done = 0
+        self.start = time.monotonic()
+
+    def advance(self, by: int = 1) -> None:
+        """Count what has been done."""
+        self.done += by
+
+    def seconds(self) -> float:
+        """Return how long it has taken so far."""
+        return time.monotonic() - self.start
+
+    def __str__(self) -> str:
+        seconds = self.seconds()
+        if self.total and self.done:
+            share = min(self.done / self.total, 1)
+            is_known = seconds > _SECONDS_TO_GUESS and share < 1
+            time_left = f"about {clock(seconds / share - seconds)} left" if is_known else clock(seconds)
+            return f"{self.name}: {share:.0%}, {time_left}"
+        count = f"{counted(self.done, self.noun)}, " * bool(self.done)
+        return f"{self.name}: {count}{clock(seconds)}"
+
+
+class _Line:
+    """Draws the phases of this process on the line: the finished ones, folded, and those under way."""
+
+    def __init__(self) -> None:
+        self.finished: list[str] = []
+        self.under_way: list[Phase] = []
+
+    def draw(self) -> None:
+        """Draw it anew; nothing where no phase is under way."""
+        if phases := list(self.under_way):
+            status_line.show(self.finished, str(phases[-1]))
+
+    def draw_until(self, end: threading.Event) -> None:
+        """Draw it now and then: the time goes on where nothing is counted."""
+        self.draw()
+        while not end.wait(_SECONDS_BETWEEN_DRAWINGS):
+            self.draw()
+
+    @contextmanager
+    def phase(self, phase: Phase) -> Iterator[None]:
+        """Show a phase as long as the context lasts."""
+        end = threading.Event()
+        drawing = threading.Thread(target=self.draw_until, args=(end,), daemon=True)
+        self.under_way.append(phase)
+        drawing.start()
+        try:
+            yield
+        finally:
+            end.set()
+            drawing.join()
+            self.under_way.remove(phase)
+            if phase.seconds() >= _SECONDS_TO_MENTION:
+                self.finished.append(f"{phase.name} {clock(phase.seconds())}")
+            status_line.clear()
+
+
+_line = _Line()
+
+
+@contextmanager
+def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show the progress of a step: on a terminal while it lasts, otherwise a line at its end.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step in the library.
+    ticks : int, optional
+        Number of ticks, if known.
+
+    Yields
+    ------
+    callable
+        Call it once per tick.
+    """
+    if messages.is_quiet():
+        yield lambda: None
+    elif messages.on_terminal():
+        phase = Phase(name_of(step), ticks, _NOUNS.get(step, "step"))
+        with _line.phase(phase):
+            yield phase.advance
+    else:
+        start = time.perf_counter()
+        made = itertools.count()
+
+        def count() -> None:
+            next(made)
+
+        yield count
+        messages.finished(step, name_of(step), next(made), time.perf_counter() - start)
+
+
+@contextmanager
+def counting(name: str, total: int | None = None, noun: str = "step") -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how much has been done; elsewhere nothing.
+
+    Yields
+    ------
+    callable
+        Call it with how much more has been done.
+    """
+    if messages.is_quiet() or not messages.on_terminal():
+        yield lambda _: None
+    else:
+        phase = Phase(name, total, noun)
+        with _line.phase(phase):
+            yield phase.advance
+
+
+def clock(seconds: float) -> str:
+    """Write a time: ``0:07``, ``1:02:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,72 @@
+"""A command on a terminal: what is written, and what is left on the screen."""
+
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a command did on a terminal.
+
+    Attributes
+    ----------
+    status : int
+    written : str
+        All that was written, with control sequences.
+    screen : list of str
+        The lines that are left, without the empty end.
+    """
+
+    status: int
+    written: str
+    screen: list[str]
+
+
+def on_terminal(arguments: list, environment: dict[str, str] | None = None, code: str | None = None) -> Session:
+    """Run `mpu` with standard output and standard error on a terminal of 24 lines and 80 columns."""
+    controller, terminal = pty.openpty()
+    os.set_blocking(controller, True)
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    program = ["-m", "mpu_cli"] if code is None else ["-c", code]
+    process = subprocess.Popen(
+        [sys.executable, *program, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", **(environment or {})},
+    )
+    os.close(terminal)
+    written = b""
+    try:
+        while part := os.read(controller, 4096):
+            written += part
+    except OSError:  # the end, on Linux
+        pass
+    os.close(controller)
+    return Session(process.wait(), written.decode(), _screen(written.decode()))
+
+
+def _screen(written: str) -> list[str]:
+    """Play what was written: line ends, returns to the beginning of a line, and the deletion of a line."""
+    lines = [""]
+    column = 0
+    for piece in written.replace("\x1b[2K", "\x00"):
+        if piece == "\x00":
+            lines[-1] = ""
+        elif piece == "\r":
+            column = 0
+        elif piece == "\n":
+            lines.append("")
+        else:
+            lines[-1] = lines[-1][:column].ljust(column) + piece + lines[-1][column + 1 :]
+            column += 1
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines

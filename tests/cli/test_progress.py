@@ -1,0 +1,86 @@
+"""Progress: on a terminal one line that is gone in the end; elsewhere a line for each phase."""
+
+import json
+import re
+
+import pytest
+
+from tests.cli.terminal import on_terminal
+
+SLOW = """if True:
+    import time
+    from mpu_cli.__main__ import main
+    from mpu_cli.core import common_frequency
+    from mpu_cli.commands import estimation
+
+    def slowly(*arguments, compare=estimation.compare):
+        time.sleep(1.5)
+        return compare(*arguments)
+
+    estimation.compare = slowly
+    main()"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.svm"
+    path.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30)
+    return path
+
+
+def test_a_terminal_shows_phases_and_keeps_the_report_alone(small):
+    session = on_terminal(["train", small])
+    assert session.status == 0
+    for phase in ("reading data", "estimating c", "learning level 1", "choosing thresholds", "writing the model"):
+        assert f"{phase}: " in session.written
+    assert session.screen[0].startswith("method ")
+    assert session.screen[-1].startswith("model ")
+    assert len(session.screen) == 7
+    assert "it/s" not in session.written
+    assert "?" not in session.written
+
+
+def test_warnings_stay_on_a_screen_of_their_own_lines(small, tmp_path):
+    model = tmp_path / "small.mpu"
+    assert on_terminal(["train", small, "-q"]).status == 0
+    (tmp_path / "more.svm").write_text("3 1:1\n" * 5 + small.read_text())
+    session = on_terminal(["train", tmp_path / "more.svm", "--warm-start", model])
+    assert session.screen[0] == "warm start: labels 2 known, 1 new, 0 gone; features 2 known, 0 new, 0 gone"
+
+
+def test_a_phase_without_ticks_shows_that_time_goes_on_and_finished_ones_fold(small):
+    session = on_terminal(["estimate-c", small], code=SLOW)
+    assert session.status == 0
+    drawn = session.written.split("\r\x1b[2K")
+    assert {"estimating c: 0:00", "estimating c: 0:01"} <= set(drawn)
+    session = on_terminal(["complete", small, "-o", small.with_suffix(".tsv")])
+    assert session.status == 0
+
+
+def test_a_line_is_never_wider_than_the_terminal(small):
+    session = on_terminal(["train", small])
+    drawn = re.findall(r"\x1b\[2K([^\r\n]*)", session.written)
+    assert len(drawn) > 5
+    assert max(map(len, drawn)) < 80
+
+
+def test_an_error_removes_the_line(small):
+    small.write_text("1 1:1\n" * 1000 + "word 1:1\n")
+    session = on_terminal(["train", small])
+    assert session.status == 1
+    assert len(session.screen) == 1
+    assert session.screen[0].startswith("error: ")
+
+
+def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
+    assert on_terminal(["train", small, "-q"]).written == ""
+    session = on_terminal(["train", small], {"TERM": "dumb"})
+    assert "\x1b" not in session.written
+    assert session.screen[0].startswith("reading data: ")
+
+
+def test_elsewhere_a_phase_is_a_line(run, small):
+    said = run("estimate-c", small).stderr.splitlines()
+    assert [line.partition(":")[0] for line in said] == ["reading data", "predicting out of fold", "estimating c"]
+    lines = [json.loads(line) for line in run("estimate-c", small, "--log-format", "json").stderr.splitlines()]
+    assert [line["step"] for line in lines] == ["read", "out-of-fold predictions", "estimate c"]

@@ -1,0 +1,81 @@
+"""A model that does not fit the data that it is given."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.commands.fitness import Fitness
+
+SAYS = "THE MODEL DOES NOT FIT THE DATA"
+
+
+def lines(n: int, shift: int = 0, scale: float = 1.0) -> str:
+    """Instances of labels 1 and 2, whose features are told by the label."""
+    return "".join(f"{1 + i % 2} {1 + i % 2 + shift}:{scale} {3 + i % 3 + shift}:{scale}\n" for i in range(n))
+
+
+@pytest.fixture
+def model(run, tmp_path):
+    (tmp_path / "x.svm").write_text(lines(60))
+    assert run("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q").exit_code == 0
+    return tmp_path / "x.mpu"
+
+
+@pytest.fixture
+def said(run, model, tmp_path):
+    """Predict data, and evaluate the model on them; both say the same."""
+
+    def warned(text: str) -> str:
+        (tmp_path / "new.svm").write_text(text)
+        by_predict = run("predict", model, tmp_path / "new.svm", "-q").stderr
+        by_evaluate = run("evaluate", tmp_path / "new.svm", model).stderr
+        assert (SAYS in by_predict) == (SAYS in by_evaluate)
+        return by_predict
+
+    return warned
+
+
+def test_data_like_those_of_the_training_are_not_warned_of(said):
+    assert said(lines(60)) == ""
+    assert said(lines(60, scale=2.0)) == ""
+
+
+def test_empty_instances_are_no_reason(said):
+    assert said(lines(20) + "1\n" * 1000) == ""
+    assert SAYS not in said("1\n" * 50)
+
+
+def test_few_features_in_common(said):
+    warning = said(lines(60, shift=100))
+    assert "120 of 120 feature values ignored" in warning
+    assert f"{SAYS}, and predictions mean little: most of the features are unknown to it" in warning
+
+
+def test_some_unknown_features_are_no_reason(said):
+    assert SAYS not in said(lines(60) + lines(20, shift=100))
+
+
+@pytest.mark.parametrize("scale, times", [(100, "1e+02"), (0.01, "0.01")])
+def test_another_scale(said, scale, times):
+    assert f"instances are {times} times as long as those it was trained on" in said(lines(60, scale=scale))
+
+
+def test_few_instances_may_be_unlike_the_others(said):
+    assert SAYS not in said(lines(5, shift=100, scale=100))
+
+
+def test_a_model_after_a_warm_start_fits_its_data(run, model, tmp_path):
+    (tmp_path / "more.svm").write_text(lines(60, shift=1) + lines(30))
+    started = run("train", tmp_path / "more.svm", "--warm-start", model, "-q")
+    assert started.exit_code == 0
+    assert SAYS not in started.stderr
+    assert run("predict", tmp_path / "more.mpu", tmp_path / "more.svm", "-q").stderr == ""
+
+
+def test_a_model_that_does_not_tell_its_scale(run, tmp_path):
+    (tmp_path / "x.svm").write_text(lines(60))
+    assert run("train", tmp_path / "x.svm", "--method", "elkan08", "--cost", 30, "-q").exit_code == 0
+    model = bundle.load(tmp_path / "x.mpu")
+    features = csr_array(np.full((20, 6), 1000, np.float32))
+    assert not [warning for warning in Fitness.of(model, features).warnings(model) if "times as long" in warning]
