@@ -51,7 +51,7 @@ def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
     run("train", tiny, *QUICK)
     before = contents(tmp_path)
     process = start("train", tiny, "--resume", "-j", jobs, *FOREVER)
-    assert process.stderr.readline().startswith("read:")
+    assert process.stderr.readline().startswith("reading data:")
     time.sleep(0.1)
     process.send_signal(number)
     assert (*process.communicate(timeout=20), process.returncode) == ("", line, status)
@@ -117,7 +117,7 @@ def test_an_ignored_signal_stays_ignored(tiny):
 
 def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
     process = start("train", tiny, "--resume", *FOREVER)
-    assert process.stderr.readline().startswith("read:")
+    assert process.stderr.readline().startswith("reading data:")
     process.stdout.close()
     process.stderr.close()
     process.send_signal(signal.SIGTERM)

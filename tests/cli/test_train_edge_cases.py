@@ -1,10 +1,5 @@
 import errno
 import json
-import os
-import pty
-import subprocess
-import sys
-import termios
 
 import numpy as np
 import pytest
@@ -135,27 +130,3 @@ def test_failures_of_the_machine_are_one_line(run, tiny, monkeypatch, error, lin
     monkeypatch.setattr(methods, "fit", fit)
     assert message(run("train", tiny, "-q")) == line
     assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_a_bar_on_a_terminal(tiny, quiet):
-    controller, terminal = pty.openpty()
-    termios.tcsetwinsize(terminal, (25, 80))
-    command = [sys.executable, "-m", "mpu_cli", "train", str(tiny), "--c", "0.5", "--epochs", "2", "--json"]
-    command += ["-q"] * quiet
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal)
-    os.close(terminal)
-    shown = b""
-    try:
-        while data := os.read(controller, 4096):
-            shown += data
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(controller)
-    stdout, _ = process.communicate()
-    assert process.returncode == 0
-    assert json.loads(stdout)["instances"] == 5
-    if quiet:
-        assert shown == b""
-    else:
-        assert b"level 1, out of fold: 100%" in shown
