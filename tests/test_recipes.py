@@ -113,8 +113,9 @@ def test_cron_with_a_log_has_nothing_to_mail_after_a_success(shell, tmp_path):
     result = shell("sh", "-c", recipe("mpu train", "--wait", "train.log"))
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert json.loads((tmp_path / "reports.json").read_text())["instances"] == 90
-    steps = [json.loads(line)["step"] for line in (tmp_path / "train.log").read_text().splitlines()]
-    assert steps[-1] == "write"
+    *steps, last = map(json.loads, (tmp_path / "train.log").read_text().splitlines())
+    assert steps[-1]["step"] == "write"
+    assert last["report"] == json.loads((tmp_path / "reports.json").read_text())
 
 
 def test_cron_with_a_log_mails_the_error_of_a_failure(shell, tmp_path):

@@ -111,6 +111,11 @@ def print_json(report: dict) -> None:
     click.echo(json.dumps(_without_nan(report), allow_nan=False))
 
 
+def log_report(report: dict) -> None:
+    """Print a report as the last message on standard error, where messages are JSON lines; otherwise nothing."""
+    messages.report(_without_nan(report))
+
+
 def _without_nan(value):
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}

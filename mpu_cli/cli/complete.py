@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json
+from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import options_as_one
@@ -118,6 +118,7 @@ def complete(
     )
     for warning in report.warnings:
         warn(warning)
+    log_report(report.as_json())
     if as_json:
         print_json(report.as_json())
     else:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json, print_table
+from mpu_cli.cli.common import json_option, log_report, print_json, print_table
 from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import options_from
@@ -118,6 +118,7 @@ def estimate_c(
     )
     for caution in report.cautions:
         warn(caution)
+    log_report(report.as_json())
     if as_json:
         print_json(report.as_json())
     else:

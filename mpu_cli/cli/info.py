@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json
+from mpu_cli.cli.common import json_option, print_json, print_table
 from mpu_cli.cli.info_report import print_report
 from mpu_cli.cli.messages import log_format_option
 from mpu_cli.cli.naming import numbers_option
@@ -20,7 +20,14 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 
 
 @click.command("info")
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", metavar="[MODEL]", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--history",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
+    "draw c, expected F1, counts and time.",
+)
 @click.option(
     "--label",
     "labels",
@@ -49,7 +56,15 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 @numbers_option
 @json_option
 @log_format_option
-def info(model: Path, labels: tuple[str, ...], top: int, plot: Path | None, by_number: bool, as_json: bool) -> None:
+def info(
+    model: Path | None,
+    history: Path | None,
+    labels: tuple[str, ...],
+    top: int,
+    plot: Path | None,
+    by_number: bool,
+    as_json: bool,
+) -> None:
     """Show what MODEL is, how it was trained, and what it has learned of single labels.
 
     The weights of --label add up to log-odds. That of a feature is what one unit of it adds at the first level, which
@@ -65,7 +80,15 @@ def info(model: Path, labels: tuple[str, ...], top: int, plot: Path | None, by_n
       mpu info news.mpu --label "Digital television" --label Radio
       mpu info news.mpu --label 3 --numbers --top 20
       mpu info news.mpu --plot news.svg
+      mpu info --history trainings.jsonl --plot trainings.svg
     """
+    if history is not None:
+        if model is not None or labels:
+            raise click.UsageError("--history takes neither MODEL nor --label.")
+        _show_history(history, plot, as_json)
+        return
+    if model is None:
+        raise click.UsageError("Missing argument 'MODEL'.")
     from mpu_cli.commands.description import describe
 
     report = describe(model, labels, top, by_number, plot)
@@ -73,3 +96,24 @@ def info(model: Path, labels: tuple[str, ...], top: int, plot: Path | None, by_n
         print_json(report.as_json())
     else:
         print_report(report)
+
+
+def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
+    from mpu_cli.commands import history, history_figure
+    from mpu_cli.runtime.files import refuse_overlaps
+
+    refuse_overlaps({"--history": path}, {"--plot": plot})
+    entries = history.read(path)
+    if plot is not None:
+        history_figure.draw(path, entries, plot)
+    if as_json:
+        print_json({"trainings": entries})
+        return
+    rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in entries]
+    print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

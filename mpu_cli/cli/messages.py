@@ -50,7 +50,8 @@ def log_format_option(function: Callable) -> Callable:
         callback=remember,
         expose_value=False,
         is_eager=True,  # before any option that may be wrong
-        help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC.",
+        help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. Of "
+        "train, complete and estimate-c, the last one has the report.",
     )(function)
 
 
@@ -110,6 +111,12 @@ def finished(step: str, name: str, ticks: int, seconds: float) -> None:
     _say("info", f"{name}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
 
 
+def report(values: dict) -> None:
+    """Print a report as a JSON line. Among messages for people it has no place."""
+    if _manner.as_json and _manner.verbosity >= _NORMAL:
+        _say("info", "", report=values)
+
+
 def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     """Print what is wrong with the arguments of a command. They may have stopped ``--log-format`` from being read."""
     words = [word for argument in args for word in argument.split("=", 1)]
@@ -121,7 +128,7 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
         error.show()
 
 
-def _say(level: str, text: str, **fields: str | float) -> None:
+def _say(level: str, text: str, **fields: str | float | dict) -> None:
     with status_line.removed():
         click.echo(_json_line(level, fields) if _manner.as_json else one_line(text), err=True)
 

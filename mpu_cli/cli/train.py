@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json
+from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
@@ -48,6 +48,20 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Wait this long for another training of the same model to end, then exit with status 75.",
 )
+@click.option(
+    "--oof",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also write out-of-fold predictions to FILE, of each instance by a model that has not seen it: labels and "
+    "scores, as `mpu predict --format both` writes them. With more than --sample instances, all are then predicted, "
+    "which takes longer, and the thresholds are chosen on all.",
+)
+@click.option(
+    "--history",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
+)
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option
@@ -61,6 +75,8 @@ def train(
     warm_start: Path | None,
     resume: bool,
     wait: float,
+    oof: Path | None,
+    history: Path | None,
     run: "Run",
     as_json: bool,
 ) -> None:
@@ -94,7 +110,20 @@ def train(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    done = training.train(sources, output, method, options, warm_start=warm_start, resume=resume, wait=wait, run=run)
+    if "-" in map(str, (oof, history)):
+        raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
+    done = training.train(
+        sources,
+        output,
+        method,
+        options,
+        warm_start=warm_start,
+        resume=resume,
+        wait=wait,
+        out_of_fold=oof,
+        history=history,
+        run=run,
+    )
     for warning in done.warnings:
         warn(warning)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))
@@ -110,6 +139,7 @@ def train(
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
         "seconds": done.seconds,
     }
+    log_report(report)
     if as_json:
         print_json(report)
     elif not is_quiet():

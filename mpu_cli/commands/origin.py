@@ -119,10 +119,11 @@ def of_arrays(
     annotated = np.bincount(labels.indices, minlength=q)
     kernel = "numba" if run.compiled else "numpy"
     given, versions = _given(options, run), _versions(run)
-    return Origin(_now(), n, annotated.tolist(), true.tolist(), given, versions, kernel, **files).written()
+    return Origin(now(), n, annotated.tolist(), true.tolist(), given, versions, kernel, **files).written()
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time of the training in UTC, or that of the variable ``SOURCE_DATE_EPOCH``."""
     given = os.environ.get(_TIME_VARIABLE, "")
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(int(given), UTC).isoformat()

@@ -182,13 +182,13 @@ def _predict_rows(
         predictions = predict(top_k)
     else:
         predictions = all_reaching(predict, thresholds)
-    rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
+    rows, columns, probabilities = select(predictions, thresholds, top_k, ranked)
     n = predictions.shape[0]
     counts = Report(n, len(columns), Fitness.of(model, features))
     return write(ids, np.searchsorted(rows, np.arange(n + 1)), columns, probabilities), counts
 
 
-def _select(
+def select(
     predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose the labels at or over their threshold, the top k of them.

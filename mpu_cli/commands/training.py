@@ -13,7 +13,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands import origin
+from mpu_cli.commands.history import append, refuse_unwritable
 from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
+from mpu_cli.commands.out_of_fold import write_out_of_fold
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
@@ -74,6 +76,8 @@ def train(
     warm_start: Path | None = None,
     resume: bool = False,
     wait: float = 0,
+    out_of_fold: Path | None = None,
+    history: Path | None = None,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Learn a model of all labels of files, and write it.
@@ -95,6 +99,10 @@ def train(
         Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
     wait : float
         Seconds to wait for another training of the same model to end.
+    out_of_fold : Path, optional
+        Where to write predictions of the instances of the file by models that have not seen them.
+    history : Path, optional
+        A file to which a line about this training is added.
     run : Run
 
     Returns
@@ -113,9 +121,17 @@ def train(
     given = asked = methods.METHODS[method].options() if options is None else options
     frequencies = getattr(asked, "c", None)
     frequencies = frequencies if isinstance(frequencies, Path) else None
-    outputs = {"--output": target, "--cache": sources.cache, "--resume": folder_of(target) if resume else None}
+    outputs = {
+        "--output": target,
+        "--cache": sources.cache,
+        "--resume": folder_of(target) if resume else None,
+        "--oof": out_of_fold,
+        "--history": history,
+    }
     inputs = {**sources.by_option(), "--c": frequencies, "--warm-start": warm_start}
     refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
+    if history is not None:
+        refuse_unwritable(history)
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
         start, source = time.perf_counter(), origin.Source.of(sources.file)
@@ -134,13 +150,20 @@ def train(
         begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
         steps = None
         if resume:
-            steps = stack.enter_context(_resumed(target, fingerprint(run, method, data.features, labels, asked, begin)))
+            key = fingerprint(run, method, data.features, labels, asked, begin)
+            steps = stack.enter_context(_resumed(target, key + " out of fold" * (out_of_fold is not None)))
             run = replace(run, journal=steps)
-        fitted = methods.fit(method, data.features, labels, asked, run, start=begin)
+        fitted = methods.fit(
+            method, data.features, labels, asked, run, start=begin, hold_out_all=out_of_fold is not None
+        )
 
         known = known_features(data.features, data.label_features, fitted)
         start = time.perf_counter()
         with run.step("write"):
+            if out_of_fold is not None:
+                assert fitted.out_of_fold is not None  # of a method that takes it
+                thresholds = fitted.model.thresholds
+                write_out_of_fold(out_of_fold, fitted.out_of_fold, thresholds, ids, data.of_file)
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
             told = origin.of_files(sources, source, data, given, fitted, run, warm_start)
@@ -148,7 +171,7 @@ def train(
             save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, names, vectorizer, told))
         if steps is not None:
             steps.remove()
-    return Report(
+    report = Report(
         target,
         method,
         len(data),
@@ -161,6 +184,31 @@ def train(
         seconds | fitted.seconds | {"write": time.perf_counter() - start},
         (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
     )
+    if history is not None:
+        append(history, _remembered(report, sources, labels))
+    return report
+
+
+def _remembered(report: Report, sources: Sources, labels: csr_array) -> dict[str, Any]:
+    """Return the line about a training in a history."""
+    findings = report.findings
+    c = findings.get("c")
+    return {
+        "time": origin.now(),
+        "model": str(report.model),
+        "file": str(sources.file),
+        "method": report.method,
+        "instances": report.instances,
+        "features": report.features,
+        "labels": report.labels,
+        "annotations": int(labels.nnz),
+        "c": float(np.mean(c)) if isinstance(c, list) else c,
+        "c_estimated": findings.get("c_estimated"),
+        "c_interval": findings.get("c_interval"),
+        "expected_micro_f1": findings.get("expected_micro_f1"),
+        "seconds": round(sum(report.seconds.values()), 3),
+        "warnings": list(report.warnings),
+    }
 
 
 def _begin(path: Path, levels: int, features: csr_array, ids: np.ndarray) -> WarmStart:

@@ -68,6 +68,7 @@ def fit(
     run: "Run | None" = None,
     unlabeled: "csr_array | None" = None,
     start: "WarmStart | None" = None,
+    hold_out_all: bool = False,
 ) -> Fitted:
     """Learn a model of all labels by the method of a name.
 
@@ -87,6 +88,8 @@ def fit(
         The instances that a transductive method labels.
     start : WarmStart, optional
         Of mpu: as for `core.training.train`.
+    hold_out_all : bool
+        Of mpu and br: predict all instances out of fold.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def fit(
         raise MpuError(f"{name} labels instances while it learns: it needs some to label")
     seconds: dict[str, float] = {}
     run = (run or DEFAULT_RUN).timed(seconds)
-    return replace(method.fit(Task(matrix, labels, asked, run, unlabeled, start)), seconds=seconds)
+    return replace(method.fit(Task(matrix, labels, asked, run, unlabeled, start, hold_out_all)), seconds=seconds)
 
 
 def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:

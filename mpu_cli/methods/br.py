@@ -15,6 +15,10 @@ def fit(task: Task) -> Fitted:
 
 METHODS = (
     Method(
-        "br", "one logistic regression per label, with missing labels taken for negatives.", Descent, fit, ("resume",)
+        "br",
+        "one logistic regression per label, with missing labels taken for negatives.",
+        Descent,
+        fit,
+        ("resume", "oof"),
     ),
 )

@@ -54,6 +54,8 @@ class Task:
         The instances that a transductive method labels.
     start : WarmStart or None
         Where training starts, for a method that takes "warm_start".
+    hold_out_all : bool
+        Whether all instances are to be predicted out of fold, by a method that takes "oof".
     """
 
     matrix: "csr_array"
@@ -62,6 +64,7 @@ class Task:
     run: "Run"
     unlabeled: "csr_array | None" = None
     start: "WarmStart | None" = None
+    hold_out_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class Fitted:
         What the user should know before trusting the model.
     seconds : dict
         Wall time of each step.
+    out_of_fold : ndarray or csr_array of float32, shape (n, q), or None
+        Predictions of all instances by models that have not seen them, where the task asks for them.
     """
 
     model: Model
@@ -86,6 +91,7 @@ class Fitted:
     c: "np.ndarray"
     warnings: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
+    out_of_fold: "Predictions | None" = None
 
     @classmethod
     def without_c(cls, task: Task, model: Model, report: Any, warnings: tuple[str, ...] = ()) -> "Fitted":

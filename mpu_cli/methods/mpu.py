@@ -1,6 +1,6 @@
 """mpu: PU-SGD for all labels at once, stacked for label correlations (Kong et al. 2014)."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from mpu_cli.core.options import Options
@@ -15,7 +15,9 @@ def fit(task: Task) -> Fitted:
     """Learn by `core.training.train`."""
     from mpu_cli.core.training import train
 
-    return fitted(task.options, *train(task.matrix, task.labels, task.options, task.run, task.start))
+    model, report = train(task.matrix, task.labels, task.options, task.run, task.start, task.hold_out_all)
+    found = fitted(task.options, model, report)
+    return replace(found, out_of_fold=report.held_out.probabilities) if task.hold_out_all else found
 
 
 def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
@@ -44,5 +46,5 @@ def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
     return Fitted(model, findings, report.c, tuple(report.warnings()))
 
 
-_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features")
+_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features", "oof")
 METHODS = (Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),)

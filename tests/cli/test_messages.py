@@ -19,7 +19,7 @@ def objects(text: str) -> list[dict]:
         age = datetime.now(UTC) - datetime.fromisoformat(line["time"])
         assert abs(age.total_seconds()) < 600
         assert line["level"] in ("debug", "info", "warning", "error")
-        assert ("step" in line) != ("message" in line)
+        assert len({"step", "message", "report"} & line.keys()) == 1
     return lines
 
 
@@ -35,6 +35,7 @@ def model(run, tiny):
 
 def test_steps_have_their_ticks_and_seconds(run, tiny):
     lines = objects(run("train", tiny, *QUICK, "--folds", 2, "--log-format", "json").stderr)
+    assert lines.pop()["report"]["labels"] == 3
     steps = {line["step"]: line["ticks"] for line in lines}
     assert steps == {"read": 0, "level 0": 0, "level 0, out of fold": 2, "thresholds": 0, "write": 0}
     assert all(line["seconds"] >= 0 for line in lines)

@@ -1,0 +1,164 @@
+"""`mpu train --oof` and `--history`, and what `mpu info --history` makes of the latter."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.training import QUICK
+
+
+@pytest.fixture
+def history(tmp_path):
+    return tmp_path / "history.jsonl"
+
+
+def entries(history) -> list[dict]:
+    return [json.loads(line) for line in history.read_text().splitlines()]
+
+
+def test_out_of_fold_predictions_are_evaluated_like_others(run, digits, tmp_path):
+    train, _ = digits
+    options = ("--cost", 30, "--epochs", 5, "--levels", 1, "-o", tmp_path / "d.mpu", "--c", 1)
+    report = json.loads(run("train", train, *options, "--oof", tmp_path / "oof.txt", "--json").stdout)
+    assert len((tmp_path / "oof.txt").read_text().splitlines()) == report["instances"]
+    found = json.loads(run("evaluate", train, tmp_path / "oof.txt", "--json").stdout)
+    assert found["micro_f1"] == pytest.approx(report["expected_micro_f1"], abs=0.005)
+    assert found["precision_at_1"] > 0.8
+    seen = json.loads(run("evaluate", train, tmp_path / "d.mpu", "--json").stdout)
+    assert seen["micro_f1"] > found["micro_f1"]
+
+
+def test_out_of_fold_predictions_are_of_all_instances_however_few_are_drawn(run, tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n" * 300)
+    arguments = ("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 1, "--sample", 50)
+    assert run(*arguments, "--oof", tmp_path / "oof.txt", "-q").exit_code == 0
+    lines = (tmp_path / "oof.txt").read_text().splitlines()
+    assert len(lines) == 600
+    assert all(":" in line for line in lines)
+
+
+def test_out_of_fold_predictions_of_a_second_file_are_left_out(run, tiny, tmp_path):
+    (tmp_path / "more.svm").write_text("1 1:1\n2 2:1\n" * 5)
+    assert run("train", tiny, *QUICK, "--complete", tmp_path / "more.svm", "--oof", tmp_path / "o").exit_code == 0
+    assert len((tmp_path / "o").read_text().splitlines()) == len(tiny.read_text().splitlines())
+
+
+def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
+    for name, options in (("a", ()), ("b", ("--oof", tmp_path / "o", "--history", tmp_path / "h"))):
+        assert run("train", tiny, *QUICK, "-o", tmp_path / f"{name}.mpu", *options).exit_code == 0
+    files = [{path.name for path in (tmp_path / f"{name}.mpu").iterdir() if path.suffix == ".npz"} for name in "ab"]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(
+    "options, status, said",
+    [
+        (("--oof", "-"), 2, "give --oof and --history a file"),
+        (("--history", "-"), 2, "give --oof and --history a file"),
+        (("--method", "elkan08", "--oof", "o"), 2, "--oof is an option of mpu and br, not of elkan08"),
+        (("--history", "no-such-directory/h"), 1, "cannot be written"),
+        (("--history", "."), 1, "is a directory"),
+    ],
+)
+def test_refused_before_training(run, tiny, tmp_path, monkeypatch, options, status, said):
+    monkeypatch.chdir(tmp_path)
+    result = run("train", tiny, *options)
+    assert result.exit_code == status
+    assert said in " ".join(result.stderr.split())
+    assert not tiny.with_suffix(".mpu").exists()
+
+
+def test_the_data_are_not_overwritten(run, tiny):
+    before = tiny.read_bytes()
+    for option in ("--oof", "--history"):
+        assert run("train", tiny, *QUICK, option, tiny).exit_code == 2
+    assert tiny.read_bytes() == before
+
+
+def test_each_training_adds_a_line(run, tiny, history):
+    report = json.loads(run("train", tiny, *QUICK, "--history", history, "--json").stdout)
+    run("train", tiny, "--method", "m3l-linear", "--history", history, "-q")
+    first, second = entries(history)
+    for name in ("model", "method", "instances", "features", "labels", "c", "expected_micro_f1"):
+        assert first[name] == report[name]
+    assert first["annotations"] > 0
+    assert first["seconds"] > 0
+    assert (second["method"], second["c"]) == ("m3l-linear", None)
+
+
+def test_a_failed_training_adds_nothing(run, tmp_path, history):
+    (tmp_path / "x.svm").write_text("word 1:1\n")
+    assert run("train", tmp_path / "x.svm", "--history", history).exit_code == 1
+    assert not history.exists()
+
+
+def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
+    history.write_text('{"time": "2026-0')
+    assert run("train", tiny, *QUICK, "--history", history).exit_code == 0
+    assert history.read_text().startswith('{"time": "2026-0\n{"time": "')
+    result = run("info", "--history", history)
+    assert result.exit_code == 1
+    assert f"{history}:1: is no training" in result.stderr
+
+
+def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
+    code = "import sys; from pathlib import Path; from mpu_cli.commands.history import append\n"
+    code += "for i in range(200): append(Path(sys.argv[1]), {'time': 'now', 'text': sys.argv[2] * 3000})"
+    processes = [subprocess.Popen([sys.executable, "-c", code, history, letter]) for letter in "ab"]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert len(entries(history)) == 400
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")  # noqa: PTH110
+def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
+    result = run("train", tiny, *QUICK, "--history", "/dev/full")
+    assert result.exit_code == 1
+    assert "/dev/full: the training is saved, but not in the history" in result.stderr
+    assert tiny.with_suffix(".mpu").is_dir()
+
+
+def test_info_lists_and_draws(run, tiny, history, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    for day in (1, 2, 3):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(day * 86400))
+        run("train", tiny, *QUICK, "--history", history, "-q")
+    result = run("info", "--history", history, "--plot", tmp_path / "h.svg")
+    assert result.exit_code == 0
+    head, *rows = result.stdout.splitlines()
+    assert head.split()[:2] == ["trained", "c"]
+    assert [row.split()[0] for row in rows] == [f"1970-01-0{day}T00:00:00+00:00" for day in (2, 3, 4)]
+    drawn = (tmp_path / "h.svg").read_text()
+    for words in ("label frequency c", "micro-F1 to expect", "annotations", "seconds of training"):
+        assert words in drawn
+    assert len(json.loads(run("info", "--history", history, "--json").stdout)["trainings"]) == 3
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "has no training"),
+        ("3\n", ":1: is no training"),
+        ('{"time": "2026-01-01T00:00:00", "c": "high"}\n', ":1: c is 'high', and no number"),
+    ],
+)
+def test_a_history_that_is_none(run, history, text, said):
+    history.write_text(text)
+    result = run("info", "--history", history)
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_info_takes_a_model_or_a_history(run, history):
+    assert run("info").exit_code == 2
+    assert run("info", "x.mpu", "--history", history).exit_code == 2
+
+
+def test_the_report_is_the_last_json_message(run, tiny):
+    result = run("train", tiny, *QUICK, "--json", "--log-format", "json")
+    assert json.loads(result.stderr.splitlines()[-1])["report"] == json.loads(result.stdout)
+    assert "report" not in run("train", tiny, *QUICK).stderr
+    result = run("estimate-c", tiny, "--folds", 2, "--json", "--log-format", "json")
+    assert json.loads(result.stderr.splitlines()[-1])["report"] == json.loads(result.stdout)
