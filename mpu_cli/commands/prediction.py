@@ -1,5 +1,6 @@
 """Predict a file, in constant memory."""
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,7 @@ def predict(
     top_k: int | None = None,
     threshold: float | None = None,
     by_number: bool = False,
+    line_buffered: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -83,6 +85,8 @@ def predict(
         records with `top_k`, all labels.
     by_number : bool
         Write numbers of labels in records also where the model knows names.
+    line_buffered : bool
+        Answer each line of a data file as soon as it is there. The target is standard output.
     reading : Reading
     run : Run
 
@@ -108,7 +112,7 @@ def predict(
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
     else:
-        chunks = iter_chunks(source, reading, run=run, may_be_empty=True)
+        chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered)
         ids = Ids(source) if form in HEADERS else None
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
@@ -120,8 +124,10 @@ def predict(
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         out.write(HEADERS.get(form, b""))
         try:
-            for text, counted in map_ahead(predict_rows, rows, run.jobs):
+            for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
                 out.write(text)
+                if line_buffered:
+                    sys.stdout.flush()
                 report += counted
         except OverflowingError:
             name = source.name if isinstance(source, Texts) else str(source)

@@ -13,7 +13,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.parser import parse_block
-from mpu_cli.svmlight.streams import BLOCK_BYTES, Readable, blocks, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 _ROOM = 1.1  # for features, relative to what the first block suggests
@@ -30,6 +30,7 @@ def iter_chunks(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
+    by_line: bool = False,
 ) -> Iterator[Dataset]:
     """Read a file in chunks. The memory needed does not depend on its size.
 
@@ -47,6 +48,8 @@ def iter_chunks(
     may_be_empty : bool
         Whether a file without instances gives no chunks instead of an error. Such a file is empty, has only comments,
         or has a header that announces no instances.
+    by_line : bool
+        Give each line as a chunk as soon as it is there, without reading ahead.
 
     Yields
     ------
@@ -60,7 +63,8 @@ def iter_chunks(
         instance (unless `may_be_empty`), or not as many as the header announces. The first error in the file is raised.
     """
     with open_input(source) as stream:
-        yield from iter_stream(stream, str(source), reading, block_bytes, run, may_be_empty)
+        pieces = LineByLine(stream) if by_line else stream
+        yield from iter_stream(pieces, str(source), reading, block_bytes, run, may_be_empty, by_line)
 
 
 def iter_stream(
@@ -70,8 +74,12 @@ def iter_stream(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
+    by_line: bool = False,
 ) -> Iterator[Dataset]:
-    """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors."""
+    """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
+
+    With `by_line`, the stream gives a line at a time (`streams.LineByLine`).
+    """
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
         first_line, block = numbered_block
@@ -84,7 +92,8 @@ def iter_stream(
         numbered_blocks = chain([(1 if announced is None else 2, block)], numbered_blocks)
     instances = 0
     np.empty(_KEPT_BYTES, np.uint8)
-    for chunk in map_ahead(parse, numbered_blocks, min(threads(run.jobs), _MOST_THREADS)):
+    jobs = min(threads(run.jobs), _MOST_THREADS)
+    for chunk in map(parse, numbered_blocks) if by_line else map_ahead(parse, numbered_blocks, jobs):
         if len(chunk):
             instances += len(chunk)
             yield chunk

@@ -196,6 +196,13 @@ def _read(stream: Readable, n_bytes: int, line: int) -> bytes:
         raise
 
 
+class LineByLine:
+    """A stream that gives the bytes of one line at a time, as soon as they are there."""
+
+    def __init__(self, stream: ReadableLines) -> None:
+        self.read = stream.readline
+
+
 def blocks(
     stream: Readable, source: str, max_line_bytes: int, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[tuple[int, bytes]]:
