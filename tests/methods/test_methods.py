@@ -142,7 +142,7 @@ def test_mpu_warns_where_no_label_is_told_apart():
 def test_well_warns_where_the_cut_is_empty(problem):
     fitted = fit(problem, "well", beta=0.1)
     assert fitted.findings["empty_labels"] > 0
-    assert "are predicted for no instance" in fitted.warnings[0]
+    assert "no instance is predicted to have" in fitted.warnings[0]
 
 
 def test_well_without_instances_to_label(problem):

@@ -35,8 +35,8 @@ def fit(task: Task) -> Fitted:
     warnings: tuple[str, ...] = ()
     if report.empty_labels:
         warnings = (
-            f"no instance is predicted to have {report.empty_labels} of {counted(task.labels.shape[1], 'label')}: the best "
-            "cut has training instances only",
+            f"no instance is predicted to have {report.empty_labels} of {counted(task.labels.shape[1], 'label')}: the "
+            "best cut has training instances only",
         )
     return Fitted.without_c(task, model, report, warnings)
 
