@@ -92,13 +92,16 @@ _IN_FIRST_PART = "level0"
 
 
 def _stacked_numbers(model: StackedModel) -> dict:
-    calibration, top = model.calibration, model.top
+    top = model.top
     entries = [level.weights.nnz if isinstance(level.weights, csr_array) else None for level in model.levels]
     return {
         "levels": len(model.levels),
         "scale": model.scale,
         "frequencies": None if model.frequencies is None else _IN_FIRST_PART,
-        "calibration": calibration and {name: getattr(calibration, name).tolist() for name in _LOG_ODDS},
+        "calibrations": [
+            calibration and {name: getattr(calibration, name).tolist() for name in _LOG_ODDS}
+            for calibration in model.calibrations or (None,) * len(model.levels)
+        ],
         "top": top and {"most": top.most, "least": top.least},
         "compact": model.columns is not None,
         "entries": entries,
@@ -151,10 +154,12 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
     levels = tuple(LinearModel(_matrix(part, len(thresholds)), part["bias"]) for part in parts.values())
-    calibration, top = _calibration(numbers["calibration"]), _top(numbers["top"])
+    listed, top = numbers["calibrations"], _top(numbers["top"])
+    expect(type(listed) is list and len(listed) == len(levels), "there is not a calibration for each level")
+    calibrations = tuple(_calibration(values) for values in listed)
     expect(frequencies is None or top is None, "frequencies are for all predictions")
     columns = known if numbers["compact"] else None
-    return StackedModel(levels, scale, thresholds, frequencies, calibration, top, columns)
+    return StackedModel(levels, scale, thresholds, frequencies, calibrations, top, columns)
 
 
 def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:

@@ -14,7 +14,7 @@ from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.svmlight.grammar import MAX_ID
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25  # earlier formats took 80 bytes a label
 # What a model has for each label; of earlier formats in the manifest, else in the first file.
@@ -121,6 +121,8 @@ def parse(path: Path, text: bytes) -> Manifest:
             expect("of_labels" not in values, "of another format")
             if version == 2:
                 values = _from_version_2(values)
+            elif version == 3:
+                values = _from_version_3(values)
         if values["kind"] in FORMER_KINDS:
             raise ModelError(
                 f"{path}: the answers of well for given instances, and no model of others; read them "
@@ -163,11 +165,25 @@ def _from_version_2(values: dict) -> dict:
     check_labels(**of_labels)
     if values["kind"] == "stacked":
         numbers = numbers | {"calibration": None, "top": None, "compact": False, "entries": None}
-    return values | {
-        "predictor": numbers,
-        "labels": len(of_labels["labels"]),
-        "of_labels": {name: array.astype(OF_LABELS[name]) for name, array in of_labels.items()},
-    }
+    return _from_version_3(
+        values
+        | {
+            "predictor": numbers,
+            "labels": len(of_labels["labels"]),
+            "of_labels": {name: array.astype(OF_LABELS[name]) for name, array in of_labels.items()},
+        }
+    )
+
+
+def _from_version_3(values: dict) -> dict:
+    """Return the values in the present format: version 3 knew the calibration of the last level alone."""
+    numbers = values["predictor"]
+    expect(isinstance(numbers, dict), "numbers are not named")
+    if values["kind"] != "stacked":
+        return values
+    n_levels = whole(numbers["levels"], 1)
+    expect(n_levels == len(values["files"]), "there is not a file for each level")
+    return values | {"predictor": numbers | {"calibrations": [None] * (n_levels - 1) + [numbers["calibration"]]}}
 
 
 def _manifest(values: dict) -> Manifest:

@@ -31,6 +31,8 @@ def print_report(report: dict) -> None:
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
         lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
+    if "loss" in rest:
+        lines["loss"] = rest.pop("loss")
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
         lines["C"] = f"{rest.pop('cost'):g}{step}, {counted(rest.pop('epochs'), 'epoch')}"

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.core.features import Columns
+from mpu_cli.core.options import LOSSES, PU_LOGISTIC
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.warm_start import WarmStart
@@ -72,13 +73,16 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
 def _settings(path: Path, options: dict) -> Settings:
     """Return C, eta0 and the weight of label features that a model was trained with, from its record."""
     cost: Any = options.get("cost")
-    step: Any = options.get("step")
+    loss = options.get("loss", PU_LOGISTIC)
+    step: Any = options.get("step") if loss == PU_LOGISTIC else Settings.step
     for value in (cost, step):
         if not isinstance(value, float | int) or not math.isfinite(value) or value <= 0:
             raise _refused(path, "does not tell the C and the step size that it was trained with")
     prior: Any = options.get("prior")  # a word, or None, where there were no features of labels
     is_weight = isinstance(prior, float | int) and 0 <= prior < math.inf
-    return Settings(float(cost), float(step), prior=float(prior) if is_weight else 0.0)
+    if loss not in LOSSES:
+        raise _refused(path, "does not tell the loss that it was trained with")
+    return Settings(float(cost), float(step), prior=float(prior) if is_weight else 0.0, loss=loss)
 
 
 def _refused(path: Path, problem: str) -> ModelError:

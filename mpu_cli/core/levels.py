@@ -1,5 +1,6 @@
 """One level of the stack: a model of all instances, and predictions of instances by models that have not seen them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.halves import train_by_halves
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.nested import is_worthwhile, pairs_of, predict_nested
+from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
@@ -75,14 +78,24 @@ class LevelLearner:
         with self.run.step(f"level {level}", None):
             return _model(self.run.journal.take(f"level {level}", learn))
 
-    def predict(self, level: int, features: Features, enough: int) -> HeldOut:
-        """Predict at least so many instances, or all, out of fold."""
+    def fold_rows(self, n: int) -> list[np.ndarray]:
+        """Deal the instances into folds."""
+        return deal(n, self.folds or default_folds(n), self.run.seed)
+
+    def predict(
+        self,
+        level: int,
+        features: Features,
+        enough: int,
+        features_of: Callable[[int], Features] | None = None,
+    ) -> HeldOut:
+        """Predict at least so many instances, or all, out of fold; perhaps with features of its own for each fold."""
         n = len(features)
-        fold_rows = deal(n, self.folds or default_folds(n), self.run.seed)
+        fold_rows = self.fold_rows(n)
         some = fold_rows[: leading(fold_rows, enough)]
         with self.run.step(f"level {level}, out of fold", len(some)) as tick:
             probabilities = out_of_unfinished_folds(
-                features,
+                (lambda fold: features) if features_of is None else features_of,
                 self.labels,
                 some,
                 self.frequency,
@@ -102,9 +115,27 @@ class LevelLearner:
         into = self.run.empty((len(rows), probabilities.shape[1]), np.float32)
         return HeldOut(rows, np.take(probabilities, rows, axis=0, out=into, mode="clip"))  # unbuffered
 
+    def predict_nested(self, features: Features, out_of_fold: np.ndarray, enough: int) -> list[np.ndarray] | None:
+        """Predict all instances by models without two folds (`core.nested`); None where that is not worthwhile."""
+        n, q = self.labels.shape
+        fold_rows = self.fold_rows(n)
+        if not is_worthwhile(q, len(fold_rows)):
+            return None
+        outer = leading(fold_rows, enough)
+        step = "level 0, without two folds"
+        with self.run.step(step, len(pairs_of(len(fold_rows), outer))) as tick:
+
+            def compute() -> Found:
+                given = self.frequency, self.settings, self.run, tick, self.guidance
+                found = predict_nested(features, self.labels, fold_rows, outer, out_of_fold, *given)
+                return {f"fold {i}": of_fold for i, of_fold in enumerate(found)}
+
+            found = self.run.journal.take(step, compute)
+            return [found[f"fold {i}"] for i in range(outer)]
+
     def can_predict_in_passing(self, n: int, enough: int) -> bool:
         """Whether `fit_and_predict` will do: one pass, and most of the instances are not among those predicted."""
-        return self.settings.epochs == 1 and n >= 2 * enough
+        return self.settings.epochs == 1 and n >= 2 * enough and self.settings.loss == PU_LOGISTIC
 
     def fit_and_predict(self, level: int, features: Features, enough: int) -> tuple[LinearModel, HeldOut]:
         """Learn a level from all instances in one pass, and predict at least so many in passing."""
@@ -134,7 +165,8 @@ class LevelLearner:
 
         Of many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
         """
-        return self.settings.epochs == 1 and (self.folds or default_folds(n)) == 2 and enough == n and self.top is None
+        one_pass = self.settings.epochs == 1 and self.settings.loss == PU_LOGISTIC
+        return one_pass and (self.folds or default_folds(n)) == 2 and enough == n and self.top is None
 
     def fit_by_halves(self, level: int, features: Features) -> tuple[LinearModel, HeldOut]:
         """Learn a level from each half of the instances in one pass, and predict the other half."""

@@ -13,6 +13,7 @@ from mpu_cli.runtime.options import (
     PerLabel,
     Whole,
     WordOr,
+    Words,
     option,
 )
 from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_INSTANCES, MOST_LEVELS
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from mpu_cli.core.known_labels import KnownLabels
+
+# The losses that a level can minimise (`core.loss`).
+PU_LOGISTIC, SQUARED_HINGE = LOSSES = ("pu-logistic", "squared-hinge")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,12 @@ class Options(Descent):
         Whether the predictions of the last level are made probabilities.
     """
 
+    loss: str | None = option(
+        WordOr((AUTO,), Words(LOSSES)),
+        None,
+        "What a level minimises. auto chooses it with C, by the same criterion; where labels are more than 500, "
+        "instances more than --sample, or C, eta0 or a model to start from is given, it is pu-logistic.",
+    )
     eta0: float | None = option(
         WordOr((AUTO,), WEIGHT),
         None,
@@ -105,10 +115,11 @@ class Options(Descent):
         "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
         "estimated for complete labels. per-label: one for each label, by the same criterion.",
     )
-    stack_scale: float = option(
-        WEIGHT,
-        0.3,
-        "Weight of the predictions of a level as features of the next, relative to the length of instances.",
+    stack_scale: float | None = option(
+        WordOr((AUTO,), WEIGHT),
+        None,
+        "Weight of the predictions of a level as features of the next, relative to the length of instances. auto: 1, "
+        "or 0.3 for more than 500 labels.",
     )
     prune: float | None = option(
         WordOr((AUTO,), WEIGHT_OR_0),

@@ -9,13 +9,14 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.predictions import DensePredictions
+from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import Fold, out_of_fold, predict
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
 # What of `sgd.Settings` is chosen, in this order.
@@ -114,7 +115,7 @@ def choose_settings(
 
     best = evaluate(start)
     for name in _GRIDS:
-        if name in free:
+        if name in free and (name != "step" or start.loss == PU_LOGISTIC):
             best = along(name, best)
     return best
 

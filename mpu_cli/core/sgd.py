@@ -13,8 +13,9 @@ from scipy.special import expit, logit
 from mpu_cli.core import order
 from mpu_cli.core.features import Features
 from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
-from mpu_cli.core.kernels import SIMD, kernel
+from mpu_cli.core.kernels import SIMD, dual_kernel, kernel
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.options import PU_LOGISTIC, SQUARED_HINGE
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.core.weight_rows import WeightRows
@@ -30,6 +31,10 @@ BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
 _MANY, _FEW_SHARED = 25_000, 2.0
 # eta0 to start from: the largest in a single pass, and what it may be times the coherence of the instances.
 _LARGEST_STEP, _STABLE = 8.0, 12.0
+# What C can be where it is chosen.
+COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
+# C to start from of instances of unit length, and passes, for the squared hinge.
+_DUAL_COST, _DUAL_EPOCHS = 0.3, 10
 # Passes at most, and C to start from, where labels are many.
 _EPOCHS_OF_MANY, _COST_OF_MANY = 3, 300.0
 # eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
@@ -53,6 +58,8 @@ class Settings:
         a, the length of the mean of a label's weights (`core.prior`), in units of 1 / sqrt(mean ||x||^2).
     thin : bool
         Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
+    loss : str
+        One of `options.LOSSES`. The squared hinge is minimised by dual coordinate descent, which has no step size.
     """
 
     cost: float = 30.0
@@ -60,6 +67,7 @@ class Settings:
     epochs: int | None = None
     prior: float = 0.0
     thin: bool = False
+    loss: str = PU_LOGISTIC
 
 
 @dataclass(frozen=True)
@@ -282,22 +290,37 @@ def train_block(
         length = settings.prior / np.sqrt(data.mean_squared_norm)
         mean, offsets = data.guidance.prior.mean(block, length), data.guidance.prior.offsets(block, length)
         weights = None if weights is None else weights - mean
+    epochs = settings.epochs or default_epochs(len(data.rows))
+    annotated = frequency.positives(data.annotated(block))
+    rng = np.random.default_rng(data.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        weights, bias = kernel(data.run).descend(
-            batches,
-            frequency.positives(data.annotated(block)),
-            frequency,
-            start.bias,
-            step=step,
-            bias_step=BIAS_STEP * settings.step,
-            decay=1 / (settings.cost * n),
-            epochs=settings.epochs or default_epochs(len(data.rows)),
-            rng=np.random.default_rng(data.run.seed),
-            weights=weights,
-            seen=round(seen * n / len(data.rows)),
-            offsets=offsets,
-            thin=settings.thin,
-        )
+        if settings.loss == SQUARED_HINGE:
+            weights, bias = dual_kernel(data.run).descend_dual(
+                batches,
+                annotated,
+                frequency,
+                cost=settings.cost,
+                bias_norm=data.mean_squared_norm,
+                epochs=epochs,
+                rng=rng,
+                offsets=offsets,
+            )
+        else:
+            weights, bias = kernel(data.run).descend(
+                batches,
+                annotated,
+                frequency,
+                start.bias,
+                step=step,
+                bias_step=BIAS_STEP * settings.step,
+                decay=1 / (settings.cost * n),
+                epochs=epochs,
+                rng=rng,
+                weights=weights,
+                seen=round(seen * n / len(data.rows)),
+                offsets=offsets,
+                thin=settings.thin,
+            )
         weights = weights if mean is None else weights + mean
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
@@ -329,6 +352,12 @@ def default_settings(epochs: int, coherence: float = 1.0, many: bool = False) ->
     if many:
         return Settings(_COST_OF_MANY, 2 * _bold_step(coherence), epochs, thin=True)
     return Settings(step=default_step(epochs, coherence), epochs=epochs)
+
+
+def dual_settings(mean_squared_norm: float) -> Settings:
+    """Return what dual coordinate descent of the squared hinge begins with: C by the length of instances."""
+    cost = min(COSTS, key=lambda cost: abs(np.log(cost * max(mean_squared_norm, LEAST) / _DUAL_COST)))
+    return Settings(cost, epochs=_DUAL_EPOCHS, loss=SQUARED_HINGE)
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:

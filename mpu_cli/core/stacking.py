@@ -32,8 +32,8 @@ class StackedModel:
     frequencies : ndarray of float64, shape (q,), optional
         Label frequency of each label, where the last level predicts Pr(s=1 | x) = c Pr(y=1 | x) (Elkan and Noto
         2008): its probabilities are divided by c, and cut off at 1.
-    calibration : Calibration, optional
-        What makes probabilities of the predictions of the last level; None: they are taken for such as they are.
+    calibrations : tuple of (Calibration or None)
+        What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
     top : Top, optional
         Which predictions of a level are kept, where labels are many. None: all.
     columns : Columns, optional
@@ -44,9 +44,14 @@ class StackedModel:
     scale: float
     thresholds: np.ndarray
     frequencies: np.ndarray | None = None
-    calibration: Calibration | None = None
+    calibrations: tuple[Calibration | None, ...] = ()
     top: Top | None = None
     columns: Columns | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Return what makes probabilities of the predictions of the last level, if anything does."""
+        return self.calibrations[-1] if self.calibrations else None
 
     @property
     def n_features(self) -> int:
@@ -77,18 +82,14 @@ class StackedModel:
         features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
         last = self.top if self.top is None or most is None else Top(most, LEAST)
         tops = [*[self.top] * (len(self.levels) - 1), last]
+        calibrations = self.calibrations or (None,) * len(self.levels)
         found = _predicted(self.levels[0], features, tops[0], run)
-        for level, top in zip(self.levels[1:], tops[1:], strict=True):
-            features = stack(features, found, self.scale)
+        for level, top, calibration in zip(self.levels[1:], tops[1:], calibrations[:-1], strict=True):
+            features = stack(features, calibrated(found, calibration), self.scale)
             found = _predicted(level, features, top, run)
         if self.frequencies is not None:
             found = np.minimum(found / self.frequencies.astype(np.float32), np.float32(1))
-        if self.calibration is None:
-            return found
-        if isinstance(found, np.ndarray):
-            return self.calibration(found)
-        self.calibration.apply(found)
-        return found
+        return calibrated(found, calibrations[-1])
 
     @property
     def _width(self) -> int:
@@ -97,6 +98,13 @@ class StackedModel:
 
 def _predicted(level: LinearModel, features: Features, top: Top | None, run: Run) -> Predictions:
     return level.probabilities(features, run) if top is None else level.top(features, top, run)
+
+
+def calibrated(predictions: Predictions, calibration: Calibration | None) -> Predictions:
+    """Make probabilities of predictions, in place."""
+    if calibration is not None:
+        calibration.apply(predictions)
+    return predictions
 
 
 def stack(

@@ -12,28 +12,33 @@ from scipy.sparse import csr_array
 from mpu_cli.core import thresholds
 from mpu_cli.core.calibration import Calibration, calibrate
 from mpu_cli.core.common_frequency import CommonFrequency, compare
+from mpu_cli.core.decision import decide, evidence
 from mpu_cli.core.features import Columns, Features, with_width
+from mpu_cli.core.fold_features import features_without
 from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import SQUARED_HINGE, Options
 from mpu_cli.core.overflow import LARGEST_SUM
-from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
+from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.prior import Prior
 from mpu_cli.core.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
-from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_settings
+from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.shortlist import Shortlist, is_worthwhile, make_shortlist
-from mpu_cli.core.stacking import StackedModel, stack
+from mpu_cli.core.stacking import StackedModel, calibrated, stack
 from mpu_cli.core.validation import leading, out_of_fold
 from mpu_cli.core.warm_start import WarmStart, warm_epochs
-from mpu_cli.errors import OverflowingError
+from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
+# Weight of predictions as features of the next level; of many labels, whose predictions are no probabilities before the
+# last level.
+STACK_SCALE, STACK_SCALE_OF_MANY = 1.0, 0.3
 # Folds of many labels, whose models take long, and annotations that tell the threshold of all of them.
 _FOLDS_OF_MANY, _ENOUGH_ANNOTATIONS = 3, 5_000
 
@@ -135,6 +140,10 @@ def train(
         label_features = None if label_features is None else occurring.of(label_features)
     many = q > FEW_LABELS
     refuse_too_large(matrix.shape[1], q, options.levels)
+    if many and options.loss == SQUARED_HINGE:
+        raise DataError(
+            f"there are {q:,} labels, and --loss {SQUARED_HINGE} learns at most {FEW_LABELS}; take another loss"
+        )
     free = () if start is not None else _free(options, label_features is not None)
     prune_automatically = many and options.prune is None
     to_choose = options.c is None or free or prune_automatically
@@ -158,39 +167,60 @@ def train(
 
     usual_epochs = default_epochs(n, features.coherence, many)
     epochs = options.epochs or usual_epochs
-    settings = default_settings(epochs, features.coherence, many) if start is None else start.settings
-    settings = _given(options, replace(settings, epochs=epochs, thin=many), label_features is not None)
+    if start is not None:
+        settings = start.settings
+    elif options.loss == SQUARED_HINGE:
+        settings = dual_settings(features.mean_squared_norm())
+    else:
+        settings = default_settings(epochs, features.coherence, many)
+    if settings.loss != SQUARED_HINGE or options.epochs is not None:
+        settings = replace(settings, epochs=epochs, thin=many)
+    settings = _given(options, settings, label_features is not None)
     held_out, prune = None, options.prune if many else options.prune or None
     if free:
         with run.step("choose C" if "cost" in free else "choose prior") as tick:
-            settings, held_out = _choose(sample, frequency, settings, run, tick, free)
+            starts = [settings]
+            if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
+                other = dual_settings(features.mean_squared_norm())
+                starts.append(replace(other, epochs=options.epochs or other.epochs, prior=settings.prior))
+            settings, held_out = _choose(sample, frequency, starts, run, tick, free)
     if prune_automatically:
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, frequency, settings, run)
     del sample
-    level_settings = (
-        settings if start is None else replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
-    )
+    level_settings = settings
+    if start is not None and settings.loss != SQUARED_HINGE:
+        level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
 
-    scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
+    stack_scale = options.stack_scale
+    if stack_scale is None:
+        stack_scale = STACK_SCALE_OF_MANY if many else STACK_SCALE
+    scale = float(stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
     top = Top.enough_for(labels, float(frequency.rates.mean()))
     guidance = _guidance(features, labels, frequency, settings, label_features, prune, run)
     learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, guidance)
     levels: list[LinearModel] = []
+    calibrations: list[Calibration | None] = []
     level_f1 = []
+    # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
+    enough_at_last = n
+    if options.threshold != "per-label" and not hold_out_all:
+        enough_at_last = _enough_for_a_threshold(labels, options.sample)
     for level in range(options.levels):
-        if level:
-            features = stack(features, held_out.probabilities, scale, run.empty)
-            guidance = learner.guidance.of_next_level(held_out.probabilities, features.width)
-            learner = replace(learner, guidance=guidance)
-            held_out = None
-        # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
         is_last = level == options.levels - 1
-        enough = n
-        if is_last and options.threshold != "per-label" and not hold_out_all:
-            enough = _enough_for_a_threshold(labels, options.sample)
+        enough = enough_at_last if is_last else n
+        features_of = None
+        if level:
+            in_passing = start is None and is_last and learner.can_predict_in_passing(n, enough)
+            if level == 1 and not in_passing:
+                features_of = features_without(learner, features, held_out.probabilities, enough, scale)
+            calibrations.append(None if many else calibrate(*evidence(held_out, labels, frequency)))
+            predictions = calibrated(held_out.probabilities, calibrations[-1])
+            features = stack(features, predictions, scale, run.empty)
+            learner = replace(learner, guidance=learner.guidance.of_next_level(predictions, features.width))
+            held_out = None
         if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
             model, held_out = learner.fit_and_predict(level, features, enough)
         elif start is None and held_out is None and learner.can_be_learned_by_halves(n, enough):
@@ -203,14 +233,19 @@ def train(
             model = learner.fit(level, features, level_settings, begin)
         levels.append(model)
         if held_out is None:
-            held_out = learner.predict(level, features, enough)
-        threshold, f1 = thresholds.pooled_threshold(*_evidence(held_out, labels, frequency))
+            held_out = learner.predict(level, features, enough, features_of)
+        threshold, f1 = thresholds.pooled_threshold(*evidence(held_out, labels, frequency))
         level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
 
     with run.step("thresholds"):
-        chosen, f1, calibration = _decide(held_out, labels, frequency, threshold, options)
+        chosen, f1, calibration = decide(held_out, labels, frequency, threshold, options)
     stacked = StackedModel(
-        tuple(levels), scale, chosen, calibration=calibration, top=top, columns=occurring if compact else None
+        tuple(levels),
+        scale,
+        chosen,
+        calibrations=(*calibrations, calibration),
+        top=top,
+        columns=occurring if compact else None,
     )
     return stacked, Report(
         frequency.rates, estimated, reviewed, common, level_settings, level_f1, min(f1, 1.0), held_out, seconds
@@ -219,7 +254,8 @@ def train(
 
 def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
-    free = [] if options.cost is not None else ["cost"] + ["step"] * (options.eta0 is None)
+    has_step = options.eta0 is None and options.loss != SQUARED_HINGE
+    free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
 
 
@@ -252,47 +288,6 @@ def _guidance(
 
     with run.step("shortlist"):
         return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
-
-
-def _decide(
-    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency, threshold: float, options: Options
-) -> tuple[np.ndarray, float, Calibration | None]:
-    """Make held-out predictions probabilities, in place, and choose the threshold of each label.
-
-    Returns thresholds, the micro-F1 to expect at them, and the map to probabilities.
-    """
-    calibration = calibrate(*_evidence(held_out, labels, frequency)) if options.calibrated else None
-    if calibration is not None:
-        threshold = float(calibration(np.float32([threshold]))[0])
-        calibration.apply(held_out.probabilities)
-    if not isinstance(options.threshold, str):
-        threshold = options.threshold
-    evidence, annotated = _evidence(held_out, labels, frequency), _annotated(labels)
-    chosen = np.full(labels.shape[1], threshold, np.float32)
-    if options.threshold == "per-label":
-        chosen[annotated], f1 = thresholds.label_thresholds(*evidence, threshold)
-    else:
-        f1 = thresholds.estimated_f1(*evidence, chosen[annotated])
-    return chosen, f1, calibration
-
-
-def _evidence(
-    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency
-) -> tuple[Predictions, csr_array, LabelFrequency]:
-    """Return held-out predictions, annotations and their frequency, of the labels that are annotated somewhere.
-
-    Nothing tells how often another label is true: it gets the threshold of all.
-    """
-    predictions, annotations, of_cells = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
-    annotated = _annotated(labels)
-    if len(annotated) == labels.shape[1]:
-        return predictions, annotations, of_cells
-    return predictions[:, annotated], annotations[:, annotated], of_cells.block(annotated)
-
-
-def _annotated(labels: csr_array) -> np.ndarray:
-    """Return the labels that are annotated somewhere, by column."""
-    return np.flatnonzero(np.bincount(labels.indices, minlength=labels.shape[1]))
 
 
 def _enough_for_a_threshold(labels: csr_array, sample: int) -> int:
@@ -330,19 +325,25 @@ def _estimate(
 def _choose(
     sample: Sample,
     frequency: LabelFrequency,
-    start: Settings,
+    starts: list[Settings],
     run: Run,
     tick: Callable[[], None],
     free: tuple[str, ...],
 ) -> tuple[Settings, HeldOut | None]:
-    """Choose what is free; return the out-of-fold predictions under these settings too where the sample is all."""
+    """Choose what is free, from starts of different losses, of which the first is taken where they are equal.
+
+    Returns the out-of-fold predictions under these settings too where the sample is all.
+    """
 
     def compute() -> Found:
         of_sample = sample.part(frequency)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        choice = choose_settings(sample.folds[:m], sample.labels, of_sample, start, run, tick, sample.weights, free)
+        given = sample.folds[:m], sample.labels, of_sample
+        choices = [choose_settings(*given, start, run, tick, sample.weights, free) for start in starts]
+        choice = max(choices, key=lambda choice: choice.f1)
         for_all = sample.transferred(choice.settings) if "step" in free else choice.settings
-        chosen = {"cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
+        which = choices.index(choice)
+        chosen = {"start": which, "cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
         if not sample.is_all:
             return chosen
         probabilities = choice.probabilities
@@ -350,6 +351,7 @@ def _choose(
         return chosen | {"probabilities": probabilities}
 
     found = run.journal.take("choose C", compute)
+    start = starts[int(found["start"])]
     settings = replace(start, cost=float(found["cost"]), step=float(found["step"]), prior=float(found["prior"]))
     probabilities = found.get("probabilities")
     return settings, None if probabilities is None else HeldOut(slice(None), probabilities)

@@ -215,7 +215,7 @@ def predict(
 
 
 def out_of_unfinished_folds(
-    features: Features,
+    features_of: Callable[[int], Features],
     labels: csr_array,
     fold_rows: list[np.ndarray],
     frequency: LabelFrequency,
@@ -231,7 +231,8 @@ def out_of_unfinished_folds(
 
     Parameters
     ----------
-    features : Features, n instances
+    features_of : callable
+        Gives the features of n instances for each fold, by its number.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     fold_rows : list of ndarray of int
@@ -255,20 +256,19 @@ def out_of_unfinished_folds(
     predictions = collector(labels.shape, top, run.empty)
     unfinished = []
     for number, rows in enumerate(fold_rows):
-        name = f"{step}, fold {number}"
-        if (found := run.journal.kept(name)) is None:
-            unfinished.append((name, rows))
+        if (found := run.journal.kept(f"{step}, fold {number}")) is None:
+            unfinished.append((number, rows))
         else:
             predictions.put_back(rows, unpacked("probabilities", found))
             tick()
     finished = iter(unfinished)
 
     def keep() -> None:
-        name, rows = next(finished)
-        run.journal.keep(name, lambda: packed("probabilities", predictions.of_rows(rows)))
+        number, rows = next(finished)
+        run.journal.keep(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
         tick()
 
-    folds = (split(features, labels, rows, run, guidance) for _, rows in unfinished)
+    folds = (split(features_of(number), labels, rows, run, guidance) for number, rows in unfinished)
     if top is None:
         predict_folds(folds, predictions, frequency, settings, run, keep, prune)
     else:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import SQUARED_HINGE, Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def fit(task: Task) -> Fitted:
 def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
     """Return what `core.training.train` has found as what every method finds."""
     settings = asdict(report.settings)
+    if report.settings.loss == SQUARED_HINGE:
+        del settings["step"]
     if options.label_features is None or options.prior in ("none", 0):
         del settings["prior"]
     findings: dict[str, Any] = {

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fix
 
 def make_model(seed=0, levels=2) -> bundle.TrainedModel:
     levels_ = tuple(_level(seed, (D + level * Q, Q)) for level in range(levels))
-    calibration = Calibration(np.array([-4.0, 0.5]), np.array([-5.0, 1 / 3])) if levels > 1 else None
-    return _trained(seed, StackedModel(levels_, 0.3, THRESHOLDS, calibration=calibration))
+    maps = [Calibration(np.array([-4.0, 0.5 + i]), np.array([-5.0, 1 / 3])) for i in range(levels)]
+    calibrations = tuple(maps) if levels > 1 else ()
+    return _trained(seed, StackedModel(levels_, 0.3, THRESHOLDS, calibrations=calibrations))
 
 
 def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
@@ -41,7 +43,7 @@ def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
         levels.append(LinearModel(pruned(dense.weights, 0.5), dense.bias))
     return _trained(
         seed,
-        StackedModel(tuple(levels), 0.3, THRESHOLDS, calibration=None, top=top, columns=KNOWN if compact else None),
+        StackedModel(tuple(levels), 0.3, THRESHOLDS, top=top, columns=KNOWN if compact else None),
     )
 
 
@@ -69,10 +71,11 @@ def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
     left, right = left.predictor, right.predictor
     assert (left.scale, left.top) == (right.scale, right.top)
     np.testing.assert_array_equal(left.thresholds, right.thresholds, strict=True)
-    assert (left.calibration is None) == (right.calibration is None)
-    if left.calibration is not None:
-        np.testing.assert_array_equal(left.calibration.predicted, right.calibration.predicted, strict=True)
-        np.testing.assert_array_equal(left.calibration.actual, right.calibration.actual, strict=True)
+    for one, other in zip_longest(left.calibrations, right.calibrations):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_array_equal(one.predicted, other.predicted, strict=True)
+            np.testing.assert_array_equal(one.actual, other.actual, strict=True)
     assert (left.columns is None) == (right.columns is None)
     if left.columns is not None:
         assert_same_columns(left.columns, right.columns)

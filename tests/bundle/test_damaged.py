@@ -25,12 +25,12 @@ from tests.bundle.models import (
 )
 
 NUMBERS = {
-    **{"levels": 2, "scale": 0.3, "frequencies": None, "calibration": None, "top": None, "compact": False},
+    **{"levels": 2, "scale": 0.3, "frequencies": None, "calibrations": [None, None], "top": None, "compact": False},
     "entries": [None, None],
 }
 WHOLE = {
     "predictor": NUMBERS
-    | {"frequencies": [0.5, 1, 1], "calibration": {"predicted": [-1, 0.5], "actual": [0, 1]}, "entries": None}
+    | {"frequencies": [0.5, 1, 1], "calibrations": [None, {"predicted": [-1, 0.5], "actual": [0, 1]}], "entries": None}
 }
 
 
@@ -39,7 +39,7 @@ def numbers(**changes) -> dict:
 
 
 def calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
-    return numbers(calibration={"predicted": list(predicted), "actual": list(actual)})
+    return numbers(calibrations=[None, {"predicted": list(predicted), "actual": list(actual)}])
 
 
 DAMAGE = {
@@ -72,10 +72,12 @@ DAMAGE = {
     "scale a truth": numbers(scale=True),
     "frequency a text": numbers(frequencies=["0.5", 1, 1]),
     "method a list": {"method": ["mpu"]},
-    "scale missing": {"predictor": {"levels": 2, "frequencies": None, "calibration": None}},
+    "scale missing": {"predictor": {"levels": 2, "frequencies": None, "calibrations": [None, None]}},
     "calibration missing": {"predictor": {"levels": 2, "scale": 0.3, "frequencies": None}},
-    "calibration a list": numbers(calibration=[[0.0], [1.0]]),
-    "calibration without names": numbers(calibration={}),
+    "calibration a list": numbers(calibrations=[[0.0], [1.0]]),
+    "calibration without names": numbers(calibrations=[{}, None]),
+    "calibrations null": numbers(calibrations=None),
+    "calibrations of other levels": numbers(calibrations=[None]),
     "calibration of nothing": calibration((), ()),
     "calibration ragged": calibration((0.0, 1.0), (0.0,)),
     "calibration not ascending": calibration(actual=(1.0, 0.0)),
@@ -205,8 +207,8 @@ def test_a_missing_key_is_named(saved):
 
 
 def test_a_newer_format_is_an_error_that_says_so(saved):
-    edit(saved, format_version=4, labels=...)
-    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 4\)"):
+    edit(saved, format_version=5, labels=...)
+    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 5\)"):
         bundle.load(saved)
 
 

@@ -2,7 +2,7 @@
 
 `fixtures/digits.svm` is a part of the digits. A model in `fixtures/vN/METHOD` was trained on it, and is there with the
 labels and the scores that the mpu of that time predicted for it: `mpu train digits.svm --method METHOD`, in `pruned`
-`mpu train digits.svm --prune 0.05`.
+`mpu train digits.svm --prune 0.05`, in `squared-hinge` `mpu train digits.svm --loss squared-hinge`.
 """
 
 from pathlib import Path

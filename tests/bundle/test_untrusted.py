@@ -195,7 +195,7 @@ LARGE_VALUES = {
 FIELDS = (
     *("format", "format_version", "method", "kind", "options", "features", "labels", "predictor"),
     *("predictor.levels", "predictor.scale", "predictor.frequencies", "files", "files.file", "files.sha256"),
-    *("predictor.calibration", "predictor.top", "predictor.compact", "predictor.entries", "features_known"),
+    *("predictor.calibrations", "predictor.top", "predictor.compact", "predictor.entries", "features_known"),
     *("kernel.gamma", "sha256", "levels", "one more", "format_2.labels", "format_2.c", "format_2.thresholds"),
 )
 

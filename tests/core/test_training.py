@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from mpu_cli.core import limits, sgd, training
+from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.label_frequency import LabelFrequency
@@ -222,18 +223,52 @@ def test_a_single_pass_is_not_enough_for(problem):
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):
     """Level 1 of a model by hand: level 0's predictions of each fold come from the others."""
     matrix, labels = problem
-    options = quick(c=0.7, cost=3.0)
+    options = quick(c=0.7, cost=3.0, eta0=1.0)
     model, _ = train(matrix, labels, options)
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, calibrated=False))
+        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, eta0=1.0, calibrated=False))
         probabilities[rows] = without.probabilities(matrix[rows])
-    extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * probabilities]))
-    by_hand, _ = train(extended, labels, quick(levels=1, c=0.7, cost=3.0))
+    calibration = calibrate(probabilities, labels, LabelFrequency(np.full(4, 0.7)))
+    assert calibration.actual.tolist() == model.calibrations[0].actual.tolist()
+    extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
+    by_hand, _ = train(extended, labels, quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
     np.testing.assert_allclose(model.levels[1].weights, by_hand.levels[0].weights, rtol=1e-4, atol=1e-5)
     root_mean_square_norm = np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean())
-    assert model.scale == pytest.approx(options.stack_scale * root_mean_square_norm)
+    assert model.scale == pytest.approx(root_mean_square_norm)
+    given, _ = train(matrix, labels, quick(c=0.7, cost=3.0, eta0=1.0, stack_scale=0.5))
+    assert given.scale == pytest.approx(0.5 * root_mean_square_norm)
+
+
+def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem):
+    """Level 1 by hand, fold by fold: trained on predictions by models that have not seen the fold."""
+    matrix, labels = problem
+    options = quick(c=0.7, cost=3.0, eta0=1.0, folds=4)
+    model, report = train(matrix, labels, options)
+    frequency = LabelFrequency(np.full(4, 0.7))
+    fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
+
+    def level_0(without: np.ndarray, of: np.ndarray) -> np.ndarray:
+        rest = np.setdiff1d(np.arange(120), without)
+        learned, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, eta0=1.0, calibrated=False))
+        return learned.probabilities(matrix[of])
+
+    for rows in fold_rows:
+        rest = np.setdiff1d(np.arange(120), rows)
+        below = np.empty(labels.shape, np.float32)
+        for other in fold_rows:
+            below[other] = level_0(np.union1d(rows, other), other)
+        calibration = calibrate(below[rest], labels[rest], frequency)
+        extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
+        learned, _ = train(
+            as_features(extended[rest]), labels[rest], quick(levels=1, c=0.7, cost=3.0, eta0=1.0, calibrated=False)
+        )
+        probabilities[rows] = learned.probabilities(as_features(extended[rows]))
+    assert report.level_f1[1] == pytest.approx(pooled_threshold(probabilities, labels, frequency)[1], abs=1e-3)
+    with_one_fold_less = train(matrix, labels, quick(c=0.7, cost=3.0, eta0=1.0))[1]
+    assert "level 0, without two folds" in report.seconds
+    assert "level 0, without two folds" not in with_one_fold_less.seconds
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.6])

@@ -1,0 +1,111 @@
+"""Dual coordinate descent: both kernels against each other, and against LIBLINEAR."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array, random_array
+from sklearn.svm import LinearSVC
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import dual_kernel, kernel, numpy_dual, numpy_kernel
+from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.loss import cell_weights
+from mpu_cli.runtime.run import Run
+
+
+def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[Features, csr_array]:
+    sparse = random_array((n, D), density=0.3, rng=rng, dtype=np.float32, format="csr")
+    return Features(csr_array(sparse), rng.normal(size=(n, d)).astype(np.float32)), csr_array(rng.random((n, q)) < 0.3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    D=st.integers(0, 12),
+    d=st.integers(0, 5),
+    q=st.integers(1, 9),
+    size=st.sampled_from([1, 3, 32]),
+    epochs=st.integers(1, 3),
+    cost=st.sampled_from([0.01, 1.0, 1e38]),
+    knowing=st.booleans(),
+    shifted=st.booleans(),
+)
+def test_kernels_agree(seed, n, D, d, q, size, epochs, cost, knowing, shifted):
+    numba_kernel = pytest.importorskip("mpu_cli.core.kernels.numba_kernel")
+    from mpu_cli.core.kernels import numba_dual
+
+    rng = np.random.default_rng(seed)
+    features, annotated = problem(rng, n, D, d, q)
+    rows = rng.permutation(n)[: max(1, n * 3 // 4)]
+    known = KnownLabels(csr_array(rng.integers(4, size=(n, q)).astype(np.int8)), rng.choice(4, n, p=[0.6, 0, 0.3, 0.1]))
+    frequency = LabelFrequency(rng.uniform(0.2, 1, q).astype(np.float32), known if knowing else None)
+    offsets = csr_array(random_array((n, q), density=0.4, rng=rng, dtype=np.float32)) if shifted else None
+    results = [
+        dual.descend_dual(
+            of_batches.prepare(features, rows, size),
+            frequency.positives(annotated),
+            frequency,
+            cost=cost,
+            bias_norm=0.7,
+            epochs=epochs,
+            rng=np.random.default_rng(seed),
+            offsets=offsets,
+        )
+        for of_batches, dual in ((numpy_kernel, numpy_dual), (numba_kernel, numba_dual))
+    ]
+    for of_numpy, of_numba in zip(*results, strict=True):
+        assert of_numba.dtype == of_numpy.dtype == np.float32
+        assert np.isfinite(of_numpy).all()
+        if cost < 1e38:
+            assert_allclose(of_numba, of_numpy, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.4])
+@pytest.mark.parametrize("cost", [0.02, 0.3])
+def test_the_solution_is_that_of_liblinear_with_weights(c, cost):
+    rng = np.random.default_rng(1)
+    features, annotated = problem(rng, 150, 8, 3, 4)
+    frequency = LabelFrequency(np.full(4, c, np.float32))
+    weights, bias = dual_kernel(Run()).descend_dual(
+        kernel(Run()).prepare(features, np.arange(150), 32),
+        annotated,
+        frequency,
+        cost=cost,
+        bias_norm=4.0,
+        epochs=1000,
+        rng=np.random.default_rng(0),
+    )
+    X = features.as_sparse().toarray().astype(float)
+    for k, s in enumerate(annotated.toarray().T):
+        of_cells = cell_weights(s, c)
+        assert set(of_cells) == {2 / c - 1, 1.0}
+        svm = LinearSVC(C=cost, loss="squared_hinge", intercept_scaling=2.0, tol=1e-10, max_iter=100_000)
+        svm.fit(X, s, sample_weight=of_cells)
+        assert_allclose(weights[:, k], svm.coef_[0], atol=2e-4)
+        assert_allclose(bias[k], svm.intercept_[0], atol=2e-4)
+
+
+def test_what_is_known_counts_once_and_what_is_ignored_not_at_all():
+    rng = np.random.default_rng(2)
+    features, annotated = problem(rng, 60, 6, 0, 1)
+    ignored, true = np.arange(0, 20), np.arange(20, 30)
+    known = KnownLabels.of((60, 1), true=(true, np.zeros(10, int)), ignored=(ignored, np.zeros(20, int)))
+    frequency = LabelFrequency(np.full(1, 0.5, np.float32), known)
+
+    def learn(rows: np.ndarray, labels: csr_array, of_cells: LabelFrequency) -> np.ndarray:
+        batches = numpy_kernel.prepare(features, rows, 8)
+        settings = {"cost": 1.0, "bias_norm": 1.0, "epochs": 400, "rng": np.random.default_rng(0)}
+        return np.vstack(numpy_dual.descend_dual(batches, of_cells.positives(labels), of_cells, **settings))
+
+    found = learn(np.arange(60), annotated, frequency)
+    assert_allclose(found, learn(np.arange(20, 60), annotated, frequency), atol=1e-4)
+    s = annotated.toarray()[20:, 0].copy()
+    weights = cell_weights(s, 0.5)
+    s[:10], weights[:10] = True, 1.0
+    svm = LinearSVC(C=1.0, loss="squared_hinge", intercept_scaling=1.0, tol=1e-10, max_iter=100_000)
+    svm.fit(features.sparse[20:].toarray().astype(float), s, sample_weight=weights)
+    assert_allclose(found[:, 0], np.append(svm.coef_[0], svm.intercept_[0]), atol=2e-4)
