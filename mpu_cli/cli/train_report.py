@@ -31,6 +31,9 @@ def print_report(report: dict) -> None:
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
         lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
+    if "levels" in rest:
+        by_level = " and ".join(f"{f1:.3f}" for f1 in rest["expected_micro_f1_by_level"])
+        lines["levels"] = f"{rest.pop('levels')}, by the micro-F1 expected of each: {by_level}"
     if "loss" in rest:
         lines["loss"] = rest.pop("loss")
     if "cost" in rest:

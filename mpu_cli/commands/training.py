@@ -211,7 +211,7 @@ def _remembered(report: Report, sources: Sources, labels: csr_array) -> dict[str
     }
 
 
-def _begin(path: Path, levels: int, features: csr_array, ids: np.ndarray) -> WarmStart:
+def _begin(path: Path, levels: int | None, features: csr_array, ids: np.ndarray) -> WarmStart:
     begin, counts = match(path, levels, features, ids)
     said = [
         f"{what} {counts[f'{what}_shared']:,} known, {counts[f'{what}_new']:,} new, {counts[f'{what}_vanished']:,} gone"

@@ -16,15 +16,15 @@ from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.errors import ModelError
 
 
-def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[WarmStart, dict[str, int]]:
+def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) -> tuple[WarmStart, dict[str, int]]:
     """Read a model and match it with new data.
 
     Parameters
     ----------
     path : Path
         The model.
-    levels : int
-        Of the training that starts from it.
+    levels : int or None
+        Of the training that starts from it; None: any number.
     matrix : csr_array, shape (n, D), float32
         New features.
     ids : ndarray of int, shape (q,)
@@ -48,7 +48,7 @@ def match(path: Path, levels: int, matrix: csr_array, ids: np.ndarray) -> tuple[
         raise _refused(path, f"is a model of --method {model.method}, not mpu")
     if not isinstance(old, StackedModel):  # its manifest is not the one that was written
         raise _refused(path, "has no levels")
-    if len(old.levels) != levels:
+    if levels is not None and len(old.levels) != levels:
         raise _refused(path, f"has --levels {len(old.levels)}, and this training {levels}")
     columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
     columns = np.where(model.label_ids[columns] == ids, columns, -1)

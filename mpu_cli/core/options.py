@@ -98,10 +98,11 @@ class Options(Descent):
         "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
         "cross-validation, with C; where C is given, it depends on the passes over the data.",
     )
-    levels: int = option(
-        Whole(1, MOST_LEVELS),
+    levels: int | None = option(
+        WordOr((AUTO,), Whole(1, MOST_LEVELS)),
         2,
-        "Stacked levels, including the first. 1 takes labels for independent, 2 learns their correlations.",
+        "Stacked levels, including the first. 1 takes labels for independent, 2 learns their correlations. auto: 2, or "
+        "1 where more F1 is expected of it; in a warm start as many as the earlier model has.",
     )
     c: "np.ndarray | float | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY)),

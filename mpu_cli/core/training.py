@@ -39,6 +39,8 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 # Weight of predictions as features of the next level; of many labels, whose predictions are no probabilities before the
 # last level.
 STACK_SCALE, STACK_SCALE_OF_MANY = 1.0, 0.3
+# Of which the better is taken.
+_MOST_AUTOMATIC_LEVELS = 2
 # Folds of many labels, whose models take long, and annotations that tell the threshold of all of them.
 _FOLDS_OF_MANY, _ENOUGH_ANNOTATIONS = 3, 5_000
 
@@ -61,7 +63,7 @@ class Report:
         Of the levels, with the number of epochs.
     level_f1 : list of float
         Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for
-        the missing labels.
+        the missing labels. Of levels that were tried; the model may have one less.
     expected_f1 : float
         The same for the last level at the thresholds of the model.
     held_out : HeldOut
@@ -139,7 +141,8 @@ def train(
         matrix = occurring.of(matrix)
         label_features = None if label_features is None else occurring.of(label_features)
     many = q > FEW_LABELS
-    refuse_too_large(matrix.shape[1], q, options.levels)
+    n_levels = options.levels or (_MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
+    refuse_too_large(matrix.shape[1], q, n_levels)
     if many and options.loss == SQUARED_HINGE:
         raise DataError(
             f"there are {q:,} labels, and --loss {SQUARED_HINGE} learns at most {FEW_LABELS}; take another loss"
@@ -208,8 +211,9 @@ def train(
     enough_at_last = n
     if options.threshold != "per-label" and not hold_out_all:
         enough_at_last = _enough_for_a_threshold(labels, options.sample)
-    for level in range(options.levels):
-        is_last = level == options.levels - 1
+    below = None  # what was held out of the level before, where it may become the last
+    for level in range(n_levels):
+        is_last = level == n_levels - 1
         enough = enough_at_last if is_last else n
         features_of = None
         if level:
@@ -236,6 +240,11 @@ def train(
             held_out = learner.predict(level, features, enough, features_of)
         threshold, f1 = thresholds.pooled_threshold(*evidence(held_out, labels, frequency))
         level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
+        if options.levels is None and start is None and not is_last:
+            below = replace(held_out, probabilities=held_out.probabilities.copy()), threshold
+
+    if below is not None and level_f1[-1] < level_f1[-2]:
+        (held_out, threshold), levels, calibrations = below, levels[:-1], calibrations[:-1]
 
     with run.step("thresholds"):
         chosen, f1, calibration = decide(held_out, labels, frequency, threshold, options)

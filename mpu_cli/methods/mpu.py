@@ -34,6 +34,8 @@ def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
         "expected_micro_f1": report.expected_f1,
         "expected_micro_f1_by_level": report.level_f1,
     }
+    if options.levels is None:
+        findings["levels"] = len(model.levels)
     if report.estimate is not None and report.reviewed is None:
         findings["c_interval"] = list(report.estimate.interval or ())
     if report.common is not None:

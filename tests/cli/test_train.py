@@ -111,6 +111,18 @@ def test_the_readable_report(run, tiny):
     assert "  30, step 2, 2 epochs" in result.stdout
 
 
+def test_automatic_levels_are_reported_and_kept(run, tiny, tmp_path):
+    arguments = ("train", tiny, "-o", tmp_path / "model", "--levels", "auto", "--c", 0.5, "--cost", 3, "--epochs", 2)
+    result = run(*arguments)
+    assert "levels     " in result.stdout
+    assert ", by the micro-F1 expected of each: " in result.stdout
+    report = json.loads(run(*arguments, "--json").stdout)
+    assert report["levels"] in (1, 2)
+    assert len(report["expected_micro_f1_by_level"]) == 2
+    assert json.loads(run("info", tmp_path / "model", "--json").stdout)["levels"] == report["levels"]
+    assert run(*arguments, "--warm-start", tmp_path / "model").exit_code == 0
+
+
 def test_messages_go_to_standard_error(run, tiny):
     result = run("train", tiny, *QUICK, "--json")
     json.loads(result.stdout)
