@@ -69,7 +69,7 @@ lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared depend
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
-	$(VENV)/bin/deptry mpu_cli benchmarks fuzz data
+	$(VENV)/bin/deptry mpu_cli benchmarks fuzz data examples
 	$(VENV)/bin/deptry tests docs --ignore DEP002,DEP004
 	$(VENV)/bin/lint-imports
 

@@ -1,0 +1,40 @@
+"""A shell in which `mpu` and `python3` are those of these tests, and nothing else is set."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+EXAMPLES = ROOT / "examples"
+NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    """A directory with data, and `bin` with the programs."""
+    (tmp_path / "bin").mkdir()
+    for name, words in (("mpu", "-m mpu_cli"), ("python3", "")):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" {words} "$@"\n')
+        program.chmod(0o755)
+    (tmp_path / "news.svm").write_text(NEWS)
+    (tmp_path / "test.svm").write_text(NEWS)
+    (tmp_path / "new.svm").write_text(" 1:1\n 2:1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def shell(place) -> Callable[..., subprocess.CompletedProcess]:
+    """Run a program there as in a plain environment; compiled kernels are where those of these tests are."""
+    kept = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
+    environment = kept | {"PATH": f"{place / 'bin'}:/usr/bin:/bin"}
+
+    def run(*command: object) -> subprocess.CompletedProcess:
+        return subprocess.run(list(map(str, command)), cwd=place, env=environment, capture_output=True, text=True)
+
+    return run
