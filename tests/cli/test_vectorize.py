@@ -40,7 +40,7 @@ def test_the_report(run, news, tmp_path):
     result = run("vectorize", news, "-o", tmp_path / "news.svm")
     assert result.stdout == ""
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("80 instances with 80 labels, of 2 different ones; ")
+    assert last.startswith("80 instances with 80 labels, 2 different; ")
     assert last.endswith("stems: english")
     result = run("vectorize", news, "-o", tmp_path / "news.svm", "--json", "-q")
     report = json.loads(result.stdout)
