@@ -1,5 +1,7 @@
 """``mpu predict``."""
 
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +10,7 @@ import click
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
+from mpu_cli.cli.progress import counting
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.values import WholeNumber, click_type
 from mpu_cli.errors import counted
@@ -123,18 +126,22 @@ def predict(
     if line_buffered and (are_texts or output != "-"):
         raise click.UsageError("--line-buffered is for vectors, and for standard output.")
     data = Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if are_texts else name
-    counts = prediction.predict(
-        trained,
-        data,
-        output,
-        form=form,
-        top_k=top_k,
-        threshold=threshold,
-        by_number=by_number,
-        line_buffered=line_buffered,
-        reading=reading,
-        run=run,
-    )
+    # On a terminal, the line of progress and predictions would get in each other's way.
+    to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
+    with nullcontext(lambda _: None) if to_terminal else counting("predicting", None, "instance") as count:
+        counts = prediction.predict(
+            trained,
+            data,
+            output,
+            form=form,
+            top_k=top_k,
+            threshold=threshold,
+            by_number=by_number,
+            line_buffered=line_buffered,
+            count=count,
+            reading=reading,
+            run=run,
+        )
     if not counts.instances:
         warn(f"{shown(name)}: there are no instances, so nothing was predicted")
     for warning in counts.fitness.warnings(trained):

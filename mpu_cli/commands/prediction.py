@@ -61,6 +61,7 @@ def predict(
     threshold: float | None = None,
     by_number: bool = False,
     line_buffered: bool = False,
+    count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -87,6 +88,8 @@ def predict(
         Write numbers of labels in records also where the model knows names.
     line_buffered : bool
         Answer each line of a data file as soon as it is there. The target is standard output.
+    count : callable
+        Called with how many more instances have been predicted.
     reading : Reading
     run : Run
 
@@ -126,6 +129,7 @@ def predict(
         try:
             for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
                 out.write(text)
+                count(counted.instances)
                 if line_buffered:
                     sys.stdout.flush()
                 report += counted

@@ -10,7 +10,6 @@ from tests.cli.terminal import on_terminal
 SLOW = """if True:
     import time
     from mpu_cli.__main__ import main
-    from mpu_cli.core import common_frequency
     from mpu_cli.commands import estimation
 
     def slowly(*arguments, compare=estimation.compare):
@@ -48,13 +47,27 @@ def test_warnings_stay_on_a_screen_of_their_own_lines(small, tmp_path):
     assert session.screen[0] == "warm start: labels 2 known, 1 new, 0 gone; features 2 known, 0 new, 0 gone"
 
 
-def test_a_phase_without_ticks_shows_that_time_goes_on_and_finished_ones_fold(small):
+def test_a_phase_without_ticks_shows_that_time_goes_on(small):
     session = on_terminal(["estimate-c", small], code=SLOW)
     assert session.status == 0
-    drawn = session.written.split("\r\x1b[2K")
-    assert {"estimating c: 0:00", "estimating c: 0:01"} <= set(drawn)
-    session = on_terminal(["complete", small, "-o", small.with_suffix(".tsv")])
-    assert session.status == 0
+    drawn = {part.split(" | ")[-1] for part in session.written.split("\r\x1b[2K")}
+    assert {"estimating c: 0:00", "estimating c: 0:01"} <= drawn
+
+
+def test_finished_phases_fold_into_the_line_as_far_as_there_is_room(monkeypatch, capsys):
+    from mpu_cli.cli import status_line
+
+    monkeypatch.setattr(status_line, "_width", lambda: 40)
+    line = status_line.StatusLine()
+    for done in (["reading 0:02"], ["reading 0:02", "estimating 0:09"], ["reading 0:02", "estimating 0:09", "x 0:01"]):
+        line.show(done, "learning: 50%")
+    line.clear()
+    assert capsys.readouterr().err.split(status_line.CLEARING)[1:] == [
+        "reading 0:02 | learning: 50%",
+        "... estimating 0:09 | learning: 50%",
+        "... x 0:01 | learning: 50%",
+        "",
+    ]
 
 
 def test_a_line_is_never_wider_than_the_terminal(small):
@@ -79,8 +92,20 @@ def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
     assert session.screen[0].startswith("reading data: ")
 
 
+def test_predict_counts_instances_unless_predictions_go_to_the_terminal(small, tmp_path):
+    assert on_terminal(["train", small, "-q"]).status == 0
+    model = small.with_suffix(".mpu")
+    session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt"])
+    assert (session.status, session.screen) == (0, [])
+    assert "predicting: " in session.written
+    session = on_terminal(["predict", model, small])
+    assert "predicting" not in session.written
+    assert len(session.screen) == 90
+
+
 def test_elsewhere_a_phase_is_a_line(run, small):
     said = run("estimate-c", small).stderr.splitlines()
     assert [line.partition(":")[0] for line in said] == ["reading data", "predicting out of fold", "estimating c"]
     lines = [json.loads(line) for line in run("estimate-c", small, "--log-format", "json").stderr.splitlines()]
-    assert [line["step"] for line in lines] == ["read", "out-of-fold predictions", "estimate c"]
+    assert [line.get("step") for line in lines[:-1]] == ["read", "out-of-fold predictions", "estimate c"]
+    assert "report" in lines[-1]
