@@ -117,6 +117,7 @@ def markdown(rows: Sequence[Row], c: float | None = None) -> str:
             parts.append(f"## {name}, {RULES[panel.rule]}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
                 parts.append(_lead(panel, metric))
+                parts.append(_against_first(panel, metric))
     if keys := _keys(rows):
         parts.append(f"## Names in the figures\n\n{keys}")
     parts.append(f"## Time and memory of a cell, means\n\n{_costs(rows)}")
@@ -173,6 +174,21 @@ def _lead(panel: Panel, metric: str) -> str:
         table.append([f"{rate:.0%}", first, second, _signed(differences), _interval(differences), ahead])
     header = ["labels missing", "best", "runner-up", "difference, paired by fold", "95 % interval", "folds ahead"]
     return _table(header, table)
+
+
+def _against_first(panel: Panel, metric: str) -> str:
+    """Compare the first method with each other, on the folds that both have."""
+    first, *others = panel.methods
+    table = []
+    for other in others:
+        cells = [other]
+        for rate in panel.rates:
+            one, two = (panel.scores(metric, method, rate) for method in (first, other))
+            differences = [one[fold] - two[fold] for fold in one.keys() & two.keys()]
+            interval = _interval(differences)
+            cells.append((f"{mean(differences):+.4f}" + f" ({interval})" * bool(interval)) if differences else "")
+        table.append(cells)
+    return _table([f"{first} ahead of, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
 def _signed(differences: list[float]) -> str:

@@ -44,6 +44,16 @@ def test_the_best_is_compared_with_the_runner_up_fold_by_fold():
     assert line(text, "30%", "mpu", "br") == f"| 30% | mpu | br | +0.2000 ± {written} | 2 of 2 |"
 
 
+def test_the_first_method_is_compared_with_each_other():
+    text = markdown(ROWS)
+    interval = ttest_1samp([0.1, 0.3], 0).confidence_interval(0.95)
+    assert "| br ahead of, with 95 % interval | 0% | 30% |" in text
+    assert line(text, "mpu", "+0.1000 (+0.1000 to +0.1000)").endswith(
+        f"| -0.2000 ({-interval.high:+.4f} to {-interval.low:+.4f}) |"
+    )
+    assert line(text, "well", "+0.5000 (-0.7706 to +1.7706)").endswith("|  |")
+
+
 def test_only_folds_that_both_have_are_paired():
     rows = [*scores("br", 0.0, 0.5, 0.9, 0.5), *scores("mpu", 0.0, 0.6), row("mpu", 0.0, 1, error="no")]
     assert line(markdown(rows), "0%", "br", "mpu") == "| 0% | br | mpu | -0.1000 |  | 0 of 1 |"
