@@ -223,4 +223,4 @@ def _link(loss: str, c: np.ndarray) -> Callable[[LinearModel], StackedModel]:
     log_odds = np.linspace(-_OUTERMOST, _OUTERMOST, _POINTS)
     p = expit(log_odds)
     table = Calibration((2 * p - 1) / (1 + 2 * (1 - c[0]) * p), log_odds)
-    return lambda level: StackedModel((level,), 0.0, thresholds, calibration=table)
+    return lambda level: StackedModel((level,), 0.0, thresholds, calibrations=(table,))
