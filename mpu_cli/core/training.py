@@ -348,10 +348,15 @@ def _choose(
         of_sample = sample.part(frequency)
         m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
         given = sample.folds[:m], sample.labels, of_sample
-        choices = [choose_settings(*given, start, run, tick, sample.weights, free) for start in starts]
-        choice = max(choices, key=lambda choice: choice.f1)
+        choices = []
+        for which, start in enumerate(starts):
+            try:
+                choices.append((which, choose_settings(*given, start, run, tick, sample.weights, free)))
+            except OverflowingError:
+                if not which:
+                    raise  # another loss is only left out: its C is among others, of features of the order of 1
+        which, choice = max(choices, key=lambda found: found[1].f1)
         for_all = sample.transferred(choice.settings) if "step" in free else choice.settings
-        which = choices.index(choice)
         chosen = {"start": which, "cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
         if not sample.is_all:
             return chosen
