@@ -120,7 +120,7 @@ class Options(Descent):
         WordOr((AUTO,), WEIGHT),
         None,
         "Weight of the predictions of a level as features of the next, relative to the length of instances. auto: 1, "
-        "or 0.3 for more than 500 labels.",
+        "or 0.3 for more than 500 labels and in fewer than five passes over the data.",
     )
     prune: float | None = option(
         WordOr((AUTO,), WEIGHT_OR_0),

@@ -36,9 +36,9 @@ from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Weight of predictions as features of the next level; of many labels, whose predictions are no probabilities before the
-# last level.
-STACK_SCALE, STACK_SCALE_OF_MANY = 1.0, 0.3
+# Weight of predictions as features of the next level; and in fewer passes than these, in which the weights of larger
+# features do not settle, or of many labels, whose predictions are no probabilities before the last level.
+_STACK_SCALE, _SMALLER_STACK_SCALE, _PASSES = 1.0, 0.3, 5
 # Of which the better is taken.
 _MOST_AUTOMATIC_LEVELS = 2
 # Folds of many labels, whose models take long, and annotations that tell the threshold of all of them.
@@ -197,7 +197,7 @@ def train(
 
     stack_scale = options.stack_scale
     if stack_scale is None:
-        stack_scale = STACK_SCALE_OF_MANY if many else STACK_SCALE
+        stack_scale = _SMALLER_STACK_SCALE if many or settings.epochs < _PASSES else _STACK_SCALE
     scale = float(stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError

@@ -23,6 +23,7 @@ def fit(task: Task) -> Fitted:
 def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
     """Return what `core.training.train` has found as what every method finds."""
     settings = asdict(report.settings)
+    del settings["thin"]  # follows from the number of labels
     if report.settings.loss == SQUARED_HINGE:
         del settings["step"]
     if options.label_features is None or options.prior in ("none", 0):

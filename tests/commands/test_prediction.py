@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import prediction
-from mpu_cli.commands.prediction import _select, predict
+from mpu_cli.commands.prediction import predict, select
 from mpu_cli.core.features import Columns
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.sgd import LinearModel
@@ -86,7 +86,7 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
     matrix, thresholds = draw(n * q).reshape(n, q), draw(1 if one_threshold else q)
     expected = [brute_force(row, thresholds, top_k, ranked) for row in matrix]
     for predictions in (matrix, csr_array(matrix)) if (thresholds > 0).all() else (matrix,):
-        rows, columns, probabilities = _select(predictions, thresholds, top_k, ranked)
+        rows, columns, probabilities = select(predictions, thresholds, top_k, ranked)
         assert [columns[rows == i].tolist() for i in range(n)] == expected
         assert (np.diff(rows) >= 0).all()
         np.testing.assert_array_equal(probabilities, matrix[rows, columns])
@@ -251,7 +251,7 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
 
 
 def test_one_label():
-    found = _select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
+    found = select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
     assert [part.tolist() for part in found] == [[1], [0], [pytest.approx(0.6)]]
 
 
