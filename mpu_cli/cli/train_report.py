@@ -38,7 +38,8 @@ def print_report(report: dict) -> None:
         lines["loss"] = rest.pop("loss")
     if "cost" in rest:
         step = f", step {rest.pop('step'):g}" if "step" in rest else ""
-        lines["C"] = f"{rest.pop('cost'):g}{step}, {counted(rest.pop('epochs'), 'epoch')}"
+        epochs = f", {counted(rest.pop('epochs'), 'epoch')}" if "epochs" in rest else ""
+        lines["C"] = f"{rest.pop('cost'):g}{step}{epochs}"
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
