@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import MpuError, OverflowingError
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.runtime.options import POSITIVE, option
 
@@ -44,9 +44,12 @@ def fit(task: Task, trainer: str) -> Fitted:
     Raises
     ------
     MpuError
-        LibMultiLabel is not installed.
+        LibMultiLabel is not installed, or cannot learn from these instances.
+    OverflowingError
+        The features are too large for 32-bit numbers.
     """
     from importlib.metadata import version
+    from warnings import catch_warnings, simplefilter
 
     import numpy as np
     from scipy.sparse import csr_matrix
@@ -62,16 +65,21 @@ def fit(task: Task, trainer: str) -> Fitted:
     state = np.random.get_state()  # noqa: NPY002 (its folds are drawn from this generator)
     try:
         np.random.seed(task.run.seed)  # noqa: NPY002
-        with task.run.step("train"):
+        with task.run.step("train"), catch_warnings():
+            simplefilter("ignore")  # it has matrices of a kind that NumPy advises against, and divides by 0
             found: Any = getattr(linear, trainer)(
                 _labels(task.labels),
                 csr_matrix(task.matrix, dtype=np.float64),
                 options=options,
                 verbose=False,
             )
+    except (IndexError, ValueError) as error:  # as of fewer instances than its cross-validation has parts
+        raise MpuError(f"LibMultiLabel cannot learn from these {task.labels.shape[0]:,} instances: {error}") from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
     weights = np.asarray(found.weights, np.float32)
+    if not np.isfinite(weights).all():
+        raise OverflowingError
     biases = weights[D] * np.float32(found.bias) + np.asarray(found.thresholds, np.float32)
     above = np.full(q, np.nextafter(np.float32(0.5), np.float32(1)))  # a label is predicted where its score is positive
     model = StackedModel((LinearModel(weights[:D].copy(), np.asarray(biases, np.float32)),), 0.0, above)

@@ -11,7 +11,7 @@ from mpu_cli import methods
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.libmultilabel import _labels
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, hide, linear_problem
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass is not the recommended way")
 TRAINERS = {"lml-thresholding": "train_thresholding", "lml-cost-sensitive": "train_cost_sensitive"}
@@ -58,3 +58,10 @@ def test_without_the_package_the_error_says_what_to_install(problem, monkeypatch
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MpuError, match="pip install libmultilabel"):
         methods.fit("lml-thresholding", *problem)
+
+
+def test_too_few_instances_are_an_error_in_words(problem):
+    pytest.importorskip("libmultilabel.linear")
+    features, labels = problem
+    with pytest.raises(MpuError, match="LibMultiLabel cannot learn from these 1 instances"):
+        methods.fit("lml-thresholding", features[:1], labels[:1] + as_labels(np.eye(1, 4)))

@@ -43,13 +43,14 @@ from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.overflow import largest
 from mpu_cli.core.propensity import estimate
 from mpu_cli.core.sample import Sample, draw
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.methods.qaraei21 import Options
 from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost
 from mpu_cli.runtime import parallel
@@ -58,6 +59,8 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 _THRESHOLD = np.float32(0.5)
 # Points of the table for the squared hinge, and the log odds of p where it ends.
 _POINTS, _OUTERMOST = 101, 7.5
+# Beyond this, scikit-learn lets no problem go to LIBLINEAR, which would not come back.
+_LARGEST_FEATURE = 1e30
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,11 @@ def train(
         c is out of range, or there is one for each label and the loss is the squared hinge.
     TooLargeError
         The weights or predictions would not fit in memory.
+    OverflowingError
+        The features are too large for the solver.
     """
+    if largest(matrix.data) > _LARGEST_FEATURE:
+        raise OverflowingError
     n, q = labels.shape
     refuse_large_weights(matrix.shape[1], q)
     refuse_large_sample(min(n, options.sample), q)
