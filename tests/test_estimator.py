@@ -219,7 +219,7 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
     X, _, S = dense
     model = MPUClassifier(**QUICK).fit(X, S)
     assert model.expected_f1_
-    model.set_params(method="elkan08", c="auto", levels=2).fit(X, S)
+    model.set_params(method="elkan08", c="auto", levels="auto").fit(X, S)
     assert not hasattr(model, "expected_f1_")
 
 

@@ -33,7 +33,7 @@ def print_report(report: dict) -> None:
         lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
     if "levels" in rest:
         by_level = " and ".join(f"{f1:.3f}" for f1 in rest["expected_micro_f1_by_level"])
-        lines["levels"] = f"{rest.pop('levels')}, by the micro-F1 expected of each: {by_level}"
+        lines["levels"] = f"{rest.pop('levels')}; expected micro-F1 of one and of two: {by_level}"
     if "loss" in rest:
         lines["loss"] = rest.pop("loss")
     if "cost" in rest:

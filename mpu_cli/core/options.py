@@ -100,9 +100,10 @@ class Options(Descent):
     )
     levels: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),
-        2,
+        None,
         "Stacked levels, including the first. 1 takes labels for independent, 2 learns their correlations. auto: 2, or "
-        "1 where more F1 is expected of it; in a warm start as many as the earlier model has.",
+        "1 where more F1 is expected of it, which is estimated for up to 500 labels and 50,000 instances; in a warm "
+        "start as many as the earlier model has.",
     )
     c: "np.ndarray | float | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY)),

@@ -197,7 +197,7 @@ def train(
 
     stack_scale = options.stack_scale
     if stack_scale is None:
-        stack_scale = _SMALLER_STACK_SCALE if many or settings.epochs < _PASSES else _STACK_SCALE
+        stack_scale = _SMALLER_STACK_SCALE if many or (settings.epochs or usual_epochs) < _PASSES else _STACK_SCALE
     scale = float(stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
@@ -240,10 +240,11 @@ def train(
             held_out = learner.predict(level, features, enough, features_of)
         threshold, f1 = thresholds.pooled_threshold(*evidence(held_out, labels, frequency))
         level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
-        if options.levels is None and start is None and not is_last:
+        if options.levels is None and start is None and not is_last and not many:
             below = replace(held_out, probabilities=held_out.probabilities.copy()), threshold
 
-    if below is not None and level_f1[-1] < level_f1[-2]:
+    # Only where the estimates of both levels are honest.
+    if below is not None and features_of is not None and level_f1[-1] < level_f1[-2]:
         (held_out, threshold), levels, calibrations = below, levels[:-1], calibrations[:-1]
 
     with run.step("thresholds"):

@@ -44,6 +44,7 @@ def test_the_report_has_what_was_found(report, corrupted):
         "c",
         "c_estimated",
         "c_interval",
+        "levels",
         "loss",
         "cost",
         "step",
@@ -115,7 +116,7 @@ def test_automatic_levels_are_reported_and_kept(run, tiny, tmp_path):
     arguments = ("train", tiny, "-o", tmp_path / "model", "--levels", "auto", "--c", 0.5, "--cost", 3, "--epochs", 2)
     result = run(*arguments)
     assert "levels     " in result.stdout
-    assert ", by the micro-F1 expected of each: " in result.stdout
+    assert "; expected micro-F1 of one and of two: " in result.stdout
     report = json.loads(run(*arguments, "--json").stdout)
     assert report["levels"] in (1, 2)
     assert len(report["expected_micro_f1_by_level"]) == 2

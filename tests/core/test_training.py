@@ -235,10 +235,17 @@ def test_higher_levels_learn_from_out_of_fold_predictions(problem):
     extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
     by_hand, _ = train(extended, labels, quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
     np.testing.assert_allclose(model.levels[1].weights, by_hand.levels[0].weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "scale"), [({"epochs": 5}, 1.0), ({"epochs": 4}, 0.3), ({"epochs": 4, "stack_scale": 0.5}, 0.5)]
+)
+def test_predictions_enter_the_next_level_relative_to_the_length_of_instances(problem, options, scale):
+    """With less weight where the passes are few."""
+    matrix, labels = problem
+    model, _ = train(matrix, labels, quick(c=0.7, cost=3.0, eta0=1.0, **options))
     root_mean_square_norm = np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean())
-    assert model.scale == pytest.approx(root_mean_square_norm)
-    given, _ = train(matrix, labels, quick(c=0.7, cost=3.0, eta0=1.0, stack_scale=0.5))
-    assert given.scale == pytest.approx(0.5 * root_mean_square_norm)
+    assert model.scale == pytest.approx(scale * root_mean_square_norm)
 
 
 def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem):
