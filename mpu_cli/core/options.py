@@ -117,11 +117,10 @@ class Options(Descent):
         "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
         "estimated for complete labels. per-label: one for each label, by the same criterion.",
     )
-    stack_scale: float | None = option(
-        WordOr((AUTO,), WEIGHT),
-        None,
-        "Weight of the predictions of a level as features of the next, relative to the length of instances. auto: 1, "
-        "or 0.3 for more than 500 labels and in fewer than five passes over the data.",
+    stack_scale: float = option(
+        WEIGHT,
+        0.3,
+        "Weight of the predictions of a level as features of the next, relative to the length of instances.",
     )
     prune: float | None = option(
         WordOr((AUTO,), WEIGHT_OR_0),

@@ -36,9 +36,6 @@ from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Weight of predictions as features of the next level; and in fewer passes than these, in which the weights of larger
-# features do not settle, or of many labels, whose predictions are no probabilities before the last level.
-_STACK_SCALE, _SMALLER_STACK_SCALE, _PASSES = 1.0, 0.3, 5
 # Of which the better is taken.
 _MOST_AUTOMATIC_LEVELS = 2
 # Folds of many labels, whose models take long, and annotations that tell the threshold of all of them.
@@ -195,10 +192,7 @@ def train(
     if start is not None and settings.loss != SQUARED_HINGE:
         level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
 
-    stack_scale = options.stack_scale
-    if stack_scale is None:
-        stack_scale = _SMALLER_STACK_SCALE if many or (settings.epochs or usual_epochs) < _PASSES else _STACK_SCALE
-    scale = float(stack_scale * np.sqrt(features.mean_squared_norm()))
+    scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
     top = Top.enough_for(labels, float(frequency.rates.mean()))
@@ -258,7 +252,15 @@ def train(
         columns=occurring if compact else None,
     )
     return stacked, Report(
-        frequency.rates, estimated, reviewed, common, level_settings, level_f1, min(f1, 1.0), held_out, seconds
+        frequency.rates,
+        estimated,
+        reviewed,
+        common,
+        level_settings,
+        level_f1,
+        min(f1, 1.0),
+        held_out,
+        seconds,
     )
 
 

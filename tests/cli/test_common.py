@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from mpu_cli import __version__
 from mpu_cli.cli import common, messages, mpu
+from mpu_cli.cli.progress import progress
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.errors import InputError, MpuError
 
@@ -79,7 +80,7 @@ def test_verbosity(group, options, shown):
 
 def test_progress_is_a_line_a_step_where_there_is_no_terminal(group):
     def work():
-        with messages.progress("walk", 2) as tick:
+        with progress("walk", 2) as tick:
             tick()
             tick()
 

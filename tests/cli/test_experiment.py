@@ -276,7 +276,7 @@ def test_data_without_labels_are_an_error(run, tmp_path):
         (("--methods", "br:levels=1"), "'levels' is not an option of br"),
         (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
         (("--methods", "mpu:empty=1"), "'empty' is not an option of mpu"),
-        (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: '0': give a whole number from 1 to 100"),
+        (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: '0': give auto, or a whole number from 1 to 100"),
         (("--methods", "mpu:c=file.txt"), "--c: 'file.txt': give auto, or a number above 0 and at most 1."),
         (("--missing-rates", "0,1"), "from 0 to below 1"),
         (("--missing-rates", "0,x"), "is not a list such as"),

@@ -34,7 +34,7 @@ def test_a_terminal_shows_phases_and_keeps_the_report_alone(small):
         assert f"{phase}: " in session.written
     assert session.screen[0].startswith("method ")
     assert session.screen[-1].startswith("model ")
-    assert len(session.screen) == 7
+    assert len(session.screen) == 9
     assert "it/s" not in session.written
     assert "?" not in session.written
 

@@ -73,7 +73,7 @@ def test_c_comes_from_the_sample_for_each_label(run, problem, checked):
 def test_the_same_model_from_python(run, problem, checked, tmp_path):
     _, Y, S, data = problem
     rows, path = checked
-    run("train", data, "--reviewed", path, "--levels", 2, "--cost", 10, "--epochs", 3, "-q")
+    run("train", data, "--reviewed", path, "--cost", 10, "--epochs", 3, "-q")
     reviewed, sampled = np.zeros(S.shape, int), np.zeros(400, bool)
     reviewed[rows] = Y[rows]
     sampled[rows] = True
@@ -192,7 +192,7 @@ def test_a_plan(run, problem):
 def test_evaluation_by_a_review(run, problem, checked, tmp_path):
     _, Y, _, data = problem
     rows, path = checked
-    run("train", data, "--levels", 1, "--c", 0.6, "-q")
+    run("train", data, "--levels", 1, "--loss", "pu-logistic", "--c", 0.6, "-q")
     run("predict", tmp_path / "data.mpu", data, "-o", tmp_path / "tags.txt", "-q")
     predicted = read(tmp_path / "tags.txt", Reading(scores=True)).labels.toarray()[rows, 1:].astype(bool)
     report = json.loads(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path, "--json").stdout)

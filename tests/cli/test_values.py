@@ -29,7 +29,7 @@ def refused(*arguments: str) -> str:
         ("--cost", "inf", "'inf': give auto, or a number from 1e-30 to 1e+30."),
         ("--threshold", "best", "'best': give pu-f1, per-label, or a number from 0 to 1."),
         ("--threshold", "40%", "'40%' is a percentage: write 0.4."),
-        ("--levels", "two", "'two': give a whole number from 1 to 100."),
+        ("--levels", "two", "'two': give auto, or a whole number from 1 to 100."),
         ("--epochs", "1.5", "'1.5': give auto, or a whole number from 1 to 1,000,000."),
         ("--wait", "-1", "'-1': give a number from 0."),
         ("-j", "0", "0 threads can do nothing; -1 is one per core."),

@@ -159,8 +159,8 @@ def test_labels_by_a_file_of_names(source, tmp_path):
     assert label_sets(tmp_path / "a.svm") == [{3, 4}, {6}, {3}, set(), {3, 7}]
     assert report.labels == 5
     said = "\n".join(report.cautions)
-    assert "2 tags are not among" in said and "'Mathematics' (line 2)" in said and "from 6 on" in said
-    assert "1 lines" in said and "name of a line before" in said
+    assert "2 tags not among" in said and "'Mathematics' (line 2)" in said and "from 6 on" in said
+    assert "1 line" in said and "name of an earlier line" in said
     assert "'Radio' and 'radio'" in said
     assert "never" in lines(tmp_path / "a.text" / "features")
 

@@ -67,7 +67,7 @@ def test_many_labels_are_refused_before_anything_is_learned():
 
 
 def test_a_warm_start_takes_loss_and_cost():
-    options = Options(loss=SQUARED_HINGE, cost=0.5, c=0.7, folds=4)
+    options = Options(loss=SQUARED_HINGE, cost=0.5, c=0.7, folds=4, levels=2)
     cold, cold_report = train(*problem(), options)
     start = WarmStart(cold, np.arange(4), cold_report.settings)
     warm, report = train(*problem(), Options(c=0.7, folds=4), start=start)
