@@ -30,7 +30,7 @@ EXPECTED_FAILURES = {
 )
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
     if estimator.threshold != 0.5 and check.func.__name__ == "check_classifier_multioutput":
-        pytest.skip("labels are expected to be predicted from 0.5 on, and thresholds are chosen: by chance they may agree")
+        pytest.skip("labels are expected to be predicted from 0.5 on; chosen thresholds agree by chance only")
     # One of its comparisons asks for the precision of 64-bit numbers, whatever is compared. The others ask for this of
     # 32-bit numbers, which are rounded in another way where instances come in another order.
     in_single_precision = partial(assert_allclose_dense_sparse, rtol=1e-4)
