@@ -75,7 +75,7 @@ def test_levels_learn_labels_from_labels(missing):
     test_X, test_Y = quadrants(1500, 1)
     both, one = [], []
     for levels in (1, 2, 3):
-        options = Options(levels=levels, c=1 - missing, cost=3000.0, threshold="per-label")
+        options = Options(levels=levels, c=1 - missing, cost=3000.0, threshold="per-label", stack_scale=1.0)
         model, _ = train(as_features(X), hide(Y, missing), options)
         predicted = model.probabilities(as_features(test_X)) >= model.thresholds
         both.append(f1_score(test_Y[:, 2], predicted[:, 2]))
