@@ -49,7 +49,7 @@ def test_a_percentage_is_refused_by_every_command_that_takes_c():
 
 def test_a_file_of_frequencies_may_have_any_name(tmp_path):
     (tmp_path / "40%").write_text("1 0.5\n")
-    result = CliRunner().invoke(mpu, ["train", "--c", str(tmp_path / "40%"), "no-such-file.svm"])
+    result = CliRunner().invoke(mpu, ["train", "--c", str(tmp_path / "40%"), str(tmp_path / "no-such-file.svm")])
     assert "no-such-file.svm: cannot be read" in result.stderr
 
 
