@@ -103,6 +103,7 @@ def train(
     from dataclasses import asdict
 
     from mpu_cli.commands import training
+    from mpu_cli.runtime.memory import peak_bytes
 
     if output is None:
         if sources.file == "-":
@@ -138,6 +139,7 @@ def train(
         **done.findings,
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
         "seconds": done.seconds,
+        "peak_bytes": peak_bytes(),
     }
     log_report(report)
     if as_json:

@@ -16,6 +16,7 @@ def print_report(report: dict) -> None:
     rest = dict(report)
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
     model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
+    memory = rest.pop("peak_bytes") / 1e9
     thresholds = rest.pop("thresholds").values()
     low, high = min(thresholds), max(thresholds)
     lines = {
@@ -48,7 +49,7 @@ def print_report(report: dict) -> None:
         lines["expected"] = f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
     for name, value in rest.items():
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
-    lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s)"
+    lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
 
 

@@ -1,7 +1,5 @@
 """One cell of an experiment: train, predict the test fold, count."""
 
-import resource
-import sys
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +14,7 @@ from mpu_cli.experiment.measures import measure
 from mpu_cli.experiment.predictions import Predictions, fit_and_predict
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.tuning import tune
+from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -95,11 +94,6 @@ def _measured(
         metrics=measure(test.labels, probabilities, probabilities >= thresholds, annotated, task.c),
         fit_seconds=predictions.fit_seconds,
         predict_seconds=predictions.predict_seconds,
-        peak_bytes=_peak_bytes(),
+        peak_bytes=peak_bytes(),
         c=predictions.c,
     )
-
-
-def _peak_bytes() -> int:
-    """Largest resident memory of this process so far, libraries and data mapped into memory included."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -54,6 +54,7 @@ def test_the_report_has_what_was_found(report, corrupted):
         "one_c_p_value",
         "thresholds",
         "seconds",
+        "peak_bytes",
     }
     assert report["model"] == str(corrupted / "part.mpu")
     assert (report["instances"], report["labels"]) == (867, 18)
@@ -63,6 +64,7 @@ def test_the_report_has_what_was_found(report, corrupted):
     assert 0.3 < low < report["c"] < high < 0.5
     assert len(report["expected_micro_f1_by_level"]) == 2
     assert report["thresholds"].keys() == {str(label) for label in range(1, 19)}
+    assert 10_000_000 < report["peak_bytes"] < 100_000_000_000
     assert {"read", "estimate c", "choose C", "level 0", "level 1", "thresholds", "write"} <= report["seconds"].keys()
 
 
