@@ -193,7 +193,7 @@ def unit_rows(matrix: csr_array) -> csr_array:
 
 def with_width(matrix: csr_array, width: int) -> csr_array:
     """Cut or pad the columns of a CSR array with sorted rows to a width."""
-    if width > matrix.shape[1]:
+    if width >= matrix.shape[1]:
         return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
     keep = matrix.indices < width
     indptr = np.concatenate([[0], np.cumsum(keep)])[matrix.indptr]
