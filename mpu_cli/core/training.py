@@ -3,7 +3,6 @@
 estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> calibrate -> thresholds
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,35 +10,33 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import thresholds
 from mpu_cli.core.calibration import Calibration, calibrate
-from mpu_cli.core.common_frequency import CommonFrequency, compare
+from mpu_cli.core.common_frequency import CommonFrequency
 from mpu_cli.core.decision import decide, evidence
 from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.fold_features import features_without
 from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut, LevelLearner
-from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.options import SQUARED_HINGE, Options
+from mpu_cli.core.limits import refuse_too_large
+from mpu_cli.core.options import Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.prior import Prior
-from mpu_cli.core.propensity import REPLICATES, FrequencyEstimate, estimate, tells
-from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
-from mpu_cli.core.sample import Sample, draw_labels
-from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
-from mpu_cli.core.sgd import LinearModel, Settings, default_epochs, default_settings, dual_settings
+from mpu_cli.core.propensity import FrequencyEstimate
+from mpu_cli.core.review_frequency import ReviewedFrequency
+from mpu_cli.core.settling import settle
+from mpu_cli.core.sgd import LinearModel, Settings
 from mpu_cli.core.shortlist import Shortlist, is_worthwhile, make_shortlist
 from mpu_cli.core.stacking import StackedModel, calibrated, stack
-from mpu_cli.core.validation import leading, out_of_fold
-from mpu_cli.core.warm_start import WarmStart, warm_epochs
-from mpu_cli.errors import DataError, OverflowingError
+from mpu_cli.core.warm_start import WarmStart
+from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Of which the better is taken.
 _MOST_AUTOMATIC_LEVELS = 2
-# Folds of many labels, whose models take long, and annotations that tell the threshold of all of them.
-_FOLDS_OF_MANY, _ENOUGH_ANNOTATIONS = 3, 5_000
+# Of many labels, annotations that tell the threshold of all of them.
+_ENOUGH_ANNOTATIONS = 5_000
 
 
 @dataclass(frozen=True)
@@ -140,64 +137,19 @@ def train(
     many = q > FEW_LABELS
     n_levels = options.levels or (_MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
     refuse_too_large(matrix.shape[1], q, n_levels)
-    if many and options.loss == SQUARED_HINGE:
-        raise DataError(
-            f"there are {q:,} labels, and --loss {SQUARED_HINGE} learns at most {FEW_LABELS}; take another loss"
-        )
-    free = () if start is not None else _free(options, label_features is not None)
-    prune_automatically = many and options.prune is None
-    to_choose = options.c is None or free or prune_automatically
-    folds = options.folds or (_FOLDS_OF_MANY if many and n <= 200_000 else None)
-    drawn = draw_labels(labels, run.seed)
-    if to_choose:
-        refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
     features = Features.of(matrix, empty=run.empty)
-    sample = None
-    if to_choose:
-        sample = Sample(features, labels, options.sample, folds, run, options.known, drawn, label_features)
-    c, estimated, common, reviewed = options.c, None, None, None
-    if c is None:
-        with run.step("estimate c", sample.m) as tick:
-            estimated, common, reviewed = _estimate(labels, options, sample, run, tick)
-        c = estimated.c if reviewed is None else reviewed.rates
-    frequency = LabelFrequency.of(c, labels.shape, options.known)
-
-    usual_epochs = default_epochs(n, features.coherence, many)
-    epochs = options.epochs or usual_epochs
-    if start is not None:
-        settings = start.settings
-    elif options.loss == SQUARED_HINGE:
-        settings = dual_settings(features.mean_squared_norm())
-    else:
-        settings = default_settings(epochs, features.coherence, many)
-    if settings.loss != SQUARED_HINGE or options.epochs is not None:
-        settings = replace(settings, epochs=epochs, thin=many)
-    settings = _given(options, settings, label_features is not None)
-    held_out, prune = None, options.prune if many else options.prune or None
-    if free:
-        with run.step("choose C" if "cost" in free else "choose prior") as tick:
-            starts = [settings]
-            if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
-                other = dual_settings(features.mean_squared_norm())
-                starts.append(replace(other, epochs=options.epochs or other.epochs, prior=settings.prior))
-            settings, held_out = _choose(sample, frequency, starts, run, tick, free)
-    if prune_automatically:
-        with run.step("choose weights to drop"):
-            prune = _choose_pruning(sample, frequency, settings, run)
-    del sample
-    level_settings = settings
-    if start is not None and settings.loss != SQUARED_HINGE:
-        level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
+    settled = settle(features, labels, options, run, label_features, start)
+    frequency, settings, held_out = settled.frequency, settled.settings, settled.held_out
 
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
     top = Top.enough_for(labels, float(frequency.rates.mean()))
-    guidance = _guidance(features, labels, frequency, settings, label_features, prune, run)
-    learner = LevelLearner(labels, frequency, settings, folds, run, top, prune, guidance)
+    guidance = _guidance(features, labels, frequency, settings, label_features, settled.prune, run)
+    learner = LevelLearner(labels, frequency, settings, settled.folds, run, top, settled.prune, guidance)
     levels: list[LinearModel] = []
     calibrations: list[Calibration | None] = []
     level_f1 = []
@@ -228,7 +180,7 @@ def train(
             if start is not None:
                 begin = start.level(level, occurring, labels, frequency, scale, compact, many)
                 begin.refuse_overflow(features)
-            model = learner.fit(level, features, level_settings, begin)
+            model = learner.fit(level, features, settled.level_settings, begin)
         levels.append(model)
         if held_out is None:
             held_out = learner.predict(level, features, enough, features_of)
@@ -253,31 +205,14 @@ def train(
     )
     return stacked, Report(
         frequency.rates,
-        estimated,
-        reviewed,
-        common,
-        level_settings,
+        settled.estimate,
+        settled.reviewed,
+        settled.common,
+        settled.level_settings,
         level_f1,
         min(f1, 1.0),
         held_out,
         seconds,
-    )
-
-
-def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
-    """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
-    has_step = options.eta0 is None and options.loss != SQUARED_HINGE
-    free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
-    return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
-
-
-def _given(options: Options, settings: Settings, has_label_features: bool) -> Settings:
-    """Return settings with those that options give."""
-    return replace(
-        settings,
-        cost=settings.cost if options.cost is None else options.cost,
-        step=settings.step if options.eta0 is None else options.eta0,
-        prior=(settings.prior if options.prior is None else float(options.prior)) if has_label_features else 0.0,
     )
 
 
@@ -307,80 +242,3 @@ def _enough_for_a_threshold(labels: csr_array, sample: int) -> int:
     if labels.shape[1] <= FEW_LABELS:
         return sample
     return min(sample, int(np.ceil(_ENOUGH_ANNOTATIONS * labels.shape[0] / labels.nnz)))
-
-
-def _estimate(
-    labels: csr_array, options: Options, sample: Sample, run: Run, tick: Callable[[], None]
-) -> tuple[FrequencyEstimate | None, CommonFrequency | None, ReviewedFrequency | None]:
-    """Estimate c from the annotations, and from what people know where they do: then that is the one used."""
-
-    def compute() -> Found:
-        probabilities = sample.naive_probabilities(tick)
-        found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.known)
-        estimated = sample.of_all_labels(found)
-        common = sample.of_all_labels(compare(probabilities, sample.labels, sample.known))
-        of_c = {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
-        return of_c | {f"common {name}": value for name, value in vars(common).items()}
-
-    by_people = any(rows is not None and len(rows) for rows in (options.sampled, options.second))
-    estimated, common = None, None
-    if not by_people or tells(sample.labels, sample.known):
-        found = run.journal.take("estimate c", compute)
-        low, high = (float(end) for end in found["interval"])
-        estimated = FrequencyEstimate(float(found["c"]), (low, high), found["labels"], bool(found["separable"]))
-        p_value, c, agreeing = (float(found[f"common {name}"]) for name in ("p_value", "c", "agreeing"))
-        common = CommonFrequency(p_value, c, agreeing, found["common labels"])
-    reviewed = from_people(labels, options.known, options.sampled, options.second, estimated and estimated.c)
-    return estimated, common, reviewed
-
-
-def _choose(
-    sample: Sample,
-    frequency: LabelFrequency,
-    starts: list[Settings],
-    run: Run,
-    tick: Callable[[], None],
-    free: tuple[str, ...],
-) -> tuple[Settings, HeldOut | None]:
-    """Choose what is free, from starts of different losses, of which the first is taken where they are equal.
-
-    Returns the out-of-fold predictions under these settings too where the sample is all.
-    """
-
-    def compute() -> Found:
-        of_sample = sample.part(frequency)
-        m = leading([fold.rows for fold in sample.folds], SELECTION_SIZE)
-        given = sample.folds[:m], sample.labels, of_sample
-        choices = []
-        for which, start in enumerate(starts):
-            try:
-                choices.append((which, choose_settings(*given, start, run, tick, sample.weights, free)))
-            except OverflowingError:
-                if not which:
-                    raise  # another loss is only left out: its C is among others, of features of the order of 1
-        which, choice = max(choices, key=lambda found: found[1].f1)
-        for_all = sample.transferred(choice.settings) if "step" in free else choice.settings
-        chosen = {"start": which, "cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
-        if not sample.is_all:
-            return chosen
-        probabilities = choice.probabilities
-        out_of_fold(sample.folds[m:], probabilities.shape, of_sample, choice.settings, run, into=probabilities)
-        return chosen | {"probabilities": probabilities}
-
-    found = run.journal.take("choose C", compute)
-    start = starts[int(found["start"])]
-    settings = replace(start, cost=float(found["cost"]), step=float(found["step"]), prior=float(found["prior"]))
-    probabilities = found.get("probabilities")
-    return settings, None if probabilities is None else HeldOut(slice(None), probabilities)
-
-
-def _choose_pruning(sample: Sample, frequency: LabelFrequency, settings: Settings, run: Run) -> float:
-    """Choose which weights are dropped, on the sample."""
-
-    def compute() -> Found:
-        m = leading([fold.rows for fold in sample.folds], PRUNING_SIZE)
-        of_sample = sample.of_sample(settings)
-        given = sample.folds[:m], sample.labels, sample.part(frequency), of_sample, run, sample.weights
-        return {"prune": choose_pruning(*given)}
-
-    return float(run.journal.take("choose weights to drop", compute)["prune"])

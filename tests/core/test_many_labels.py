@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import training
+from mpu_cli.core import settling, training
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.known_labels import KnownLabels
@@ -53,6 +53,11 @@ def micro_f1(predicted: csr_array, truth: csr_array) -> float:
     return 2 * predicted.multiply(truth).sum() / (predicted.sum() + truth.sum())
 
 
+def learn_densely(monkeypatch) -> None:
+    for module in (settling, training):
+        monkeypatch.setattr(module, "FEW_LABELS", Q)
+
+
 def as_arrays(model) -> list[np.ndarray]:
     return [part for level in model.levels for part in (level.weights.data, level.weights.indices, level.bias)] + [
         model.thresholds
@@ -63,7 +68,7 @@ def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, m
     (model, report), columns = trained
     matrix, annotated, _ = problem()
     test, _, truth = problem(seed=1)
-    monkeypatch.setattr(training, "FEW_LABELS", Q)
+    learn_densely(monkeypatch)
     monkeypatch.setattr(Top, "enough_for", classmethod(lambda *_: None))
     dense, dense_report = train(matrix, annotated[:, columns], Options(**QUICK))
 
@@ -83,7 +88,7 @@ def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
     options = Options(**QUICK, levels=1, prune=0.0, calibrated=False)
     sparse, _ = train(matrix, annotated, options)
-    monkeypatch.setattr(training, "FEW_LABELS", Q)
+    learn_densely(monkeypatch)
     dense, _ = train(matrix, annotated, replace(options, prune=None))
     np.testing.assert_array_equal(sparse.levels[0].weights.toarray(), dense.levels[0].weights)
     np.testing.assert_array_equal(sparse.levels[0].bias, dense.levels[0].bias)

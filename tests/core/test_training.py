@@ -6,7 +6,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
-from mpu_cli.core import limits, sgd, training
+from mpu_cli.core import limits, settling, sgd
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
@@ -160,7 +160,7 @@ def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypat
     trained = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args[3]) or train_block(*args))
-    monkeypatch.setattr(training, "SELECTION_SIZE", sample // 2)
+    monkeypatch.setattr(settling, "SELECTION_SIZE", sample // 2)
     steps = Steps()
     _, report = train(*problem, quick(levels=1, c=0.7, sample=sample), Run(observe=steps))
     folds_of_the_choice = 2 * steps.ticks["choose C"]
