@@ -13,7 +13,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.parser import parse_block
-from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, size_of
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 _ROOM = 1.1  # for features, relative to what the first block suggests
@@ -75,10 +75,12 @@ def iter_stream(
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
     by_line: bool = False,
+    may_have_header: bool = True,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
-    With `by_line`, the stream gives a line at a time (`streams.LineByLine`).
+    With `by_line`, the stream gives a line at a time (`streams.LineByLine`). Without `may_have_header`, it does not
+    begin where a file does, and its first line is an instance as any other.
     """
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
@@ -87,7 +89,7 @@ def iter_stream(
 
     numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
     announced = None
-    if not reading.implicit_values and (first := next(numbered_blocks, None)):
+    if may_have_header and not reading.implicit_values and (first := next(numbered_blocks, None)):
         announced, block = split_header(first[1])
         numbered_blocks = chain([(1 if announced is None else 2, block)], numbered_blocks)
     instances = 0
@@ -98,14 +100,24 @@ def iter_stream(
             instances += len(chunk)
             yield chunk
     if announced is not None and announced != instances:
-        raise InputError(
-            source,
-            1,
-            f"the header announces {announced} instances, but {instances} follow; is the file cut short? "
-            "(three integers alone on the first line are a header)",
-        )
+        raise wrong_header(source, announced, instances)
     if not instances and not may_be_empty:
-        raise InputError(source, 1, "the file has no instances")
+        raise no_instances(source)
+
+
+def wrong_header(source: str, announced: int, instances: int) -> InputError:
+    """Return the error of a file that has not as many instances as its header announces."""
+    return InputError(
+        source,
+        1,
+        f"the header announces {announced} instances, but {instances} follow; is the file cut short? "
+        "(three integers alone on the first line are a header)",
+    )
+
+
+def no_instances(source: str) -> InputError:
+    """Return the error of a file without instances."""
+    return InputError(source, 1, "the file has no instances")
 
 
 def split_header(block: bytes) -> tuple[int | None, bytes]:
@@ -140,12 +152,25 @@ def read(
     InputError
         As for `iter_chunks`.
     """
-    chunks = iter_chunks(source, reading, run=run)
-    first = next(chunks)
-    size = Path(source).stat().st_size if Path(source).is_file() else 0
-    expected = _ROOM * first.features.nnz * size / BLOCK_BYTES
+    return gathered(iter_chunks(source, reading, run=run), size_of(source) or 0, run)
+
+
+def gathered(chunks: Iterator[Dataset], n_bytes: int, run: Run = DEFAULT_RUN) -> Dataset:
+    """Put chunks, one below the other, into the arrays of one dataset.
+
+    Parameters
+    ----------
+    chunks : iterator of Dataset
+        None at all give a dataset without rows and columns.
+    n_bytes : int
+        The size of their text, from which the room for the features is estimated; 0 where it is not known.
+    run : Run
+        It allocates the arrays.
+    """
+    first = next(chunks, None)
+    expected = 0 if first is None else _ROOM * first.features.nnz * n_bytes / BLOCK_BYTES
     labels, features = GrowingCsr(bool, 0, run.empty), GrowingCsr(np.float32, int(expected), run.empty)
-    for chunk in chain([first], chunks):
+    for chunk in chain([] if first is None else [first], chunks):
         labels.append(chunk.labels)
         features.append(chunk.features)
     return Dataset(labels.finish(), features.finish())

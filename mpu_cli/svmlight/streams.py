@@ -47,7 +47,17 @@ class Writable(Protocol):
 def stem(source: str | Path) -> str:
     """Return the name of a data file without directory and suffixes: ``data/news.svm.gz`` gives ``news``."""
     path = Path(source)
-    return Path(path.stem).stem if path.suffix in _COMPRESSED else path.stem
+    return Path(path.stem).stem if is_compressed(path) else path.stem
+
+
+def is_compressed(source: str | Path) -> bool:
+    """Whether a file is compressed, as its name tells."""
+    return Path(source).suffix in _COMPRESSED
+
+
+def size_of(source: str | Path) -> int | None:
+    """Return the size of a regular file in bytes; None of anything else, whose end is not known before it is read."""
+    return Path(source).stat().st_size if Path(source).is_file() else None
 
 
 @contextmanager

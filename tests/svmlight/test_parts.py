@@ -1,0 +1,180 @@
+import gzip
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import vstack
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight import parts
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.parts import Part, check_counts, plan_parts, read_part
+from mpu_cli.svmlight.reader import read
+from tests.svmlight.generated import blocks, well_formed_blocks
+from tests.svmlight.same import assert_same
+
+LINES = b"# comment\n1 1:1\n2,3 2:0.5 7:1\n\n# another\n4 3:1\n5 1:2"
+
+
+def stacked(datasets: list[Dataset]) -> Dataset:
+    widths = [max(getattr(data, name).shape[1] for data in datasets) for name in ("labels", "features")]
+    for data in datasets:
+        data.labels.resize(len(data), widths[0])
+        data.features.resize(len(data), widths[1])
+    labels, features = (vstack([getattr(data, name) for data in datasets], "csr") for name in ("labels", "features"))
+    return Dataset(labels, features)
+
+
+def read_in_parts(paths: list, most_bytes: int, reading: Reading = Reading()) -> Dataset:  # noqa: B008
+    planned = plan_parts(paths, most_bytes)
+    found = [read_part(part, reading) for part in planned]
+    check_counts(planned, [len(data) for data in found], reading)
+    return stacked(found)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([b"", b"# comment\n"]), well_formed_blocks()), min_size=1, max_size=3),
+    st.integers(1, 60),
+    st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_the_parts_together_are_the_files_one_after_another(texts, most_bytes, with_header):
+    with TemporaryDirectory() as folder:
+        files = []
+        for number, (comment, block) in enumerate(texts):
+            path = Path(folder) / str(number)
+            path.write_bytes(comment + block)
+            data = read_part(Part(str(path)))
+            if not len(data):
+                path.write_bytes(b"3 4:5\n")
+                data = read_part(Part(str(path)))
+            if with_header:
+                path.write_bytes(b"%d 99 9\r\n" % len(data) + path.read_bytes())
+            files.append(path)
+        whole = [read(path) for path in files]
+        assert_same(read_in_parts(files, most_bytes), stacked(whole))
+
+
+@given(blocks(), st.integers(1, 40), st.integers(1, 30), st.booleans(), st.sampled_from([b"", b"2 9 9\n"]))
+@settings(max_examples=300, deadline=None)
+def test_errors_are_those_of_the_whole_file(block, most_bytes, max_line_bytes, implicit_values, header):
+    """The first error of the parts in their order is the one of the file, with its line."""
+    reading = Reading(implicit_values, max_line_bytes)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(header + block)
+        try:
+            expected = read(path, reading)
+        except InputError as error:
+            with pytest.raises(InputError) as found:
+                read_in_parts([path], most_bytes, reading)
+            assert str(found.value) == str(error)
+        else:
+            assert_same(read_in_parts([path], most_bytes, reading), expected)
+
+
+@given(st.binary(max_size=200).map(lambda data: data.replace(b"5", b"\n")), st.integers(1, 50))
+def test_parts_are_lines_of_about_equal_size(data, most_bytes):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(data)
+        planned = plan_parts([path], most_bytes)
+        assert planned == plan_parts([path], most_bytes)
+    starts = [part.start for part in planned]
+    assert [part.end for part in planned] == [*starts[1:], None]
+    assert starts[0] == 0
+    longest = max(len(line) for line in data.splitlines(keepends=True) or [b""])
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        assert start == 0 or data[start - 1 : start] == b"\n"
+        assert end - start < most_bytes + max(longest, 1)
+
+
+def test_a_file_of_many_equal_lines_has_as_few_parts_as_possible(tmp_path):
+    (tmp_path / "x").write_bytes(b"1 1:1\n" * 1000)
+    planned = plan_parts([tmp_path / "x"], 2000)
+    assert [part.start for part in planned] == [0, 2004, 4002]  # three of 2,000 bytes, up to the end of a line
+
+
+def test_only_plain_regular_files_are_cut(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(LINES))
+    (tmp_path / "b").write_bytes(LINES)
+    os.mkfifo(tmp_path / "c")  # would wait for a writer if it were opened
+    planned = plan_parts([tmp_path / "a.gz", tmp_path / "b", tmp_path / "c", "-"], 20)
+    assert [(Path(part.path).name, part.is_file) for part in planned] == [
+        ("a.gz", True),
+        ("b", False),
+        ("b", False),
+        ("b", False),
+        ("c", True),
+        ("-", True),
+    ]
+
+
+def test_a_file_without_lines_is_not_read_for_every_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "BLOCK_BYTES", 10)
+    (tmp_path / "x").write_bytes(b"x" * 10_000)
+    assert plan_parts([tmp_path / "x"], 10) == [Part(str(tmp_path / "x"))]
+
+
+def test_an_error_names_the_line_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "BLOCK_BYTES", 50)  # lines are counted over several blocks
+    (tmp_path / "x").write_bytes(b"1 1:1\n" * 500 + b"1 1:x\n" + b"1 1:1\n" * 99)
+    failing = [part for part in plan_parts([tmp_path / "x"], 400) if part.start <= 3000 and (part.end or 9999) > 3000]
+    assert len(failing) == 1
+    with pytest.raises(InputError, match=r"x:501: value 'x' of feature 1 is not a finite number"):
+        read_part(failing[0])
+
+
+def test_a_header_counts_the_instances_of_all_parts(tmp_path):
+    (tmp_path / "x").write_bytes(b"4 9 9\n" + b"1 1:1\n" * 5)
+    planned = plan_parts([tmp_path / "x"], 12)
+    assert len(planned) == 3
+    counts = [len(read_part(part)) for part in planned]
+    assert counts == [1, 2, 2]
+    with pytest.raises(InputError, match="x:1: the header announces 4 instances, but 5 follow"):
+        check_counts(planned, counts)
+
+
+def test_a_file_may_be_empty_but_not_all(tmp_path):
+    for name, content in {"a": b"", "b": b"# nothing\n", "c": LINES}.items():
+        (tmp_path / name).write_bytes(content)
+    assert_same(read_in_parts([tmp_path / name for name in "abc"], 10), read(tmp_path / "c"))
+    with pytest.raises(InputError, match="a:1: the file has no instances"):
+        read_in_parts([tmp_path / "a", tmp_path / "b"], 10)
+
+
+@pytest.mark.parametrize("content", [b"1 1:1\n", b"1 1:1\n1 1:17\n1 1:10\n", b""], ids=["shorter", "other", "empty"])
+def test_a_file_that_has_changed_since_is_refused(tmp_path, content):
+    path = tmp_path / "x"
+    path.write_bytes(b"1 1:1\n" * 4)
+    planned = plan_parts([path], 12)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="x: the file is not what it was when it was cut into parts"):
+        read_part(planned[0])
+    with pytest.raises(InputError, match="x: the file is not what it was when it was cut into parts"):
+        read_part(planned[1])
+
+
+def test_a_file_that_is_gone_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="x: cannot be read: No such file"):
+        read_part(Part(str(tmp_path / "x"), 6, 12))
+
+
+def test_a_header_without_instances_is_wrong_first_of_all(tmp_path):
+    (tmp_path / "x").write_bytes(b"2 9 9\n# nothing\n# more\n")
+    with pytest.raises(InputError, match="x:1: the header announces 2 instances, but 0 follow"):
+        read_in_parts([tmp_path / "x"], 10)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_part_is_as_wide_as_its_own_lines(tmp_path):
+    (tmp_path / "x").write_bytes(LINES)
+    data = [read_part(part) for part in plan_parts([tmp_path / "x"], 20)]
+    assert [found.features.shape for found in data] == [(2, 8), (1, 0), (2, 4)]
+    assert [found.labels.shape for found in data] == [(2, 4), (1, 0), (2, 6)]
+    assert {found.features.dtype for found in data} == {np.dtype(np.float32)}
