@@ -67,6 +67,9 @@ class InputError(MpuError):
         place = self.source if line is None else f"{self.source}:{line}"
         super().__init__(f"{place}: {problem}")
 
+    def __reduce__(self) -> tuple[type, tuple[str, int | None, str]]:
+        return type(self), (self.source, self.line, self.problem)  # for other processes
+
 
 class ModelError(MpuError):
     """A model directory that cannot be read: missing, damaged, or of an unknown format version."""
@@ -76,6 +79,10 @@ class BusyError(MpuError):
     """Another process uses the same files. The same run can succeed later."""
 
     exit_status = os.EX_TEMPFAIL  # 75
+
+
+class ClusterError(MpuError):
+    """A cluster that cannot be reached, cannot be used, or has failed."""
 
 
 class OverlapError(MpuError):
@@ -92,6 +99,9 @@ class OverflowingError(MpuError):
             "weights or scores leave the range of 32-bit numbers: bring the feature values to the order of 1, or give "
             "less extreme options"
         )
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return type(self), ()
 
 
 class TooLargeError(MpuError):

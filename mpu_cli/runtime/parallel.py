@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
-from threading import Lock
+from threading import Lock, Thread
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -17,6 +18,20 @@ _limited: list[threadpool_limits] = []  # one per caller within `blas_on_one_thr
 def threads(jobs: int) -> int:
     """Return the number of threads for a number of jobs; -1 is one per core."""
     return (os.cpu_count() or 1) if jobs == -1 else jobs
+
+
+def in_background(function: Callable, *arguments: Any) -> Future:
+    """Call a function in a thread of its own, for which the process does not wait when it ends."""
+    future: Future = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=call, daemon=True).start()
+    return future
 
 
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
