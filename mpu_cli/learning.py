@@ -16,7 +16,7 @@ from mpu_cli.commands import origin
 from mpu_cli.commands.label_features import known_features
 from mpu_cli.core import propensity, thresholds, training
 from mpu_cli.core.features import Features
-from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.sample import Sample, draw_labels
@@ -118,7 +118,7 @@ def estimate_frequency(
     q = len(annotations.columns)
     refuse_too_large(matrix.shape[1], q, levels=1)
     run = _run(chosen)
-    some = draw_labels(annotations.labels, run.seed)
+    some = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
     features = Features.of(matrix)
     drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known, some)

@@ -12,6 +12,7 @@ from mpu_cli.commands.training_data import Sources, TrainingData, read_training_
 from mpu_cli.core import propensity
 from mpu_cli.core.common_frequency import CommonFrequency, compare
 from mpu_cli.core.features import Features
+from mpu_cli.core.label_frequency import count_annotations
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people, instances_to_review
@@ -165,7 +166,8 @@ def estimate(
         data = read_training_data(sources, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
-    some = draw_labels(data.labels, run.seed, surely_from=propensity.FEWEST_ANNOTATIONS if per_label else np.inf)
+    surely_from = propensity.FEWEST_ANNOTATIONS if per_label else np.inf
+    some = draw_labels(count_annotations(data.labels), run.seed, surely_from=surely_from)
     refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
     drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
     pooled: propensity.FrequencyEstimate | None = None

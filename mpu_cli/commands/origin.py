@@ -18,7 +18,7 @@ from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
 from mpu_cli.commands.training_data import Sources, TrainingData
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
@@ -116,7 +116,7 @@ def of_arrays(
     """
     n, q = labels.shape
     true = LabelFrequency.of(fitted.c, (n, q), known).true_labels(labels)
-    annotated = np.bincount(labels.indices, minlength=q)
+    annotated = count_annotations(labels)
     kernel = "numba" if run.compiled else "numpy"
     given, versions = _given(options, run), _versions(run)
     return Origin(now(), n, annotated.tolist(), true.tolist(), given, versions, kernel, **files).written()

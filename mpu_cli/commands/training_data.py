@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.core.features import with_width
 from mpu_cli.core.known_labels import KnownLabels
+from mpu_cli.core.label_frequency import count_annotations
 from mpu_cli.errors import InputError, counted
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions, matching
@@ -150,7 +151,7 @@ class TrainingData:
     @property
     def never_annotated(self) -> np.ndarray:
         """The labels that are never annotated, ascending."""
-        return self.ids[np.bincount(self.labels.indices, minlength=len(self.ids)) == 0]
+        return self.ids[count_annotations(self.labels) == 0]
 
     def frequencies_of(self, file: Path) -> np.ndarray:
         """Read the label frequency of each label from a file, as `read_frequencies` does.

@@ -29,6 +29,10 @@ class BinnedCells:
     cells: np.ndarray
     true: np.ndarray
 
+    def __add__(self, other: "BinnedCells") -> "BinnedCells":
+        """Return the counts of both."""
+        return BinnedCells(self.cells + other.cells, self.true + other.true)
+
     @classmethod
     def of(
         cls,

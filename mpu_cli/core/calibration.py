@@ -129,12 +129,16 @@ def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFre
     binned = BinnedCells.of(probabilities, labels, frequency)
     if not isinstance(probabilities, np.ndarray):
         binned.cells[0] = binned.true[0] = 0  # of those that are not kept nothing is predicted
+    return calibrate_binned(binned, sum(part.nnz for part in frequency.counted(labels)))
+
+
+def calibrate_binned(binned: BinnedCells, annotations: int) -> Calibration | None:
+    """Learn the map from counted cells, of which so many are annotated; None as for `calibrate`."""
     there = np.flatnonzero(binned.cells)
     cells, true = binned.cells[there].astype(float), binned.true[there]
     if not true.any():
         return None
     z = _log_odds((lower_edges(there).astype(float) + lower_edges(np.minimum(there + 1, BINS - 1))) / 2)
-    annotations = sum(part.nnz for part in frequency.counted(labels))
     block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
     size = np.bincount(block, cells)
     share = np.clip(np.bincount(block, true), _MARGIN, size - _MARGIN) / size

@@ -109,19 +109,28 @@ class Features:
         The largest eigenvalue of the Gram matrix of 32 random instances, by their mean squared norm; the mean of some
         draws. A step of eta on the sum of their gradients takes weights at most so many times too far.
         """
-        rng = np.random.default_rng(0)
-        found = []
-        for _ in range(_DRAWS):
-            drawn = self[np.sort(rng.choice(len(self), min(len(self), _TOGETHER), replace=False))]
-            sparse, dense = drawn.sparse.astype(np.float64), drawn.dense.astype(np.float64)
-            gram = (sparse @ sparse.T).toarray() + dense @ dense.T
-            found.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
-        return max(float(np.mean(found)), 1.0)
+        return coherence([self[rows] for rows in draws(len(self))])
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
         """Mean squared norm of the instances, or of some of them; 1 where all of them are zero."""
         norms = self.squared_norms[rows]
         return float(norms.sum() / max(len(norms), 1)) or 1.0
+
+
+def draws(n: int) -> list[np.ndarray]:
+    """Draw the instances, of n, by which `Features.coherence` tells how alike they are: arrays of int, ascending."""
+    rng = np.random.default_rng(0)
+    return [np.sort(rng.choice(n, min(n, _TOGETHER), replace=False)) for _ in range(_DRAWS)]
+
+
+def coherence(drawn: list[Features]) -> float:
+    """Return how alike the instances of some draws are, as `Features.coherence` says."""
+    found = []
+    for some in drawn:
+        sparse, dense = some.sparse.astype(np.float64), some.dense.astype(np.float64)
+        gram = (sparse @ sparse.T).toarray() + dense @ dense.T
+        found.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
+    return max(float(np.mean(found)), 1.0)
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,11 @@ class LabelFrequency:
         return (np.empty(0, np.intp),) * 2 if self.known is None else self.known.ignored()
 
 
+def count_annotations(labels: csr_array) -> np.ndarray:
+    """Return how many instances are annotated with each label: ndarray of int, shape (q,)."""
+    return np.bincount(labels.indices, minlength=labels.shape[1])
+
+
 def _per_label(labels: csr_array) -> np.ndarray:
     """Sum the entries of each column: float64, shape (q,)."""
     return labels.sum(axis=0, dtype=float)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -48,7 +48,7 @@ class DrawnLabels:
     weights: np.ndarray
 
 
-def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: float = np.inf) -> DrawnLabels | None:
+def draw_labels(annotations: np.ndarray, seed: int, size: int = 512, surely_from: float = np.inf) -> DrawnLabels | None:
     """Draw some of many labels, each with a probability proportional to the square root of its annotations.
 
     Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
@@ -58,8 +58,8 @@ def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: floa
 
     Parameters
     ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
+    annotations : ndarray of int, shape (q,)
+        How many instances are annotated with each label.
     seed : int
     size : int
         About so many; less than `FEW_LABELS` can be.
@@ -71,8 +71,7 @@ def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: floa
     DrawnLabels or None
         None where all are taken.
     """
-    q = labels.shape[1]
-    annotations = np.bincount(labels.indices, minlength=q)
+    q = len(annotations)
     share = np.sqrt(annotations)
     annotated = np.flatnonzero(annotations)
     if q <= FEW_LABELS or len(annotated) <= size:
@@ -93,12 +92,25 @@ def draw_labels(labels: csr_array, seed: int, size: int = 512, surely_from: floa
     return DrawnLabels(columns, 1 / probability[columns])
 
 
+class Population(Protocol):
+    """Instances that a sample is drawn from: `Features`, or what fetches them."""
+
+    @property
+    def coherence(self) -> float: ...  # noqa: D102
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: np.ndarray) -> Features: ...
+
+    def mean_squared_norm(self) -> float: ...  # noqa: D102
+
+
 class Sample:
     """At most so many of the instances, drawn without replacement; of many labels, some.
 
     Parameters
     ----------
-    features : Features, n instances
+    population : Features, n instances
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     size : int
@@ -129,7 +141,7 @@ class Sample:
 
     def __init__(
         self,
-        features: Features,
+        population: Population,
         labels: csr_array,
         size: int,
         m: int | None,
@@ -138,11 +150,12 @@ class Sample:
         drawn: DrawnLabels | None = None,
         label_features: csr_array | None = None,
     ) -> None:
-        self.share = min(size / len(features), 1.0)
+        self.share = min(size / len(population), 1.0)
         self.rows: np.ndarray | slice = slice(None)
+        features = cast(Features, population)  # a copy of all would take as much memory
         if self.share < 1:
-            self.rows = draw(len(features), size, run.seed)
-            features, labels = features[self.rows], labels[self.rows]
+            self.rows = draw(len(population), size, run.seed)
+            features, labels = population[self.rows], labels[self.rows]
             known = known and known.rows(self.rows)
         self.columns: np.ndarray | slice = slice(None)
         self.weights: np.ndarray | None = None

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.common_frequency import CommonFrequency, compare
-from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_large_sample
@@ -14,7 +14,7 @@ from mpu_cli.core.options import SQUARED_HINGE, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
-from mpu_cli.core.sample import Sample, draw_labels
+from mpu_cli.core.sample import Population, Sample, draw_labels
 from mpu_cli.core.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validation import leading, out_of_fold
@@ -61,8 +61,9 @@ class Settled:
 
 
 def settle(
-    features: Features,
+    features: Population,
     labels: csr_array,
+    annotations: np.ndarray,
     options: Options,
     run: Run,
     label_features: csr_array | None = None,
@@ -73,8 +74,11 @@ def settle(
     Parameters
     ----------
     features : Features, n instances
+        Or what fetches those of the sample.
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
+    annotations : ndarray of int, shape (q,)
+        How many instances are annotated with each label.
     options : Options
     run : Run
     label_features : csr_array, shape (q, D), optional
@@ -99,7 +103,7 @@ def settle(
     folds = options.folds or (_FOLDS_OF_MANY if many and n <= 200_000 else None)
     sample = None
     if to_choose:
-        drawn = draw_labels(labels, run.seed)
+        drawn = draw_labels(annotations, run.seed)
         refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
         sample = Sample(features, labels, options.sample, folds, run, options.known, drawn, label_features)
     c, estimated, common, reviewed = options.c, None, None, None
@@ -129,7 +133,7 @@ def settle(
     return Settled(frequency, estimated, common, reviewed, settings, level_settings, folds, prune, held_out)
 
 
-def _starting(features: Features, options: Options, start: WarmStart | None, epochs: int, many: bool) -> Settings:
+def _starting(features: Population, options: Options, start: WarmStart | None, epochs: int, many: bool) -> Settings:
     """Return the settings of an earlier model, or those that choosing begins with."""
     if start is not None:
         settings = start.settings

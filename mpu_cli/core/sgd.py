@@ -173,17 +173,10 @@ class TrainingSet:
             self._among[rows] = True
 
     def blocks(self) -> Sequence[Block]:
-        """Return the groups of labels of the shortlist, where there is one, or else cut the labels into blocks.
-
-        Blocks are of nearly equal size, all but the last a multiple of what SIMD code takes at once. The cut depends on
-        the number of labels only, so that a label's weights never depend on the number of threads.
-        """
+        """Return the groups of labels of the shortlist, where there is one, or else cut the labels into blocks."""
         if self.guidance.shortlist is not None:
             return self.guidance.shortlist.groups()
-        q = self.labels.shape[1]
-        n_blocks = -(-q // kernel(self.run).BLOCK_SIZE)
-        cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
-        return [slice(start, stop) for start, stop in pairwise(cuts)]
+        return label_blocks(self.labels.shape[1], self.run)
 
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
@@ -206,6 +199,16 @@ class TrainingSet:
         """Return where all labels start, cold: biases from `initial_bias`, and no weights."""
         bias = initial_bias(self.labels[self.rows], frequency.rows(self.rows).single_precision())
         return LinearModel(np.empty((0, len(bias)), np.float32), bias)
+
+
+def label_blocks(q: int, run: Run) -> list[slice]:
+    """Cut q labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
+
+    The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
+    """
+    n_blocks = -(-q // kernel(run).BLOCK_SIZE)
+    cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
+    return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 
 def train_linear(
@@ -382,6 +385,10 @@ def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     frequency : LabelFrequency
         Of these instances and labels.
     """
-    share, cells = frequency.shares(annotated)
+    return bias_of_shares(*frequency.shares(annotated))
+
+
+def bias_of_shares(share: np.ndarray, cells: np.ndarray | int) -> np.ndarray:
+    """Return the log-odds of shares of so many cells, as `initial_bias` does."""
     margin = 1 / (cells + 2)
     return logit(np.clip(share, margin, 1 - margin)).astype(np.float32)

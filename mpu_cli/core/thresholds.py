@@ -58,7 +58,11 @@ def pooled_threshold(
     >>> (probabilities[:, 0] >= threshold).tolist(), f1
     ([True, True, True, True, False], 1.0)
     """
-    binned = BinnedCells.of(probabilities, labels, frequency, weights)
+    return best_threshold(BinnedCells.of(probabilities, labels, frequency, weights))
+
+
+def best_threshold(binned: BinnedCells) -> tuple[float, float]:
+    """Return one threshold for all labels, and the micro-F1 estimated at it, from counted cells."""
     # From the top bin down: how many labels reach at least the lower edge of each bin.
     predicted, found = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
     f1 = 2 * found / np.maximum(predicted + binned.true.sum(), 1)

@@ -15,7 +15,7 @@ from mpu_cli.core.decision import decide, evidence
 from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.fold_features import features_without
 from mpu_cli.core.guidance import Guidance
-from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import Options
@@ -34,7 +34,7 @@ from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Of which the better is taken.
-_MOST_AUTOMATIC_LEVELS = 2
+MOST_AUTOMATIC_LEVELS = 2
 # Of many labels, annotations that tell the threshold of all of them.
 _ENOUGH_ANNOTATIONS = 5_000
 
@@ -135,13 +135,13 @@ def train(
         matrix = occurring.of(matrix)
         label_features = None if label_features is None else occurring.of(label_features)
     many = q > FEW_LABELS
-    n_levels = options.levels or (_MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
+    n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
     refuse_too_large(matrix.shape[1], q, n_levels)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
     features = Features.of(matrix, empty=run.empty)
-    settled = settle(features, labels, options, run, label_features, start)
+    settled = settle(features, labels, count_annotations(labels), options, run, label_features, start)
     frequency, settings, held_out = settled.frequency, settled.settings, settled.held_out
 
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.guidance import Guidance
-from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.loss import pu_gradient, pu_loss
 from mpu_cli.core.prior import Prior
 from mpu_cli.core.sample import draw_labels
@@ -125,10 +125,10 @@ def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
 
 def test_only_annotated_labels_are_drawn():
     labels = csr_array(np.arange(900)[None, :] % 3 == 0)
-    drawn = draw_labels(labels, 0, size=200)
+    drawn = draw_labels(count_annotations(labels), 0, size=200)
     assert (drawn.columns % 3 == 0).all()
     assert_allclose(drawn.weights.sum(), 300, rtol=0.02)
-    few = draw_labels(labels[:, :30], 0)
+    few = draw_labels(count_annotations(labels[:, :30]), 0)
     assert_array_equal(few.columns, np.arange(0, 30, 3))
     assert_array_equal(few.weights, 1)
 
