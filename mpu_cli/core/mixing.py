@@ -1,0 +1,150 @@
+"""One model from many parts: shards learn side by side, and the mean of their models is the model.
+
+The parts are dealt out to shards. A shard's model goes from part to part and learns from each in turn. The mean of the
+shards' models, by their numbers of instances, is the model, or the start of another round (iterative parameter mixing:
+McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron", NAACL 2010). A shard makes
+fewer steps than one that learns from all, so they are larger, by the square root of the number of shards.
+
+How many shards and rounds lose nothing: docs/choices.md, "More than one machine".
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mpu_cli.core import parts, sgd
+from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.parts import Selection
+from mpu_cli.runtime.executor import Executor, Handle, reduced
+from mpu_cli.runtime.run import Run
+
+# So many shards learn as well in one round as one does; more take two.
+FEW_SHARDS = 4
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A selection, and what it selects of each part.
+
+    Attributes
+    ----------
+    selection : Selection
+    sizes : list of int
+        Instances of each part.
+    annotations : ndarray of int, shape (q,)
+        How many of all of them are annotated with each label.
+    """
+
+    selection: Selection
+    sizes: list[int]
+    annotations: np.ndarray
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Learns models of selected instances.
+
+    Attributes
+    ----------
+    executor : Executor
+    frequency : LabelFrequency
+    n_shards, rounds : int
+    run : Run
+        What units of work run with.
+    submitted : callable
+        Is given each unit that learns from a part.
+    """
+
+    executor: Executor
+    frequency: LabelFrequency
+    n_shards: int
+    rounds: int
+    run: Run
+    submitted: Callable[[Handle], None] = lambda _: None
+
+    def learn(self, level_parts: Sequence[Handle], selected: Selected, settings: sgd.Settings, n: int) -> Handle:
+        """Learn a model of the selected instances of all parts.
+
+        Parameters
+        ----------
+        level_parts : sequence of Handle
+            Of `parts.PartRows`.
+        selected : Selected
+        settings : Settings
+            Of one shard alone.
+        n : int
+            Instances that the model is to learn from, perhaps by going on: it is regularised by 1 / (C n).
+
+        Returns
+        -------
+        Handle
+            Of a LinearModel.
+        """
+        size = len(selected)
+        share = selected.annotations / max(size, 1) / self.frequency.single_precision().rates
+        bias = sgd.bias_of_shares(share, size)
+        model: Handle = sgd.LinearModel(np.empty((0, len(bias)), np.float32), bias)
+        for round_ in range(self.rounds):
+            model = self._round(level_parts, selected, settings, model, round_, round_ * size, n)
+        return model
+
+    def go_on(
+        self,
+        level_parts: Sequence[Handle],
+        selected: Selected,
+        settings: sgd.Settings,
+        start: Handle,
+        seen: int,
+    ) -> Handle:
+        """Go on with the last round of a model, which has so many instances behind it, on others."""
+        n = seen + len(selected)
+        return self._round(level_parts, selected, settings, start, self.rounds - 1, self.rounds * seen, n)
+
+    def mean(self, models: Sequence[Handle], sizes: Sequence[int]) -> Handle:
+        """Return the mean of models, weighted by how many instances each has learned from."""
+        if len(models) == 1:
+            return models[0]
+        terms = [
+            self.executor.submit(parts.scaled, model, size / sum(sizes))
+            for model, size in zip(models, sizes, strict=True)
+        ]
+        return reduced(self.executor, parts.added, terms)
+
+    def _round(
+        self,
+        level_parts: Sequence[Handle],
+        selected: Selected,
+        settings: sgd.Settings,
+        start: Handle,
+        round_: int,
+        seen: int,
+        n: int,
+    ) -> Handle:
+        """Learn from each selected instance once, after so many others, of n that make the model; return the mean."""
+        settings = replace(settings, step=settings.step * float(np.sqrt(self.n_shards)))
+        models, sizes = [], []
+        for shard in range(self.n_shards):
+            model, size = start, 0
+            for number in range(shard, len(level_parts), self.n_shards):
+                before = seen // self.n_shards + size
+                model = self.executor.submit(
+                    parts.learn,
+                    level_parts[number],
+                    selected.selection,
+                    self.frequency.rates,
+                    settings,
+                    model,
+                    before,
+                    n,
+                    round_,
+                    self.run,
+                )
+                self.submitted(model)
+                size += selected.sizes[number]
+            models.append(model)
+            sizes.append(size)
+        return self.mean(models, sizes)
