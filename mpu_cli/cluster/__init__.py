@@ -1,0 +1,1 @@
+"""Training and prediction on the workers of a Dask cluster: the extra `cluster`."""

@@ -1,0 +1,65 @@
+"""Which cluster is meant: ``--cluster``. Imports nothing of Dask, so that a wrong value is told without it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_LOCAL = re.compile(r"local(?::(?P<workers>[1-9]\d{0,3})(?::(?P<threads>[1-9]\d{0,3}))?)?")
+_URL = re.compile(r"[a-z][a-z0-9+]*://\S+")
+EXPECTED = "local, local:WORKERS, local:WORKERS:THREADS, an address such as tcp://scheduler:8786, or a scheduler file"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A cluster that is there, or one to start on this machine.
+
+    Attributes
+    ----------
+    scheduler : str or None
+        The address of its scheduler.
+    file : Path or None
+        The file that the scheduler has written.
+    workers : int or None
+        Processes to start on this machine; None: one per core.
+    threads : int
+        Of each of them.
+    """
+
+    scheduler: str | None = None
+    file: Path | None = None
+    workers: int | None = None
+    threads: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read what the user gave.
+
+        Raises
+        ------
+        ValueError
+            It is none of what `EXPECTED` names.
+
+        Examples
+        --------
+        >>> Address.parse("local:4").workers
+        4
+        >>> Address.parse("tcp://scheduler:8786").scheduler
+        'tcp://scheduler:8786'
+        """
+        if local := _LOCAL.fullmatch(text):
+            workers, threads = local["workers"], local["threads"]
+            return cls(workers=int(workers) if workers else None, threads=int(threads or 1))
+        if _URL.fullmatch(text):
+            return cls(scheduler=text)
+        if text.endswith(".json"):
+            return cls(file=Path(text))
+        raise ValueError(f"{text!r} is no cluster: give {EXPECTED}")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is to be started on this machine."""
+        return self.scheduler is None and self.file is None
+
+    def __str__(self) -> str:
+        """Return it for messages."""
+        return "on this machine" if self.is_local else f"at {self.scheduler or self.file}"

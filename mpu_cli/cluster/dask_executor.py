@@ -1,0 +1,197 @@
+"""Units of work on a Dask cluster.
+
+Dask places the units, keeps their results where they were computed, and computes again what a lost worker had. Each
+result depends on its arguments alone, so it is the same then.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from distributed import Client, Future, KilledWorker, LocalCluster, as_completed, get_worker
+from distributed.comm.core import CommClosedError
+
+from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.versions import difference, versions
+from mpu_cli.errors import ClusterError, MpuError
+from mpu_cli.runtime.executor import Handle
+from mpu_cli.runtime.parallel import in_background
+
+# Seconds between looks at what is done, and at whether the cluster is still there.
+_SOON, _NOW_AND_THEN = 0.01, 1.0
+# Seconds that leaving a cluster may take.
+_LEAVE = 10.0
+
+
+@contextmanager
+def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
+    """Connect with a cluster, or start one on this machine.
+
+    Parameters
+    ----------
+    address : Address
+    timeout : float
+        Seconds to wait for a scheduler and for a worker, at the start and whenever there is none.
+
+    Raises
+    ------
+    ClusterError
+        There is no such cluster, it has no workers, or a worker has other versions of what computes.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+        cluster = None
+        try:
+            if address.is_local:
+                cluster = _local(address)
+            client = Client(
+                cluster or address.scheduler,
+                scheduler_file=None if address.file is None else str(address.file),
+                timeout=timeout,
+                set_as_default=False,
+            )
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"no cluster answers {address}: {error}") from None
+        try:
+            executor = DaskExecutor(client, timeout)
+            executor.check_workers()
+            yield executor
+        finally:
+            with suppress(TimeoutError, OSError):
+                client.close(timeout=_LEAVE)
+                if cluster is not None:
+                    cluster.close(timeout=_LEAVE)
+
+
+def _local(address: Address) -> LocalCluster:
+    import os
+
+    return LocalCluster(
+        n_workers=address.workers or os.cpu_count() or 1,
+        threads_per_worker=address.threads,
+        processes=True,
+        dashboard_address=None,
+        silence_logs="CRITICAL",
+    )
+
+
+class DaskExecutor:
+    """An `Executor` on a Dask cluster.
+
+    Parameters
+    ----------
+    client : Client
+    timeout : float
+        Seconds that the cluster may be without workers.
+    """
+
+    def __init__(self, client: Client, timeout: float) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._versions = versions()
+        self._last_seen = time.monotonic()
+        self._next_look = 0.0
+        self._submitted = 0
+
+    def check_workers(self) -> None:
+        """Wait for a worker, and refuse those with other versions of what computes."""
+        try:
+            self._client.wait_for_workers(1, timeout=self._timeout)
+        except TimeoutError:
+            raise ClusterError(f"the cluster has no worker, after {self._timeout:g} seconds of waiting") from None
+        found = self._client.run(versions, on_error="return")
+        for worker, there in found.items():
+            if isinstance(there, BaseException):
+                raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {there}")
+            if differs := difference(self._versions, there):
+                raise _other_versions(worker, differs)
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+        return len(self._client.nthreads())
+
+    def submit(self, function: Callable, *arguments: Any) -> Handle:
+        """Have a worker run a unit."""
+        self._submitted += 1
+        key = f"{function.__name__}-{self._client.id}-{self._submitted}"
+        return self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
+
+    def keep(self, value: Any) -> Handle:
+        """Return a handle of a value. Unlike with `Client.scatter`, it is not lost with the worker that has it."""
+        return self.submit(_same, value)
+
+    def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
+        """Wait for units; see `Executor`.
+
+        Raises
+        ------
+        ClusterError
+            The cluster is gone, or its workers.
+        """
+        waiting = as_completed(handles, loop=self._client.loop)
+        while not waiting.is_empty():
+            if not waiting.has_ready():
+                time.sleep(_SOON)
+                self._look()
+                continue
+            for future in waiting.next_batch(block=False):
+                self._raise(future)
+                tick()
+
+    def gather(self, handles: Sequence[Handle]) -> list[Any]:
+        """Return results; errors as for `wait`."""
+        self.wait(handles)
+        found = in_background(self._client.gather, list(handles))
+        while not found.done():
+            time.sleep(_SOON)
+            self._look()
+        try:
+            return found.result()
+        except (CancelledError, CommClosedError, KilledWorker, OSError) as error:
+            raise ClusterError(f"the cluster has lost results: {error}") from None
+
+    def _look(self) -> None:
+        """Raise ClusterError where there has been no worker for too long."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _NOW_AND_THEN
+        if self._client.status == "running" and self._client.scheduler_info(n_workers=-1)["workers"]:
+            self._last_seen = time.monotonic()
+        elif now - self._last_seen > self._timeout:
+            what = "worker" if self._client.status == "running" else "scheduler"
+            raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
+
+    def _raise(self, future: Future) -> None:
+        if future.status == "finished":
+            return
+        if future.status in ("cancelled", "lost"):
+            raise ClusterError("the scheduler of the cluster has gone, and with it what was computed")
+        error = future.exception()
+        if isinstance(error, MpuError):
+            raise error
+        if isinstance(error, KilledWorker):
+            raise ClusterError(
+                f"workers died again and again at the same piece of work ({str(future.key).split('-')[0]}), as they do "
+                "for want of memory: give them more, or cut the data into smaller files"
+            )
+        raise ClusterError(f"a worker has failed: {type(error).__name__}: {error}")
+
+
+def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
+    """Run a unit on a worker. A worker may have joined after `check_workers`."""
+    if differs := difference(expected, versions()):
+        raise _other_versions(get_worker().address, differs)
+    return function(*arguments)
+
+
+def _other_versions(worker: str, differs: str) -> ClusterError:
+    return ClusterError(f"worker {worker} has {differs}; install the same versions everywhere")
+
+
+def _same(value: Any) -> Any:
+    return value

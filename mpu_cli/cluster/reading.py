@@ -1,0 +1,120 @@
+"""Units that read parts of files, and what a training has to know of all of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import Columns, Features, with_width
+from mpu_cli.core.label_frequency import count_annotations
+from mpu_cli.core.parts import PartRows
+from mpu_cli.errors import InputError
+from mpu_cli.runtime.resume import fingerprint
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.parts import Part, read_part
+
+# Size and time of change of a file.
+State = tuple[int, int]
+_CHANGED = "the file has changed since the training began; start again"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a training has to know of the instances of a part.
+
+    Attributes
+    ----------
+    size : int
+        How many there are.
+    ids : ndarray of int, shape (q_i,)
+        The labels that occur, ascending.
+    annotations : ndarray of int, shape (q_i,)
+        How many instances are annotated with each of them.
+    features : ndarray of int32
+        The features that occur, ascending.
+    width : int
+        The largest feature and 1.
+    checksum : str
+        Of the instances.
+    """
+
+    size: int
+    ids: np.ndarray
+    annotations: np.ndarray
+    features: np.ndarray
+    width: int
+    checksum: str
+
+
+def state_of(path: str) -> State | None:
+    """Return by what a change of a file is seen; None where that cannot be told."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:
+    """Read a part of a file, which must be as it was when the training began.
+
+    Raises
+    ------
+    InputError
+        It has changed, or cannot be read.
+    """
+    data = read_part(part, reading, run)
+    if state != state_of(part.path):
+        raise InputError(part.path, None, _CHANGED)
+    return data
+
+
+def facts_of(data: Dataset) -> Facts:
+    """Return what has to be known of a part."""
+    labels, ids = data.occurring_labels()
+    features = Columns.occurring(data.features)
+    return Facts(len(data), ids, count_annotations(labels), features.indices, data.features.shape[1], _checksum(data))
+
+
+def placed(
+    data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray, columns: Columns, compact: bool
+) -> PartRows:
+    """Return a part with the numbers that labels and features have among those of all parts.
+
+    Parameters
+    ----------
+    data : Dataset
+        Of the part.
+    part : Part
+    number : int
+        Of the part.
+    facts : Facts
+        As they were when the part was first read; it may have been read again since.
+    ids : ndarray of int, shape (q,)
+        All labels, ascending.
+    columns : Columns
+        All features that occur.
+    compact : bool
+        Whether only these have columns.
+
+    Raises
+    ------
+    InputError
+        The part has other instances than when it was first read.
+    """
+    if _checksum(data) != facts.checksum:
+        raise InputError(part.path, None, _CHANGED)
+    labels, own = data.occurring_labels()
+    places = np.searchsorted(ids, own).astype(labels.indices.dtype)
+    matrix = with_width(data.features, columns.width)
+    if compact:
+        matrix = columns.of(matrix)
+    placed_labels = csr_array((labels.data, places[labels.indices], labels.indptr), shape=(len(data), len(ids)))
+    return PartRows(Features.of(matrix), placed_labels, number)
+
+
+def _checksum(data: Dataset) -> str:
+    return fingerprint(DEFAULT_RUN, data.labels, data.features)
