@@ -23,7 +23,7 @@ OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds":
 C_OF_LABELS = "labels"
 # Brackets, quotation marks and colons in it, at most: only its lists of numbers are long, and all else takes far more
 # memory than its text.
-_MOST_MARKS = 1 << 12
+MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
@@ -134,9 +134,12 @@ def parse(path: Path, text: bytes) -> Manifest:
         raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
 
 
-def json_values(text: bytes) -> dict:
-    """Return the values of a JSON object, whose lists are long only where they are numbers; ValueError otherwise."""
-    expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= _MOST_MARKS, "more than numbers is in its lists")
+def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict:
+    """Return the values of a JSON object, whose lists are long only where they are numbers; ValueError otherwise.
+
+    Brackets, quotation marks and colons are `most_marks` at most.
+    """
+    expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "more than numbers is in its lists")
     values = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
     expect(isinstance(values, dict), "it is no JSON object")
     return values

@@ -15,7 +15,8 @@ from mpu_cli.bundle.kinds import number_list
 from mpu_cli.bundle.manifest import json_values
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
-_FORMAT, _FORMAT_VERSION = "mpu training", 1
+_FORMAT, _FORMAT_VERSION = "mpu training", 2
+_MOST_MARKS = 1 << 21  # 14 for each of many files
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Origin:
         The data, as the user named them; None where they were arrays.
     source_bytes, source_sha256 : int and str, or None
         Size and checksum of that file; None where it was a stream, or changed meanwhile.
+    files : list of dict
+        Where the data were several files: ``name``, ``bytes`` and ``sha256`` of each, as above; `source` says how many.
     others : list of str
         More files that were learned from, each with its option.
     warm_start : str or None
@@ -59,6 +62,7 @@ class Origin:
     source: str | None = None
     source_bytes: int | None = None
     source_sha256: str | None = None
+    files: list[dict[str, Any]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     warm_start: str | None = None
     warm_start_sha256: str | None = None
@@ -82,14 +86,22 @@ def parse(content: bytes, n_labels: int) -> Origin:
         It is damaged, or of a newer version.
     """
     try:
-        values = json_values(content)
+        values = json_values(content, _MOST_MARKS)
         expect(values.pop("format") == _FORMAT, "of another format")
-        expect(values.pop("format_version") == _FORMAT_VERSION, "of a newer version")
+        version = values.pop("format_version")
+        expect(version in (1, _FORMAT_VERSION), "of a newer version")
+        if version == 1:  # which had one file at most
+            values["files"] = []
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
         for name, types in _TYPES.items():
             expect(isinstance(values[name], types) and not isinstance(values[name], bool), f"{name} is of another type")
         for name, dtype in (("annotated", int), ("true", float)):
             expect(len(number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
+        for file in values["files"]:
+            expect(file.keys() == _FILE.keys(), "a file has other values")
+            expect(
+                all(isinstance(file[name], types) for name, types in _FILE.items()), "of a file, one is of another type"
+            )
         expect(all(isinstance(text, str) for text in (*values["others"], *values["versions"].values())), "no texts")
         return Origin(**values)
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -106,7 +118,9 @@ _TYPES: dict[str, Any] = {
     "source": (str, _NONE),
     "source_bytes": (int, _NONE),
     "source_sha256": (str, _NONE),
+    "files": list,
     "others": list,
     "warm_start": (str, _NONE),
     "warm_start_sha256": (str, _NONE),
 }
+_FILE: dict[str, Any] = {"name": str, "bytes": (int, _NONE), "sha256": (str, _NONE)}

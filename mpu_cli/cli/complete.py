@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     type=click.Choice(["list", "svm"]),
     default="list",
     show_default=True,
-    help="list: the missing labels, the most probable first, as a review file. svm: FILE with labels filled in.",
+    help="list: the missing labels, the most probable first, as a review file. svm: FILE, a single one, with labels "
+    "filled in.",
 )
 @click.option("--top", type=WholeNumber(1, MOST_INSTANCES), metavar="N", help="The N most probable of all.")
 @click.option(
@@ -85,6 +86,7 @@ def complete(
     Trains as `mpu train` does, predicts every instance by models that have not seen it, and lists labels that are not
     annotated, the most probable first. The list is a review file with an empty column `verdict`, in which a person can
     decide; `mpu review` makes a page of it. What --reviewed files have decided is learned from, and not listed again.
+    Several FILEs are read as one: their instances are numbered through all of them, in the order given.
 
     Without --top, --min-probability and --per-instance, all labels are listed that are probable enough to raise the
     expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most

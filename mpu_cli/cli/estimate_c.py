@@ -73,6 +73,8 @@ def estimate_c(
 ) -> None:
     """Estimate the label frequency c of FILE, the share of the true labels that is annotated.
 
+    Several FILEs are read as one.
+
     If some instances were drawn at random and completely reviewed (--reviewed; `mpu review --sample N` draws them), c
     is estimated from these, for each label. The same holds for a second file with complete label sets (--complete);
     the instances of both files should then come from the same source.
@@ -95,6 +97,7 @@ def estimate_c(
     \b
     Example:
       mpu estimate-c news.svm
+      mpu estimate-c part-*.svm.gz
       mpu estimate-c news.svm --per-label --json
       mpu estimate-c news.svm --reviewed checked.tsv
       mpu estimate-c news.svm --plan

@@ -13,15 +13,30 @@ if TYPE_CHECKING:
     from mpu_cli.commands.description import LabelReport, Report
 
 _NOT_RECORDED = "not recorded"
+_LISTED = 20  # files
 _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
 
 
 def print_report(report: "Report") -> None:
     """Print what a model is, a line for each thing, then its labels that were asked for."""
     print_lines(_lines(report))
+    if report.origin is not None and report.origin.files:
+        click.echo()
+        _print_files(report.origin.files)
     for label in report.of_labels:
         click.echo()
         _print_label(label, report)
+
+
+def _print_files(files: list[dict[str, Any]]) -> None:
+    rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
+    print_table([["file", "bytes", "SHA-256"], *rows])
+    if len(files) > _LISTED:
+        click.echo(f"and {counted(len(files) - _LISTED, 'more file')}; --json lists all")
+
+
+def _or_unknown(value: int | str | None) -> str:
+    return _NOT_RECORDED if value is None else f"{value:,}" if isinstance(value, int) else value
 
 
 def _lines(report: "Report") -> dict[str, str]:
@@ -53,7 +68,7 @@ def _history(origin: "Origin | None") -> dict[str, str]:
     source = origin.source or "arrays"
     if origin.source_sha256 is not None:
         source += f" ({origin.source_bytes:,} bytes, SHA-256 {origin.source_sha256})"
-    elif origin.source is not None:
+    elif origin.source is not None and not origin.files:
         source += f" (size and checksum {_NOT_RECORDED})"
     versions = ", ".join(f"{_PACKAGES.get(name, name)} {version}" for name, version in origin.versions.items())
     start = "no"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--output",
     metavar="MODEL",
     type=click.Path(path_type=Path),
-    help="The model, a directory. Default: the name of FILE with the ending .mpu.",
+    help="The model, a directory. Default: the name of FILE with the ending .mpu, where there is one FILE.",
 )
 @training_options
 @click.option(
@@ -82,9 +82,9 @@ def train(
 ) -> None:
     """Learn a model of all labels of FILE, some of whose labels may be missing.
 
-    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. The label frequency c, C, the step
-    size and the thresholds are chosen from the incomplete labels. An existing model is replaced only when the new
-    one is complete.
+    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in
+    the order given; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen
+    from the incomplete labels. An existing model is replaced only when the new one is complete.
 
     --c takes a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says what estimates
     for single labels are worth.
@@ -96,6 +96,7 @@ def train(
     Example:
       mpu train news.svm                          # writes the model directory news.mpu
       mpu train news.svm.gz -o tags.mpu --c 0.4   # where you know that 40 % of the true labels are there
+      mpu train part-*.svm.gz -o news.mpu         # learns from all of them
       mpu train news.svm --levels 1 --json
       mpu train news.svm --reviewed checked.tsv   # learns from what people have checked; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
@@ -104,10 +105,13 @@ def train(
 
     from mpu_cli.commands import training
     from mpu_cli.runtime.memory import peak_bytes
+    from mpu_cli.svmlight.sources import Files
 
     if output is None:
         if sources.file == "-":
             raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")
+        if isinstance(sources.file, Files):
+            raise click.UsageError("Several FILEs have no one name to call the model after: give -o MODEL.")
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")

@@ -31,7 +31,7 @@ def training_files(function: Callable) -> Callable:
     @wraps(function)
     def with_sources(
         *args: Any,
-        source: str,
+        source: tuple[str, ...],
         reviewed: tuple[str, ...],
         reviewed_wins: bool,
         complete: tuple[str, ...],
@@ -41,16 +41,19 @@ def training_files(function: Callable) -> Callable:
         **kwargs: Any,
     ) -> Any:
         from mpu_cli.commands.training_data import Sources
+        from mpu_cli.runtime.files import refuse_repeated
+        from mpu_cli.svmlight.sources import as_one
 
+        refuse_repeated("FILE", source)
         if reviewed_wins and not reviewed:
             raise click.UsageError("--reviewed-wins needs --reviewed.")
         if len(complete) > 1:
             raise click.UsageError("--complete takes one file: join them.")
-        sources = Sources(source, reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
+        sources = Sources(as_one(source), reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
         return function(*args, sources=sources, **kwargs)
 
     options = (
-        click.argument("source", metavar="FILE", type=_READABLE),
+        click.argument("source", metavar="FILE...", nargs=-1, required=True, type=_READABLE),
         click.option(
             "--reviewed",
             metavar="CHECKED.tsv",

@@ -25,6 +25,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
+from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
 
 
@@ -146,7 +147,7 @@ def find(
 
 
 def write_list(
-    target: str | Path, found: Completion, matrix: csr_array, source: str | Path, names: LabelNames | None = None
+    target: str | Path, found: Completion, matrix: csr_array, source: Source, names: LabelNames | None = None
 ) -> None:
     """Write the suggestions as a review file in which nothing is decided.
 
@@ -169,7 +170,7 @@ def write_suspects(
     target: str | Path,
     found: Completion,
     matrix: csr_array,
-    source: str | Path,
+    source: Source,
     top: int | None = None,
     names: LabelNames | None = None,
 ) -> int:
@@ -184,7 +185,7 @@ def _write_cells(
     cells: Cells,
     found: Completion,
     matrix: csr_array,
-    source: str | Path,
+    source: Source,
     names: LabelNames | None,
 ) -> None:
     with open_output(target) as out:
@@ -200,7 +201,7 @@ def _write_cells(
 
 
 def write_filled(
-    source: str | Path,
+    source: Source,
     target: str | Path,
     found: Completion,
     most: int | None = None,
@@ -251,7 +252,7 @@ def write_filled(
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
     copied = 0
-    with open_input(source) as stream, open_output(target) as out:
+    with open_input(str(source)) as stream, open_output(target) as out:
         for header, lines in _lines(stream, str(source), reading):
             spans = find_labels(lines)
             if found.refuted.nnz:
@@ -266,13 +267,15 @@ def write_filled(
     return len(rows)
 
 
-def refuse_stream(source: str | Path) -> None:
-    """Refuse data that cannot be read twice.
+def refuse_stream(source: Source) -> None:
+    """Refuse data that cannot be read twice, or are several files.
 
     Raises
     ------
     InputError
     """
+    if isinstance(source, Files):
+        raise InputError(str(source), None, "labels are filled in to one file at a time; give one FILE")
     if str(source) == STANDARD_STREAM or not Path(source).is_file():
         raise InputError(
             str(source), None, "labels can be filled in only where the data can be read twice; give a file"

@@ -23,6 +23,7 @@ from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.sources import Files
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
@@ -34,26 +35,36 @@ class Source:
 
     Attributes
     ----------
-    path : str or Path
+    path : str, Path or Files
     state : tuple of int, or None
-        By which a change of the file is seen; None where it is a stream.
+        By which a change of the file is seen; None where it is a stream, or several files.
+    parts : tuple of Source
+        Of several files that are read as one, each.
     """
 
-    path: str | Path
+    path: str | Path | Files
     state: tuple[int, ...] | None
+    parts: tuple["Source", ...] = ()
 
     @classmethod
-    def of(cls, path: str | Path) -> "Source":
+    def of(cls, path: str | Path | Files) -> "Source":
         """Look at a file; one that cannot be looked at is a matter of those who read it."""
+        if isinstance(path, Files):
+            return cls(path, None, tuple(map(cls.of, path)))
         with suppress(OSError):
             if Path(path).is_file():
                 status = Path(path).stat()
                 return cls(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
         return cls(path, None)
 
+    def described(self) -> dict[str, Any]:
+        """Return name, size and checksum, as `bundle.origin.Origin` has them of one of several files."""
+        size, sha256 = self.content()
+        return {"name": str(self.path), "bytes": size, "sha256": sha256}
+
     def content(self) -> tuple[int, str] | tuple[None, None]:
-        """Return size and SHA-256; None where it is a stream, or has changed since."""
-        if self.state is None:
+        """Return size and SHA-256; None where it is a stream, several files, or has changed since."""
+        if self.state is None or isinstance(self.path, Files):
             return None, None
         try:
             with Path(self.path).open("rb") as file:
@@ -88,11 +99,12 @@ def of_files(
         The earlier model that it started from.
     """
     size, sha256 = source.content()
-    others = {option: path for option, path in sources.by_option().items() if path is not None and option != "FILE"}
+    others = {option: path for option, path in sources.others().items() if path is not None}
     files = {
         "source": str(sources.file),
         "source_bytes": size,
         "source_sha256": sha256,
+        "files": [part.described() for part in source.parts],
         "others": [option if str(path) in option else f"{option} {path}" for option, path in others.items()],
     }
     if warm_start is not None:

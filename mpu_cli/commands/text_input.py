@@ -13,34 +13,43 @@ from mpu_cli.commands.vector_writing import batches
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.sources import Source, files_of
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text import stored
 from mpu_cli.text.directory import directory_of, from_one
-from mpu_cli.text.packed import unpacked
+from mpu_cli.text.packed import packed, unpacked
 from mpu_cli.text.records import Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
 
 _log = logging.getLogger(__name__)
+_UNKNOWN = "the model will not know how to make vectors of texts, nor the words of names"
 
 
-def kept_vectorizer(source: str | Path, instances: int) -> stored.Stored | None:
+def kept_vectorizer(source: Source, instances: int) -> stored.Stored | None:
     """Return the vectoriser that is kept beside a data file; None if there is none.
 
-    One that is damaged, or belongs to data of another number of instances, is left out with a warning.
+    One that is damaged, or belongs to data of another number of instances, is left out with a warning. Several files
+    have one if the same is kept beside each of them.
     """
-    directory = directory_of(source)
-    if directory is None or not (directory / stored.MANIFEST).is_file():
+    directories = [directory_of(file) for file in files_of(source)]
+    there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
+    if not there:
         return None
     try:
-        kept = stored.load(directory)
+        kept = stored.load(there[0])
+        if len(there) < len(directories):
+            raise InputError(str(there[0]), None, f"is not there for each of {source}")
+        belongs, own = 0 if kept.content is None else kept.content.instances, packed(kept)
+        for path in there[1:]:
+            other = stored.load(path)
+            if packed(other) != own:
+                raise InputError(str(path), None, f"is of another vectoriser than {there[0]}")
+            belongs += 0 if other.content is None else other.content.instances
     except InputError as error:
-        _log.warning(f"the model will not know how to make vectors of texts, nor the words of names: {error}")
+        _log.warning(f"{_UNKNOWN}: {error}")
         return None
-    if kept.content is None or kept.content.instances != instances:
-        _log.warning(
-            f"{directory}: belongs to other data, not to the {instances:,} instances of {source}; the model will not "
-            "know how to make vectors of texts, nor the words of names"
-        )
+    if belongs != instances:
+        _log.warning(f"{there[0]}: belongs to other data, not to the {instances:,} instances of {source}; {_UNKNOWN}")
         return None
     return kept
 

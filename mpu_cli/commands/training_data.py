@@ -18,6 +18,7 @@ from mpu_cli.review import decisions, matching
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.sources import Files, Source
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Sources:
 
     Attributes
     ----------
-    file : str or Path
-        Annotated instances.
+    file : str, Path or Files
+        Annotated instances; of several files, numbered through all of them.
     reviewed : sequence of str or Path
         Review files: what people have decided about the labels of `file`.
     reviewed_wins : bool
@@ -43,7 +44,7 @@ class Sources:
         A file with features of labels, one line ``number index:value ...`` per label.
     """
 
-    file: str | Path
+    file: Source
     reviewed: Sequence[str | Path] = ()
     reviewed_wins: bool = False
     complete: str | Path | None = None
@@ -54,9 +55,14 @@ class Sources:
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
+        files = {f"FILE {path}": path for path in self.file} if isinstance(self.file, Files) else {"FILE": self.file}
+        return {**files, **self.others()}
+
+    def others(self) -> dict[str, Any]:
+        """Return those that are not the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
         of_labels = {"--labels": self.naming.file, "--label-features": self.label_features}
-        return {"FILE": self.file, **reviews, "--complete": self.complete, **of_labels}
+        return {**reviews, "--complete": self.complete, **of_labels}
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,7 @@ def read_training_data(sources: Sources, run: Run) -> TrainingData:
     InputError
         A file cannot be read, no instance has a label, or a review does not fit the data.
     """
-    file = read(str(sources.file), sources.reading, run, sources.cache)
+    file = read(sources.file, sources.reading, run, sources.cache)
     labels, ids = file.occurring_labels()
     names = sources.naming.names_of(ids, sources.file)
     if sources.reviewed:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mpu_cli.errors import STANDARD_STREAM
+from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names.files import text_lines
+from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import stem
 
 FOLDER = ".text"
@@ -17,12 +18,19 @@ _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 
 
-def find_names(source: str | Path) -> Path | None:
+def find_names(source: Source) -> Path | None:
     """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None: there are none.
 
     A file ``news.labels`` that begins with lines of numbers, as predictions and label frequencies do, is not taken for
-    one of names.
+    one of names. Of several data files, some may have none, and some names of more labels, added at the end.
+
+    Raises
+    ------
+    InputError
+        The names beside two of several files contradict each other.
     """
+    if isinstance(source, Files):
+        return _common(source)
     if str(source) == STANDARD_STREAM:
         return None
     kept = folder_of(source) / LABELS
@@ -30,6 +38,26 @@ def find_names(source: str | Path) -> Path | None:
         return kept
     other = Path(source).parent / f"{stem(source)}.labels"
     return other if other.is_file() and not other.samefile(source) and _has_words(other) else None
+
+
+def _common(files: Files) -> Path | None:
+    longest: Path | None = None
+    names: list[str] = []
+    for file in files:
+        if (path := find_names(file)) is None:
+            continue
+        others = list(text_lines(path))
+        for line, (name, other) in enumerate(zip(names, others, strict=False), 1):
+            if name != other:
+                raise InputError(
+                    str(path),
+                    line,
+                    f"this line of {longest} is another one, but {files} are read as one; give the right names by "
+                    "--labels",
+                )
+        if longest is None or len(others) > len(names):
+            longest, names = path, others
+    return longest
 
 
 def is_kept(file: str | Path) -> bool:

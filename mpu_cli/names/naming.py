@@ -10,6 +10,7 @@ from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.beside import find_names, is_kept
 from mpu_cli.names.files import read_names
 from mpu_cli.names.label_names import LabelNames
+from mpu_cli.svmlight.sources import Source
 
 _log = logging.getLogger(__name__)
 
@@ -30,14 +31,14 @@ class Naming:
     file: str | Path | None = None
     zero_based: bool = False
 
-    def names_of(self, labels: np.ndarray, source: str | Path, *, endless: bool = False) -> LabelNames | None:
+    def names_of(self, labels: np.ndarray, source: Source, *, endless: bool = False) -> LabelNames | None:
         """Read the names of the labels of data, and say where they were found and which are those of several labels.
 
         Parameters
         ----------
         labels : ndarray of int
             The labels that occur.
-        source : str or Path
+        source : str, Path or Files
             The data, as the user named them.
         endless : bool
             Whether the file may go on for ever. Then it is read no further than the largest label, where it has no
@@ -52,7 +53,7 @@ class Naming:
         ------
         InputError
             The file is none of names, or does not fit the data: lines without numbers are fewer than the labels, or
-            lines with numbers name none of them.
+            lines with numbers name none of them. Or there are different ones beside several files.
         """
         file = find_names(source) if self.file is None else self.file
         if file is None:

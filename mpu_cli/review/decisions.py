@@ -34,6 +34,7 @@ from mpu_cli.review.values import (
     label_text,
     verdict_number,
 )
+from mpu_cli.svmlight.sources import Source
 from mpu_cli.svmlight.streams import Writable
 
 COLUMNS = ("instance", "label", "verdict")
@@ -202,7 +203,7 @@ def write(
     verdict: Sequence[str] | str = "",
     source: Sequence[str] | str = SUGGESTION,
     probability: np.ndarray | None = None,
-    of: str | Path | None = None,
+    of: Source | None = None,
     checksum: str | None = None,
     names: LabelNames | None = None,
 ) -> None:

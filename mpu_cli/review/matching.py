@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,6 +12,7 @@ from mpu_cli.review import numbering
 from mpu_cli.review.decisions import Decisions
 from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.sources import Source
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Reviewed:
 
 
 def match(
-    decisions: Decisions, data: Dataset, source: str | Path, *, wins: bool = False, also: Sequence[int] = ()
+    decisions: Decisions, data: Dataset, source: Source, *, wins: bool = False, also: Sequence[int] = ()
 ) -> Reviewed:
     """Bring decisions and data together.
 
@@ -62,7 +62,7 @@ def match(
     ----------
     decisions : Decisions
     data : Dataset
-    source : str or Path
+    source : str, Path or Files
         The file of the data, as the user named it.
     wins : bool
         Whether ``no`` outweighs an annotation. Otherwise it is an error.
@@ -122,7 +122,7 @@ def match(
     )
 
 
-def _check_instances(decisions: Decisions, data: Dataset, source: str | Path) -> None:
+def _check_instances(decisions: Decisions, data: Dataset, source: Source) -> None:
     """Refuse decisions on instances of other data, as far as that can be seen."""
     if any(decisions.checksums):
         own = numbering.checksum(data.features)
@@ -141,7 +141,7 @@ def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarr
     return np.isin(place * part.shape[1] + columns, keys)
 
 
-def _refuse(decisions: Decisions, refuted: np.ndarray, source: str | Path) -> None:
+def _refuse(decisions: Decisions, refuted: np.ndarray, source: Source) -> None:
     i = refuted[0]
     of = np.count_nonzero(~decisions.verdict & (decisions.label != NOTHING_ELSE))
     others = f" ({len(refuted)} of {of} decisions no are on labels that are annotated)" if len(refuted) > 1 else ""

@@ -9,12 +9,12 @@ change places.
 import hashlib
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, shown
+from mpu_cli.svmlight.sources import Source
 
 _ENTRIES = 1 << 20
 _WRITTEN = re.compile(r"checksum\s+([0-9a-f]{64})", re.IGNORECASE)
@@ -63,7 +63,7 @@ def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
     return found
 
 
-def check(file: str, theirs: str | None, own: str, source: str | Path) -> None:
+def check(file: str, theirs: str | None, own: str, source: Source) -> None:
     """Refuse a file with the checksum of other data; one without checksum is believed.
 
     Parameters
@@ -73,7 +73,7 @@ def check(file: str, theirs: str | None, own: str, source: str | Path) -> None:
         The checksum in the file.
     own : str
         That of the data.
-    source : str or Path
+    source : str, Path or Files
         The file of the data, as the user named it.
     """
     if theirs not in (None, own):
@@ -86,6 +86,6 @@ def check(file: str, theirs: str | None, own: str, source: str | Path) -> None:
         )
 
 
-def no_instance(instance: int, source: str | Path, n: int) -> str:
+def no_instance(instance: int, source: Source, n: int) -> str:
     """Say that there are only n instances."""
     return f"there is no instance {instance + 1}: {shown(source)} has {n}; was this file made for another one?"

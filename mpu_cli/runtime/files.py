@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +22,7 @@ from mpu_cli.runtime import signals
 Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
 
 _STDIN, _STDOUT = 0, 1
+_STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
 
 
@@ -41,9 +42,11 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
         An output is an input or another output, or is in one of the directories; or two inputs are the same stream.
     """
     inputs, outputs = _given(inputs), _given(outputs)
-    for (name, path), (other, other_path) in combinations(inputs.items(), 2):
-        if _same_stream(path, other_path):
-            raise OverlapError(f"{name} and {other} are both {shown(path, 'input')}, which can be read only once")
+    streams: dict[tuple | str, str] = {}
+    for name, path in inputs.items():
+        if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
+            first = shown(inputs[other], "input")
+            raise OverlapError(f"{other} and {name} are both {first}, which can be read only once")
     for (name, path), (other, other_path) in combinations(outputs.items(), 2):
         if path == other_path or _same(_identity(path, _STDOUT), _identity(other_path, _STDOUT)):
             raise OverlapError(f"{name} and {other} are both {shown(path, 'output')}; give one of them another name")
@@ -64,12 +67,34 @@ def _given(files: Named) -> dict[str, str]:
     return {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
 
 
-def _same_stream(path: str, other: str) -> bool:
-    """Whether two inputs are the same pipe or both standard input, so that each would get only part of it."""
-    streams = {STANDARD_STREAM, "/dev/stdin", "/dev/fd/0"}
-    if path in streams and other in streams:
-        return True
-    return Path(path).is_fifo() and _same(_identity(path, _STDIN), _identity(other, _STDIN))
+def refuse_repeated(name: str, paths: Sequence[str]) -> None:
+    """Refuse a file that is there twice among those that are read as one.
+
+    Parameters
+    ----------
+    name : str
+        What each of them is called in messages.
+    paths : sequence of str
+
+    Raises
+    ------
+    OverlapError
+        Two of them are the same file, or the same stream, by whatever names.
+    """
+    seen: dict[tuple | str, str] = {}
+    for path in paths:
+        identity = _identity(path, _STDIN) or path
+        if (other := seen.get(identity)) is not None:
+            same = shown(path) if other == path else f"{shown(other)} and {shown(path)}, the same file,"
+            raise OverlapError(f"{name}: {same} may be named once only")
+        seen[identity] = path
+
+
+def _stream(path: str) -> tuple | str | None:
+    """Return an identity of a pipe or of standard input, of which each reader gets only part; None of other files."""
+    if path in _STANDARD_INPUT:
+        return _identity(STANDARD_STREAM, _STDIN) or STANDARD_STREAM
+    return _identity(path, _STDIN) if Path(path).is_fifo() else None
 
 
 def _is_there(path: str) -> bool:

@@ -27,6 +27,7 @@ from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.growing import csr
+from mpu_cli.svmlight.sources import Files, Source
 
 FORMAT_VERSION = 1
 # Of the arrays: Q and D; labels; features. What the system has not written when it fails is found by the checksums.
@@ -37,16 +38,16 @@ _SAMPLES, _SAMPLE_BYTES = 16, 4096
 
 
 def read(
-    source: str | Path,
+    source: Source,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     directory: Path | None = None,
 ) -> Dataset:
-    """Read a whole file, or load the parsed data that an earlier call has kept.
+    """Read a whole file, or load the parsed data that an earlier call has kept. Of several files, each is kept alone.
 
     Parameters
     ----------
-    source : str or Path
+    source : str, Path or Files
         As for `reader.read`. Only regular files are kept.
     reading, run
         As for `reader.read`.
@@ -65,13 +66,25 @@ def read(
     MpuError
         An entry cannot be written to the directory.
     """
-    if directory is None or (key := _key(source, reading)) is None:
+    if directory is None:
         return reader.read(source, reading, run)
+    if not isinstance(source, Files):
+        return _read_file(source, reading, run, directory)
+    datasets = (_read_file(file, reading, run, directory, may_be_empty=True) for file in source)
+    data = reader.gathered((data for data in datasets if len(data)), len(source), run)
+    if not len(data):
+        raise reader.no_instances(source)
+    return data
+
+
+def _read_file(source: str | Path, reading: Reading, run: Run, directory: Path, may_be_empty: bool = False) -> Dataset:
+    if (key := _key(source, reading)) is None:
+        return reader.read(source, reading, run, may_be_empty)
     entry = _entry(directory, key)
-    if (kept := _load(entry, key)) is not None:
+    if (kept := _load(entry, key)) is not None and (len(kept) or may_be_empty):
         return kept
     _make(directory)
-    data = reader.read(source, reading, run)
+    data = reader.read(source, reading, run, may_be_empty)
     if _key(source, reading) != key:  # changed meanwhile, and which part of it is old cannot be told
         return data
     _save(data, entry, key)

@@ -14,7 +14,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
-from mpu_cli.svmlight.reader import gathered, iter_chunks, iter_stream, no_instances, wrong_header
+from mpu_cli.svmlight.reader import gathered, iter_stream, no_instances, read, wrong_header
 from mpu_cli.svmlight.streams import BLOCK_BYTES, is_compressed, open_input, size_of
 
 _CHANGED = "the file is not what it was when it was cut into parts; start again"
@@ -83,8 +83,7 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
         As for `reader.iter_chunks`, with lines numbered as in the file; or the file is no longer what it was.
     """
     if part.is_file:
-        chunks = iter_chunks(part.path, reading, run=run, may_be_empty=True)
-        return gathered(chunks, size_of(part.path) or 0, run)
+        return read(part.path, reading, run, may_be_empty=True)
     with open_input(part.path) as stream:
         file = cast(BinaryIO, stream)
         end = file.seek(0, os.SEEK_END) if part.end is None else part.end
@@ -94,7 +93,7 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
         lines = _Lines(file, part.path, start, end)
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
         try:
-            return gathered(chunks, end - start, run)
+            return gathered(chunks, (end - start) / BLOCK_BYTES, run)
         except InputError as error:
             if error.line is None:
                 raise

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.parser import parse_block
+from mpu_cli.svmlight.sources import Files, Source, files_of
 from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, size_of
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
@@ -25,7 +25,7 @@ _KEPT_BYTES = 1 << 24
 
 
 def iter_chunks(
-    source: str | Path,
+    source: Source,
     reading: Reading = DEFAULT_READING,
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
@@ -38,8 +38,9 @@ def iter_chunks(
 
     Parameters
     ----------
-    source : str or Path
-        A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input.
+    source : str, Path or Files
+        A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input; or several, of which some may have no
+        instances.
     reading : Reading
     block_bytes : int
         Number of bytes read at a time.
@@ -62,6 +63,15 @@ def iter_chunks(
         The file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too long; there is no
         instance (unless `may_be_empty`), or not as many as the header announces. The first error in the file is raised.
     """
+    if isinstance(source, Files):
+        instances = 0
+        for file in source:
+            for chunk in iter_chunks(file, reading, block_bytes, run, True, by_line):
+                instances += len(chunk)
+                yield chunk
+        if not instances and not may_be_empty:
+            raise no_instances(source)
+        return
     with open_input(source) as stream:
         pieces = LineByLine(stream) if by_line else stream
         yield from iter_stream(pieces, str(source), reading, block_bytes, run, may_be_empty, by_line)
@@ -115,9 +125,11 @@ def wrong_header(source: str, announced: int, instances: int) -> InputError:
     )
 
 
-def no_instances(source: str) -> InputError:
-    """Return the error of a file without instances."""
-    return InputError(source, 1, "the file has no instances")
+def no_instances(source: Source) -> InputError:
+    """Return the error of a file, or of files, without instances."""
+    if isinstance(source, Files):
+        return InputError(str(source), None, "the files have no instances")
+    return InputError(str(source), 1, "the file has no instances")
 
 
 def split_header(block: bytes) -> tuple[int | None, bytes]:
@@ -128,47 +140,50 @@ def split_header(block: bytes) -> tuple[int | None, bytes]:
 
 
 def read(
-    source: str | Path,
+    source: Source,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
+    may_be_empty: bool = False,
 ) -> Dataset:
-    """Read a whole file.
+    """Read a whole file, or several as one.
 
     Parameters
     ----------
-    source : str or Path
-        A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input.
+    source : str, Path or Files
+        As for `iter_chunks`.
     reading : Reading
     run : Run
         Its threads and kernels are used, and it allocates the arrays. The data do not depend on them.
+    may_be_empty : bool
+        Whether no instances at all are a dataset without rows instead of an error.
 
     Returns
     -------
     Dataset
-        At least one instance.
 
     Raises
     ------
     InputError
         As for `iter_chunks`.
     """
-    return gathered(iter_chunks(source, reading, run=run), size_of(source) or 0, run)
+    n_chunks = sum((size_of(file) or 0) / BLOCK_BYTES for file in files_of(source))
+    return gathered(iter_chunks(source, reading, run=run, may_be_empty=may_be_empty), n_chunks, run)
 
 
-def gathered(chunks: Iterator[Dataset], n_bytes: int, run: Run = DEFAULT_RUN) -> Dataset:
+def gathered(chunks: Iterator[Dataset], n_chunks: float, run: Run = DEFAULT_RUN) -> Dataset:
     """Put chunks, one below the other, into the arrays of one dataset.
 
     Parameters
     ----------
     chunks : iterator of Dataset
         None at all give a dataset without rows and columns.
-    n_bytes : int
-        The size of their text, from which the room for the features is estimated; 0 where it is not known.
+    n_chunks : float
+        About how many there are, all like the first one: so much room is made for the features.
     run : Run
         It allocates the arrays.
     """
     first = next(chunks, None)
-    expected = 0 if first is None else _ROOM * first.features.nnz * n_bytes / BLOCK_BYTES
+    expected = 0 if first is None else _ROOM * first.features.nnz * n_chunks
     labels, features = GrowingCsr(bool, 0, run.empty), GrowingCsr(np.float32, int(expected), run.empty)
     for chunk in chain([] if first is None else [first], chunks):
         labels.append(chunk.labels)

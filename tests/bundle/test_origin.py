@@ -77,7 +77,10 @@ DAMAGES = {
         str(change): json.dumps(VALUES | change).encode()
         for change in (
             {"format": "mpu model"},
-            {"format_version": 2},
+            {"format_version": 3},
+            {"files": [1]},
+            {"files": [{"name": "a"}]},
+            {"files": [{"name": "a", "bytes": "1", "sha256": None}]},
             {"more": 1},
             {"time": 3},
             {"instances": "many"},
@@ -96,6 +99,18 @@ DAMAGES = {
     },
     "without a value": json.dumps({name: value for name, value in VALUES.items() if name != "kernel"}).encode(),
 }
+
+
+def test_several_files_are_found_again(path):
+    files = [{"name": "a.svm", "bytes": 3, "sha256": "0" * 64}, {"name": "-", "bytes": None, "sha256": None}]
+    several = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=files)
+    bundle.save(replace(make_model(), origin=several.written()), path)
+    assert parse(bundle.load(path).origin, Q) == several
+
+
+def test_that_of_the_first_version_had_one_file_and_is_read():
+    before = {name: value for name, value in VALUES.items() if name != "files"} | {"format_version": 1}
+    assert parse(json.dumps(before).encode(), Q) == ORIGIN
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -50,6 +50,7 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
         "source": "tiny.svm",
         "source_bytes": len(TINY),
         "source_sha256": hashlib.sha256(TINY.encode()).hexdigest(),
+        "files": [],
         "others": ["--complete more.svm"],
         "warm_start": None,
         "warm_start_sha256": None,

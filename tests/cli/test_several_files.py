@@ -1,0 +1,232 @@
+"""`train`, `estimate-c` and `complete` read several FILEs as one."""
+
+import gzip
+import hashlib
+import json
+import os
+import threading
+
+import pytest
+
+from tests.cli.training import QUICK, TINY, message
+from tests.endurance.commands import model_files
+
+PARTS = ("1 1:1\n2 2:1\n", "", "1,2 1:1 2:1\n3 3:0.5\n", " 1:1 3:2\n")  # TINY, cut; the second one is empty
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """The lines of TINY in four files, one of them compressed."""
+    assert "".join(PARTS) == TINY
+    paths = [tmp_path / f"part-{number}.svm" for number in range(4)]
+    paths[2] = tmp_path / "part-2.svm.gz"
+    for path, text in zip(paths, PARTS, strict=True):
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return paths
+
+
+@pytest.fixture
+def model(run, tiny, tmp_path):
+    """The model of TINY as one file."""
+    assert run("train", tiny, *QUICK, "-o", tmp_path / "one.mpu").exit_code == 0
+    return model_files(tmp_path / "one.mpu")
+
+
+def test_several_files_give_the_model_of_one(run, parts, model, tmp_path):
+    report = json.loads(run("train", *parts, *QUICK, "-o", tmp_path / "parts.mpu", "--json").stdout)
+    assert report["instances"] == 5
+    assert model_files(tmp_path / "parts.mpu") == model
+
+
+@pytest.mark.parametrize("command", ["estimate-c", "complete"])
+def test_other_commands_read_them_too(run, digits, tmp_path, command):
+    lines = digits[0].read_bytes().splitlines(keepends=True)[:400]
+    for name, part in {"all.svm": lines, "a.svm": lines[:150], "b.svm": lines[150:]}.items():
+        (tmp_path / name).write_bytes(b"".join(part))
+    options = ("--seed", 1, "--jobs", 1) if command == "estimate-c" else ("--c", 0.9, "--epochs", 2, "--cost", 1)
+    whole = run(command, tmp_path / "all.svm", *options)
+    cut = run(command, tmp_path / "a.svm", tmp_path / "b.svm", *options)
+    assert whole.exit_code == cut.exit_code == 0
+    name = str(tmp_path / "all.svm")
+    assert whole.stdout.replace(name, f"{tmp_path / 'a.svm'} and 1 more file") == cut.stdout
+    assert len(cut.stdout.splitlines()) > 3 or command == "estimate-c"
+
+
+def test_the_order_of_instances_is_that_of_the_files(run, parts, tmp_path):
+    """Reviews number instances through all files, and their checksum is that of the instances in this order."""
+    whole = tmp_path / "review.tsv"
+    assert run("complete", *parts, *QUICK[:6], "--levels", 1, "--top", 3, "-o", whole).exit_code == 0
+    lines = [line for line in whole.read_text().splitlines() if line.startswith("# checksum")]
+    assert len(lines) == 1
+    decided = tmp_path / "decided.tsv"
+    decided.write_text(f"{lines[0]}\ninstance\tlabel\tverdict\n5\t2\tyes\n")
+    options = (*QUICK, "-o", tmp_path / "m.mpu", "--reviewed", decided, "--json")
+    assert json.loads(run("train", *parts, *options).stdout)["review"]["found"] == 1
+    wrong = run("train", *reversed(parts), *options)
+    assert "it was made for other data than" in message(wrong)
+    decided.write_text("instance\tlabel\tverdict\n6\t2\tyes\n")
+    assert "there is no instance 6" in message(run("train", *parts, *options))
+
+
+def test_the_model_needs_a_name(run, parts):
+    result = run("train", *parts, *QUICK)
+    assert result.exit_code == 2
+    assert "Several FILEs have no one name to call the model after: give -o MODEL." in result.stderr
+
+
+def test_info_tells_every_file(run, parts, tmp_path):
+    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    origin = json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]
+    assert origin["source"] == f"{parts[0]} and 3 more files"
+    assert origin["files"] == [
+        {"name": str(p), "bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in parts
+    ]
+    assert origin["others"] == []
+    lines = run("info", tmp_path / "m.mpu").stdout.splitlines()
+    table = [line.split() for line in lines[lines.index("") + 1 :]]
+    assert table[0] == ["file", "bytes", "SHA-256"]
+    assert table[1:] == [[file["name"], str(file["bytes"]), file["sha256"]] for file in origin["files"]]
+
+
+def test_a_thousand_parts(run, tmp_path):
+    paths = [tmp_path / f"part-{number:04}.svm" for number in range(1000)]
+    for number, path in enumerate(paths):
+        path.write_text(f"{number % 3 + 1} {number % 3 + 1}:1 {number % 7 + 9}:1\n")
+    result = run("train", *paths, *QUICK, "-o", tmp_path / "m.mpu", "--json")
+    assert json.loads(result.stdout)["instances"] == 1000
+    assert len(json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]["files"]) == 1000
+    assert "and 980 more files; --json lists all" in run("info", tmp_path / "m.mpu").stdout
+    (tmp_path / "all.svm").write_text("".join(path.read_text() for path in paths))
+    run("train", tmp_path / "all.svm", *QUICK)
+    assert model_files(tmp_path / "m.mpu") == model_files(tmp_path / "all.mpu")
+
+
+def test_standard_input_may_be_one_of_them(run, parts, model, tmp_path):
+    files = [*parts[:1], "-", *parts[3:]]
+    result = run("train", *files, *QUICK, "-o", tmp_path / "m.mpu", stdin=PARTS[2].encode())
+    assert result.exit_code == 0
+    assert model_files(tmp_path / "m.mpu") == model
+
+
+def test_a_pipe_may_be_one_of_them(run, parts, model, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(PARTS[2]))
+    writer.start()
+    result = run("train", parts[0], tmp_path / "pipe", parts[3], *QUICK, "-o", tmp_path / "m.mpu")
+    writer.join()
+    assert result.exit_code == 0
+    assert model_files(tmp_path / "m.mpu") == model
+
+
+@pytest.mark.parametrize("stdin", [b"1 1:1\n", None])
+def test_a_file_is_named_once(run, parts, tmp_path, stdin):
+    if stdin is not None:
+        files, said = ("-", parts[0], "-"), "FILE: standard input may be named once only"
+    else:
+        (tmp_path / "link.svm").symlink_to(parts[0])
+        files = (parts[0], parts[3], tmp_path / "link.svm")
+        said = f"FILE: {parts[0]} and {tmp_path / 'link.svm'}, the same file, may be named once only"
+    result = run("train", *files, *QUICK, "-o", tmp_path / "m.mpu", stdin=stdin)
+    assert (result.exit_code, result.stderr) == (2, f"error: {said}\n")
+    assert not (tmp_path / "m.mpu").exists()
+
+
+def test_the_model_is_none_of_them(run, parts):
+    result = run("train", *parts, *QUICK, "-o", parts[3])
+    assert result.exit_code == 2
+    assert f"--output and FILE {parts[3]} are the same file" in result.stderr
+
+
+@pytest.mark.parametrize("damage", ["line", "missing", "directory", "cut short", "header"])
+def test_an_error_names_the_very_file(run, parts, tmp_path, damage):
+    path = parts[2]
+    path.unlink()
+    match damage:
+        case "line":
+            path.write_bytes(gzip.compress(b"1 1:1\n\n2 1:x\n"))
+            said = f"{path}:3: value 'x' of feature 1 is not a finite number"
+        case "missing":
+            said = f"{path}: cannot be read: No such file or directory"
+        case "directory":
+            path.mkdir()
+            said = f"{path}: cannot be read: Is a directory"
+        case "cut short":
+            path.write_bytes(gzip.compress(b"1 1:1\n" * 100)[:-9])
+            said = f"{path}:1: at or after this line, the compressed data end too early"
+        case "header":
+            path.write_bytes(gzip.compress(b"3 9 9\n1 1:1\n"))
+            said = f"{path}:1: the header announces 3 instances, but 1 follow"
+    assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu"))
+    assert not (tmp_path / "m.mpu").exists()
+
+
+def test_all_of_them_may_not_be_empty(run, tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"# nothing\n")
+    result = run("train", tmp_path / "a", tmp_path / "b", *QUICK, "-o", tmp_path / "m.mpu")
+    assert message(result) == f"error: {tmp_path / 'a'} and 1 more file: the files have no instances"
+
+
+def test_each_has_its_entry_in_the_cache(run, parts, model, tmp_path):
+    options = (*QUICK, "--cache", tmp_path / "kept")
+    for _ in range(2):
+        assert run("train", *parts, *options, "-o", tmp_path / "m.mpu").exit_code == 0
+        assert model_files(tmp_path / "m.mpu") == model
+        entries = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()}
+        assert len(entries) == 4
+    parts[3].write_text("2 1:1 3:2\n")
+    assert run("train", *parts, *options, "-o", tmp_path / "other.mpu").exit_code == 0
+    assert model_files(tmp_path / "other.mpu") != model
+    now = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()}
+    assert sum(now[path] != time for path, time in entries.items()) == 1
+    parts[0].write_text("")
+    assert run("train", parts[0], parts[1], *options, "-o", tmp_path / "m.mpu").exit_code == 1
+    assert "part-1.svm:1: the file has no instances" in message(run("train", parts[1], *options))
+
+
+def test_resume_takes_over_steps_of_the_same_files(run, parts, tmp_path, monkeypatch):
+    from mpu_cli import bundle
+
+    def fail(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(bundle, "TrainedModel", fail)
+        assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu", "--resume").exit_code == 1
+    result = run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu", "--resume", "--verbose")
+    assert "taken over from an interrupted training" in result.stderr
+
+
+def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
+    (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
+    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["named"] == 3
+    (tmp_path / "part-0.labels").write_text("one\ntwo\n")
+    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["named"] == 3
+    (tmp_path / "part-0.labels").write_text("one\ntwo\nfour\n")
+    said = f"{tmp_path / 'part-2.labels'}:3: this line of {tmp_path / 'part-0.labels'} is another one"
+    assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "other.mpu"))
+    options = ("--labels", tmp_path / "part-2.labels")
+    assert run("train", *parts, *QUICK, *options, "-o", tmp_path / "other.mpu").exit_code == 0
+
+
+def test_the_same_vectoriser_beside_each_is_kept(run, tmp_path):
+    for name, words in {"a": "red green", "b": "green blue"}.items():
+        rows = [{"text": f"{word} {word} day", "tags": [word]} for word in words.split() * 3]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm", "--min-df", 1).exit_code == 0
+    like = ("--like", tmp_path / "a.svm")
+    assert run("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", *like).exit_code == 0
+    result = run("train", tmp_path / "a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
+    knows = json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["knows_texts"]
+    assert (result.exit_code, knows, "will not know" in result.stderr) == (0, True, False), result.stderr
+    assert run("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", "--min-df", 1).exit_code == 0
+    (tmp_path / "b.text" / "labels").write_bytes((tmp_path / "a.text" / "labels").read_bytes())
+    result = run("train", tmp_path / "a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
+    assert "is of another vectoriser than" in result.stderr
+
+
+def test_labels_are_filled_in_to_one_file(run, parts, tmp_path):
+    result = run("complete", *parts, "--format", "svm", "-o", tmp_path / "filled.svm")
+    assert "labels are filled in to one file at a time; give one FILE" in message(result)
