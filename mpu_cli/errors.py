@@ -5,11 +5,14 @@ status. Any other exception that reaches the user is a bug.
 """
 
 import os
+import re
 from unicodedata import category
 
 STANDARD_STREAM = "-"
 # Unicode categories: control characters, line and paragraph separators.
 _CONTROLS = ("Cc", "Zl", "Zp")
+# Protocol, address and path, query; what comes before an @ is left out.
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://)(?:[^/\s'\"]*@)?([^\s?#'\"]*)([?#][^\s'\"]*)?")
 
 
 class MpuError(Exception):
@@ -29,8 +32,22 @@ class MpuWarning(UserWarning):
 
 
 def shown(path: object, stream: str = "input") -> str:
-    """Return the name of a file for messages: ``-`` becomes ``standard input`` or ``standard output``."""
-    return f"standard {stream}" if str(path) == STANDARD_STREAM else str(path)
+    """Return the name of a file for messages: ``-`` becomes ``standard input`` or ``standard output``.
+
+    A URL is shown without what may be secret in it.
+    """
+    return f"standard {stream}" if str(path) == STANDARD_STREAM else without_secrets(str(path))
+
+
+def without_secrets(text: str) -> str:
+    """Return a text whose URLs have neither user, password nor query.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:secret@example.org/news.svm?key=secret")
+    'https://example.org/news.svm?...'
+    """
+    return _URL.sub(lambda url: url[1] + url[2] + (f"{url[3][0]}..." if url[3] else ""), text)
 
 
 def counted(count: int, noun: str) -> str:
@@ -87,6 +104,12 @@ class ClusterError(MpuError):
 
 class OverlapError(MpuError):
     """One file of a command would overwrite another. Nothing has been read or written."""
+
+    exit_status = 2
+
+
+class TargetError(MpuError):
+    """An output is to go where this program does not write. Nothing has been read or written."""
 
     exit_status = 2
 

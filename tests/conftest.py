@@ -1,5 +1,6 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
 from tests.kernels import NUMBA
+from tests.served import Files, serving
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -50,6 +52,25 @@ def run():
         return result
 
     return invoke
+
+
+@pytest.fixture
+def served(monkeypatch) -> Iterator[tuple[str, Files]]:
+    """A URL, and what is served there by path: to be filled."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    files: Files = {}
+    with serving(files) as url:
+        yield url, files
+
+
+@pytest.fixture
+def memory():
+    """The file system of memory:// URLs, empty before and after."""
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    yield system
+    system.store.clear()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import click
 
 from mpu_cli.cli.status_line import CLEARING, status_line
-from mpu_cli.errors import one_line
+from mpu_cli.errors import one_line, without_secrets
 from mpu_cli.runtime import signals
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
@@ -124,13 +124,15 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     if _manner.as_json:
         _say("error", "", message=error.format_message())
     else:
-        error.message = one_line(error.message)  # type: ignore[misc]  # click has it final, and shows nothing else
+        error.message = one_line(without_secrets(error.message))  # type: ignore[misc]  # click has it final, and shows nothing else
         error.show()
 
 
 def _say(level: str, text: str, **fields: str | float | dict) -> None:
+    if "message" in fields:  # of people and packages, who may quote a URL
+        fields["message"] = without_secrets(str(fields["message"]))
     with status_line.removed():
-        click.echo(_json_line(level, fields) if _manner.as_json else one_line(text), err=True)
+        click.echo(_json_line(level, fields) if _manner.as_json else one_line(without_secrets(text)), err=True)
 
 
 def _json_line(level: str, fields: dict) -> str:

@@ -153,7 +153,8 @@ def train(
 
 
 def default_model(source: str) -> Path:
-    """Name the model after the data: news.svm.gz gives news.mpu, beside it."""
+    """Name the model after the data: news.svm.gz gives news.mpu, beside it; a URL gives one in this directory."""
+    from mpu_cli.runtime.urls import is_url
     from mpu_cli.svmlight.streams import stem
 
-    return Path(source).parent / f"{stem(source)}.mpu"
+    return (Path() if is_url(source) else Path(source).parent) / f"{stem(source)}.mpu"

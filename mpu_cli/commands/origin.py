@@ -19,6 +19,7 @@ from mpu_cli.bundle.origin import Origin
 from mpu_cli.commands.training_data import Sources, TrainingData
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.errors import without_secrets
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
@@ -60,7 +61,7 @@ class Source:
     def described(self) -> dict[str, Any]:
         """Return name, size and checksum, as `bundle.origin.Origin` has them of one of several files."""
         size, sha256 = self.content()
-        return {"name": str(self.path), "bytes": size, "sha256": sha256}
+        return {"name": without_secrets(str(self.path)), "bytes": size, "sha256": sha256}
 
     def content(self) -> tuple[int, str] | tuple[None, None]:
         """Return size and SHA-256; None where it is a stream, several files, or has changed since."""
@@ -99,13 +100,13 @@ def of_files(
         The earlier model that it started from.
     """
     size, sha256 = source.content()
-    others = {option: path for option, path in sources.others().items() if path is not None}
+    named = [(option, path) for option, path in sources.others().items() if path is not None]
     files = {
-        "source": str(sources.file),
+        "source": without_secrets(str(sources.file)),
         "source_bytes": size,
         "source_sha256": sha256,
         "files": [part.described() for part in source.parts],
-        "others": [option if str(path) in option else f"{option} {path}" for option, path in others.items()],
+        "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
     }
     if warm_start is not None:
         files |= {"warm_start": str(warm_start), "warm_start_sha256": checksum(warm_start / MANIFEST)}

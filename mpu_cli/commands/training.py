@@ -20,7 +20,7 @@ from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.commands.warm_start import match
 from mpu_cli.core.warm_start import WarmStart
-from mpu_cli.errors import counted
+from mpu_cli.errors import counted, without_secrets
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -196,7 +196,7 @@ def _remembered(report: Report, sources: Sources, labels: csr_array) -> dict[str
     return {
         "time": origin.now(),
         "model": str(report.model),
-        "file": str(sources.file),
+        "file": without_secrets(str(sources.file)),
         "method": report.method,
         "instances": report.instances,
         "features": report.features,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names.files import text_lines
+from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import stem
 
@@ -31,7 +32,7 @@ def find_names(source: Source) -> Path | None:
     """
     if isinstance(source, Files):
         return _common(source)
-    if str(source) == STANDARD_STREAM:
+    if _has_no_place(source):
         return None
     kept = folder_of(source) / LABELS
     if kept.is_file():
@@ -68,7 +69,7 @@ def is_kept(file: str | Path) -> bool:
 
 def read_ids(source: str | Path) -> Iterator[str] | None:
     """Read the id of each instance of a data file, from ``news.text/ids``; None where there is no such file."""
-    if str(source) == STANDARD_STREAM:
+    if _has_no_place(source):
         return None
     path = ids_file(source)
     return text_lines(path) if path.is_file() else None
@@ -82,6 +83,11 @@ def ids_file(source: str | Path) -> Path:
 def folder_of(source: str | Path) -> Path:
     """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
     return Path(source).parent / f"{stem(source)}{FOLDER}"
+
+
+def _has_no_place(source: str | Path) -> bool:
+    """Whether there is nothing beside a source: standard input, or a URL, which may be no file in a directory."""
+    return str(source) == STANDARD_STREAM or is_url(source)
 
 
 def _has_words(path: Path) -> bool:

@@ -7,16 +7,16 @@ import fcntl
 import hashlib
 import io
 import os
+import re
 import secrets
 import stat
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import combinations
 from pathlib import Path
 from typing import BinaryIO
 
-from mpu_cli.errors import STANDARD_STREAM, OverlapError, shown
+from mpu_cli.errors import STANDARD_STREAM, OverlapError, TargetError, shown
 from mpu_cli.runtime import signals
 
 Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
@@ -24,6 +24,7 @@ Named = Mapping[str, str | Path | None]  # files by the name of their argument o
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/{1,2}")  # a Path has one slash left
 
 
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
@@ -40,26 +41,40 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     ------
     OverlapError
         An output is an input or another output, or is in one of the directories; or two inputs are the same stream.
+    TargetError
+        An output is a URL.
     """
     inputs, outputs = _given(inputs), _given(outputs)
+    for name, path in outputs.items():
+        if (scheme := _SCHEME.match(path)) and not Path(scheme[0]).exists():
+            url = shown(_SCHEME.sub(r"\1//", path))
+            raise TargetError(f"{name}, {url}, is a URL, and output goes to local files; write one, and copy it")
     streams: dict[tuple | str, str] = {}
     for name, path in inputs.items():
         if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
             first = shown(inputs[other], "input")
             raise OverlapError(f"{other} and {name} are both {first}, which can be read only once")
-    for (name, path), (other, other_path) in combinations(outputs.items(), 2):
-        if path == other_path or _same(_identity(path, _STDOUT), _identity(other_path, _STDOUT)):
-            raise OverlapError(f"{name} and {other} are both {shown(path, 'output')}; give one of them another name")
+    written: dict[tuple | str, str] = {}
     for name, path in outputs.items():
-        for other, other_path in inputs.items():
-            if not _is_there(other_path) or Path(path).is_dir():
-                continue  # the command itself says what is missing, and whether a directory may be replaced
-            if _same(_identity(path, _STDOUT), _identity(other_path, _STDIN)):
+        for key in (path, _identity(path, _STDOUT) or path):
+            if (other := written.setdefault(key, name)) != name:
                 raise OverlapError(
-                    f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name"
+                    f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
                 )
-        for other, other_path in (inputs | outputs).items():
-            if other != name and other in directories and _lies_in(path, other_path):
+    read: dict[tuple, str] = {}
+    for name, path in inputs.items():
+        if _is_there(path) and (identity := _identity(path, _STDIN)) is not None:
+            read.setdefault(identity, name)  # the command itself says what is missing
+    folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
+    for name, path in outputs.items():
+        is_folder = Path(path).is_dir()  # the command itself says whether it may be replaced
+        identity = _identity(path, _STDOUT)
+        if not is_folder and identity is not None and (other := read.get(identity, name)) != name:
+            raise OverlapError(
+                f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name"
+            )
+        for other, other_path in folders.items():
+            if other != name and _lies_in(path, other_path):
                 raise OverlapError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
 
 
@@ -99,10 +114,6 @@ def _stream(path: str) -> tuple | str | None:
 
 def _is_there(path: str) -> bool:
     return path == STANDARD_STREAM or Path(path).exists()
-
-
-def _same(identity: tuple | None, other: tuple | None) -> bool:
-    return identity is not None and identity == other
 
 
 def _identity(path: str, stream: int) -> tuple | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
 from mpu_cli.runtime.files import replacing
+from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 
 BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")
@@ -46,17 +47,19 @@ class Writable(Protocol):
 
 def stem(source: str | Path) -> str:
     """Return the name of a data file without directory and suffixes: ``data/news.svm.gz`` gives ``news``."""
-    path = Path(source)
+    path = file_name(source)
     return Path(path.stem).stem if is_compressed(path) else path.stem
 
 
 def is_compressed(source: str | Path) -> bool:
     """Whether a file is compressed, as its name tells."""
-    return Path(source).suffix in _COMPRESSED
+    return file_name(source).suffix in _COMPRESSED
 
 
 def size_of(source: str | Path) -> int | None:
     """Return the size of a regular file in bytes; None of anything else, whose end is not known before it is read."""
+    if is_url(source):
+        return size_at(str(source))
     return Path(source).stat().st_size if Path(source).is_file() else None
 
 
@@ -67,13 +70,13 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
     Parameters
     ----------
     source : str or Path
-        A file, or ``-`` for standard input (never decompressed).
+        A file, a URL, or ``-`` for standard input (never decompressed).
 
     Raises
     ------
     InputError
         When it is opened: no such file, a directory, no permission. While it is read in the ``with`` block: the
-        compressed data are damaged, cut short, or not compressed.
+        compressed data are damaged, cut short, or not compressed; or a connection fails.
     """
     if str(source) == STANDARD_STREAM:
         if sys.stdin is None:
@@ -82,11 +85,14 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
         return
     with ExitStack() as stack:
         try:
-            raw = stack.enter_context(Path(source).open("rb"))
+            if is_url(source):
+                raw = stack.enter_context(open_url(str(source)))
+            else:
+                raw = stack.enter_context(Path(source).open("rb"))
         except OSError as error:
             raise InputError(str(source), None, f"cannot be read: {error.strerror}") from error
         try:
-            yield _decompressed(raw, Path(source).suffix)
+            yield _decompressed(raw, file_name(source).suffix)
         except _DamagedError as error:
             raise InputError(
                 str(source), error.line, f"at or after this line, {_fault(source, error.fault)}"
@@ -131,7 +137,7 @@ class _DamagedError(Exception):
 def _fault(source: str | Path, error: Exception) -> str:
     if isinstance(error, EOFError):
         return "the compressed data end too early; is the file cut short?"
-    return f"the data are damaged, or not {Path(source).suffix} data in spite of their name ({error})"
+    return f"the data are damaged, or not {file_name(source).suffix} data in spite of their name ({error})"
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.names.beside import IDS, LABELS, folder_of
+from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
@@ -42,7 +43,7 @@ class Known:
 def directory_of(data: str | Path) -> Path | None:
     """Return the directory of a data file: ``data/news.text`` for ``data/news.svm.gz``; None for what is no file."""
     path = Path(data)
-    if str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
+    if is_url(data) or str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
         return None
     return folder_of(data)
 

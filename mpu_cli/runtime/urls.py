@@ -1,0 +1,183 @@
+"""Files at URLs, read by fsspec (extra ``url``): ``https://``, ``s3://``, ``gs://``, ``hdfs://`` and more.
+
+Credentials are a matter of the environment, as the package for each protocol has it. Messages leave out of a URL what
+may be one.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeGuard, cast
+
+from mpu_cli.errors import InputError, without_secrets
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_STREAMED = ("http", "https")  # servers need not know ranges of bytes, so these are read from start to end
+_BUFFER_BYTES = 1 << 20
+_REASONS: dict[type[BaseException], str] = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "it is a directory",
+    PermissionError: "permission denied",
+}
+_SECONDS = 60.0  # that a server may say nothing
+
+
+def is_url(source: object) -> bool:
+    """Whether the name of a source is a URL."""
+    return _URL.match(str(source)) is not None
+
+
+def name_in(url: str) -> str:
+    """Return the name of the file at a URL: ``https://example.org/data/news.svm.gz?key=1`` gives ``news.svm.gz``."""
+    if _protocol(url) in _STREAMED:
+        url = re.split(r"[?#]", url, maxsplit=1)[0]
+    return PurePosixPath(url).name
+
+
+def file_name(source: str | Path) -> Path:
+    """Return the name of a file or URL as a path, of which suffix and stem can be asked."""
+    return Path(name_in(str(source))) if is_url(source) else Path(source)
+
+
+def size_at(url: str) -> int | None:
+    """Return the size of the file at a URL in bytes; None where it can only be read from start to end.
+
+    Raises
+    ------
+    InputError
+        As for `open_url`.
+    """
+    if _protocol(url) in _STREAMED:
+        return None
+    with _said(url):
+        system, path = _file_system(url)
+        return _size(system.info(path))
+
+
+@contextmanager
+def open_url(url: str) -> Iterator[io.BufferedReader]:
+    """Open the file at a URL for reading, as it is.
+
+    Yields
+    ------
+    binary file
+        Its errors are InputErrors too.
+
+    Raises
+    ------
+    InputError
+        fsspec or the package for the protocol is not installed, there is no such file, or it cannot be read. While it
+        is read in the ``with`` block: the connection fails, or the data end too early.
+    """
+    with _said(url):
+        system, path = _file_system(url)
+        if _protocol(url) in _STREAMED:
+            file, size = system.open(path, block_size=0), None
+        else:
+            info = system.info(path)
+            if info.get("type") == "directory":
+                raise IsADirectoryError
+            file, size = system.open(path, "rb"), _size(info)
+    with closing(file), io.BufferedReader(_Remote(file, url, size), _BUFFER_BYTES) as stream:
+        yield cast(io.BufferedReader, stream)
+
+
+def _protocol(url: str) -> str:
+    return url.partition("://")[0].lower()
+
+
+def _size(info: dict[str, Any]) -> int | None:
+    size = info.get("size")
+    return size if isinstance(size, int) else None
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InputError(
+            url, None, "URLs are read by the package fsspec, which is not installed: install mpu with the extra url"
+        ) from None
+    try:
+        return url_to_fs(url, **(_http_options(url) if _protocol(url) in _STREAMED else {}))
+    except ImportError as error:  # fsspec says which package to install
+        problem = f"{_protocol(url)}:// needs a package that is not installed: {error}"
+        raise InputError(url, None, problem) from None
+
+
+def _http_options(url: str) -> dict[str, Any]:
+    """Return how a server is asked, unless fsspec is configured otherwise (https://filesystem-spec.readthedocs.io)."""
+    from aiohttp import ClientTimeout
+    from fsspec.config import conf
+
+    client = {
+        "timeout": ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SECONDS),  # large files take long
+        "trust_env": True,  # proxies, and passwords in ~/.netrc
+        "headers": {"Accept-Encoding": "identity"},  # compressed files come as they are
+    }
+    return {"client_kwargs": client | conf.get(_protocol(url), {}).get("client_kwargs", {})}
+
+
+@contextmanager
+def _said(url: str) -> Iterator[None]:
+    """Turn whatever goes wrong, in any of many packages, into an error that names the URL."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(url, None, f"cannot be read: {_reason(error)}") from None
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__
+    # To fsspec, whatever an HTTP server answers, and no answer, is a file that is not there.
+    if isinstance(error, FileNotFoundError) and _is_of_http(cause) and getattr(cause, "status", None) != 404:
+        return _reason(cause)
+    for kind, words in _REASONS.items():
+        if isinstance(error, kind):
+            return words
+    text = " ".join(without_secrets(str(error)).split())
+    return f"{text or 'no answer'} ({type(error).__name__})"
+
+
+def _is_of_http(error: BaseException | None) -> TypeGuard[BaseException]:
+    return error is not None and type(error).__module__.partition(".")[0] in ("aiohttp", "asyncio")
+
+
+class _Remote(io.RawIOBase):
+    """A file of fsspec whose errors name its URL, and which does not end before all of its bytes have come."""
+
+    def __init__(self, file: Any, url: str, size: int | None) -> None:
+        self._file, self._url, self._size = file, url, size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._size is not None
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        if self._size is None:
+            raise io.UnsupportedOperation("seek")
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        with _said(self._url):
+            self._file.seek(self._position)
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        with _said(self._url):
+            data = self._file.read(len(buffer))
+        if not data and self._size is not None and self._position < self._size:
+            read, size = self._position, self._size
+            raise InputError(self._url, None, f"cannot be read: it ends after {read:,} of {size:,} bytes")
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)

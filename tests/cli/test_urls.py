@@ -1,0 +1,131 @@
+"""FILE may be a URL: in memory here, and on a server of this machine."""
+
+import gzip
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.training import QUICK, TINY, message
+from tests.endurance.commands import model_files
+
+SECRET = "hunter2"
+
+
+@pytest.fixture
+def model(run, tiny):
+    """The model of TINY as a file."""
+    assert run("train", tiny, *QUICK).exit_code == 0
+    return tiny.with_suffix(".mpu")
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_url_gives_the_model_of_a_file(run, memory, served, model, tmp_path, suffix):
+    content = gzip.compress(TINY.encode()) if suffix else TINY.encode()
+    memory.pipe(f"/data/tiny.svm{suffix}", content)
+    url, files = served
+    files[f"/tiny.svm{suffix}"] = content
+    for source in (f"memory://data/tiny.svm{suffix}", f"{url}/tiny.svm{suffix}?key=x.bz2"):
+        result = run("train", source, *QUICK, "-o", tmp_path / "other.mpu")
+        assert result.exit_code == 0, result.stderr
+        assert model_files(tmp_path / "other.mpu") == model_files(model)
+
+
+def test_the_model_is_named_after_it_in_this_directory(run, memory, tmp_path, monkeypatch):
+    memory.pipe("/data/news.svm", TINY.encode())
+    monkeypatch.chdir(tmp_path)
+    assert run("train", "memory://data/news.svm", *QUICK).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["news.mpu"]
+
+
+def test_files_and_urls_are_read_as_one(run, memory, model, tmp_path):
+    lines = TINY.encode().splitlines(keepends=True)
+    memory.pipe("/a.svm", b"".join(lines[:2]))
+    (tmp_path / "b.svm").write_bytes(b"".join(lines[2:]))
+    assert run("train", "memory://a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    assert model_files(tmp_path / "m.mpu") == model_files(model)
+
+
+def test_other_commands_read_them_too(run, memory, tiny, model):
+    memory.pipe("/tiny.svm", TINY.encode())
+    tags = tiny.with_name("tags")
+    assert run("predict", model, tiny, "-o", tags).exit_code == 0
+    memory.pipe("/tags", tags.read_bytes())
+    url = "memory://tiny.svm"
+    assert run("predict", model, url).stdout == run("predict", model, tiny).stdout != ""
+    assert run("evaluate", url, "memory://tags").stdout == run("evaluate", tiny, tags).stdout != ""
+    assert run("predict", model, url, "--format", "tsv").stdout == run("predict", model, tiny, "--format", "tsv").stdout
+    few = ("--folds", 2)
+    assert run("estimate-c", url, *few).stdout == run("estimate-c", tiny, *few).stdout != ""
+    listed = [run("complete", file, *QUICK, "--top", 2).stdout.splitlines()[1:] for file in (url, tiny)]
+    assert listed[0] == listed[1] != []
+    assert "read twice; give a file" in message(run("complete", url, *QUICK, "--format", "svm"))
+
+
+def test_what_goes_wrong_is_one_line(run, memory, served, model):
+    memory.pipe("/tiny.svm", TINY.encode() + b"1 1:x\n")
+    assert "error: memory://tiny.svm:6: value 'x'" in message(run("predict", model, "memory://tiny.svm"))
+    memory.pipe("/cut.svm.gz", gzip.compress(TINY.encode())[:-8])
+    assert "memory://cut.svm.gz:1: at or after this line, the compressed data end too early" in message(
+        run("predict", model, "memory://cut.svm.gz")
+    )
+    assert "memory://gone.svm: cannot be read: there is no such file" in message(run("train", "memory://gone.svm"))
+
+
+def test_a_connection_that_breaks_leaves_nothing_half_written(run, served, model, tmp_path):
+    url, files = served
+    text = TINY.encode() * 50_000
+    files["/cut.svm"] = text[: len(text) // 2], len(text)
+    said = f"error: {url}/cut.svm: cannot be read: "
+    result = run("predict", model, f"{url}/cut.svm", "-o", tmp_path / "out")
+    assert message(result).startswith(said)
+    assert message(run("train", f"{url}/cut.svm", *QUICK, "-o", tmp_path / "m.mpu")).startswith(said)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.mpu", "tiny.svm"]
+
+
+def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
+    url, files = served
+    files["/a.svm"], files["/b.svm"] = TINY.encode(), b"1 1:x\n"
+    url = url.replace("//", f"//me:{SECRET}@")
+    query = f"?key={SECRET}"
+    options = (*QUICK, "-o", tmp_path / "m.mpu", "--history", tmp_path / "history", "-v", "--log-format", "json")
+    result = run("train", f"{url}/a.svm{query}", "--complete", f"{url}/a.svm{query}2", *options)
+    assert result.exit_code == 0, result.stderr
+    shown = f"{served[0]}/a.svm?..."
+    assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]["source"] == shown
+    failed = [
+        run("train", f"{url}/{name}{query}", *QUICK, "-o", tmp_path / "other.mpu") for name in ("b.svm", "gone.svm")
+    ]
+    failed.append(run("train", f"{url}/a.svm{query}", f"{url}/a.svm{query}"))
+    failed.append(
+        run("train", f"{url}/a.svm", "--reviewed", f"{url}/gone{query}", *QUICK, "-o", tmp_path / "other.mpu")
+    )
+    failed.append(run("predict", tmp_path / "m.mpu", f"{url}/a.svm{query}", f"{url}/a.svm{query}", "--top-k", "many"))
+    assert all(other.exit_code for other in failed)
+    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    for text in (result, *failed):
+        assert SECRET not in text.output
+    assert not any(SECRET.encode() in content for content in kept)
+
+
+@pytest.mark.parametrize("target", ["s3://bucket/news.mpu", "memory://news.mpu"])
+def test_output_goes_to_local_files(run, tiny, model, target):
+    said = f"error: --output, {target}, is a URL, and output goes to local files; write one, and copy it\n"
+    for result in (run("train", tiny, "-o", target), run("predict", model, tiny, "-o", target)):
+        assert (result.exit_code, result.stderr) == (2, said)
+
+
+def test_ctrl_c_while_a_server_is_silent(tiny, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/x.svm"
+        command = [sys.executable, "-m", "mpu_cli", "train", url, "-o", str(tmp_path / "m.mpu"), "-q"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        connection, _ = listening.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.svm"]

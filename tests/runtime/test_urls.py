@@ -1,0 +1,121 @@
+"""Files at URLs, read by fsspec: in memory, and from a server of this machine."""
+
+import sys
+
+import pytest
+
+from mpu_cli.errors import InputError
+from mpu_cli.runtime.urls import is_url, name_in, open_url, size_at
+
+DATA = bytes(range(256)) * 9000  # more than two buffers
+
+
+@pytest.fixture
+def server(served):
+    url, files = served
+    files["/x"] = DATA
+    files["/cut"] = DATA[:-1000], len(DATA)
+    files["/reset"] = DATA[:1000], len(DATA)
+    files["/chunked"] = DATA, None
+    files["/denied"] = 403
+    files["/broken"] = 500
+    return url
+
+
+@pytest.mark.parametrize(
+    "source, expected",
+    [("s3://b/x", True), ("https://h/x", True), ("-", False), ("x.svm", False), ("/a:/b", False), ("C://x", False)],
+)
+def test_what_is_a_url(source, expected):
+    assert is_url(source) == expected
+
+
+@pytest.mark.parametrize(
+    "url, name",
+    [
+        ("https://h/a/news.svm.gz?key=a/b.xz#c", "news.svm.gz"),
+        ("s3://bucket/day#1/news?.svm.bz2", "news?.svm.bz2"),
+        ("https://h", "h"),
+    ],
+)
+def test_the_name_of_a_file(url, name):
+    assert name_in(url) == name
+
+
+def test_it_is_read_as_it_is(memory, server):
+    memory.pipe("/data/x", DATA)
+    for url in ("memory://data/x", f"{server}/x?key=1"):
+        with open_url(url) as stream:
+            assert stream.read(10) + stream.readline() + stream.read() == DATA
+
+
+def test_any_part_of_it_is_read_where_that_is_possible(memory):
+    memory.pipe("/data/x", DATA)
+    assert size_at("memory://data/x") == len(DATA)
+    with open_url("memory://data/x") as stream:
+        assert stream.seek(-5, 2) == len(DATA) - 5
+        assert stream.read() == DATA[-5:]
+        stream.seek(300)
+        assert stream.read(4) == DATA[300:304]
+
+
+@pytest.mark.parametrize("path", ["cut", "reset", "chunked"])
+def test_what_is_cut_short_is_an_error_and_no_data(server, path):
+    with open_url(f"{server}/{path}") as stream, pytest.raises(InputError, match=f"{server}/{path}: cannot be read: "):
+        while stream.read(1 << 16):
+            pass
+
+
+def test_a_file_that_shrinks_is_an_error(memory):
+    memory.pipe("/x", DATA)
+    with open_url("memory://x") as stream:
+        stream.read(10)
+        memory.store["/x"].truncate(3_000)
+        with pytest.raises(InputError, match=r"memory://x: cannot be read: it ends after [\d,]+ of 2,304,000 bytes"):
+            stream.read()
+
+
+@pytest.mark.parametrize(
+    "path, said",
+    [("missing", "there is no such file"), ("denied", "403, message='Forbidden'"), ("broken", "500, message=")],
+)
+def test_an_answer_that_is_none_is_said_without_secrets(server, path, said):
+    url = f"{server.replace('//', '//me:secret@')}/{path}?key=secret"
+    with pytest.raises(InputError) as error, open_url(url):
+        pass
+    assert str(error.value).startswith(f"{server}/{path}?...: cannot be read: ")
+    assert said in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_no_server(server):
+    said = r"http://127\.0\.0\.1:9/x: cannot be read: Cannot connect to host .* \(ClientConnectorError\)"
+    with pytest.raises(InputError, match=said), open_url("http://127.0.0.1:9/x"):
+        pass
+
+
+@pytest.mark.parametrize("url", ["memory://no/such", "memory://folder"])
+def test_no_file(memory, url):
+    memory.pipe("/folder/x", b"1")
+    said = "it is a directory" if url.endswith("folder") else "there is no such file"
+    with pytest.raises(InputError, match=f"{url}: cannot be read: {said}"), open_url(url):
+        pass
+
+
+def test_a_protocol_that_nobody_knows():
+    with (
+        pytest.raises(InputError, match="nosuch://x: cannot be read: Protocol not known: nosuch"),
+        open_url("nosuch://x"),
+    ):
+        pass
+
+
+def test_what_to_install_is_said(monkeypatch):
+    for name in ("s3fs", "gcsfs"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError) as error, open_url("s3://bucket/x"):
+        pass
+    assert str(error.value).startswith("s3://bucket/x: s3:// needs a package that is not installed: Install s3fs")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(InputError, match="fsspec, which is not installed: install mpu with the extra url"):
+        size_at("memory://x")
