@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("predict")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("source", metavar="[FILE]", type=click.Path(allow_dash=True), required=False)
+@click.argument("sources", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
 @click.option(
     "--text",
     "texts",
@@ -39,7 +39,13 @@ if TYPE_CHECKING:
     help="FILE has texts, in this format. Default: as the end of its name tells; without, it has vectors.",
 )
 @click.option(
-    "-o", "--output", default="-", type=click.Path(allow_dash=True), help="Output file. Default: standard output."
+    "-o",
+    "--output",
+    default="-",
+    metavar="OUT",
+    type=click.Path(allow_dash=True),
+    help="Output file. Default: standard output. Of several FILEs, or if it ends in /, a directory, in which the "
+    "predictions of each FILE get its name.",
 )
 @click.option(
     "--format",
@@ -75,7 +81,7 @@ if TYPE_CHECKING:
 @verbosity_options
 def predict(
     model: Path,
-    source: str | None,
+    sources: tuple[str, ...],
     texts: tuple[str, ...],
     text_form: str | None,
     output: str,
@@ -93,6 +99,10 @@ def predict(
     not grow with its size. Features that did not occur in training are ignored; a warning counts them. A FILE without
     instances gives an empty output and a warning.
 
+    Several FILEs are predicted one after the other into a directory OUT, which is made if need be. The predictions of
+    each have the name of FILE, compressed if FILE is, and appear there when they are complete; those of an earlier run
+    are replaced.
+
     A MODEL of data that `mpu vectorize` made of texts takes texts too: FILE may be .jsonl, .csv or .tsv, with the same
     fields for text and id, or its texts are given by --text.
 
@@ -100,6 +110,7 @@ def predict(
     Example:
       mpu predict news.mpu new.svm -o tags.txt
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
+      mpu predict news.mpu part-*.svm.gz -o tags/
       mpu predict news.mpu new.svm --format jsonl --top-k 20
       mpu predict news.mpu new.jsonl --format jsonl
       mpu predict news.mpu --text "Digital television starts today" --format tsv
@@ -111,39 +122,61 @@ def predict(
     """
     from mpu_cli import bundle
     from mpu_cli.commands import prediction
+    from mpu_cli.commands.prediction_parts import in_folder, making
     from mpu_cli.commands.text_input import Texts
     from mpu_cli.errors import shown
-    from mpu_cli.runtime.files import refuse_overlaps
+    from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
+    from mpu_cli.svmlight.sources import as_one
 
-    if (source is None) == (not texts):
+    if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
-    refuse_overlaps({"MODEL": model, "FILE": source}, {"--output": output}, ("MODEL",))
+    names = sources or ("--text",)
+    into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
+    if into_folder and output == "-":
+        raise click.UsageError("Predictions of several FILEs go to a directory: give -o OUT.")
+    refuse_repeated("FILE", sources)
+    targets = in_folder(output, sources) if into_folder else {names[0]: Path(output)}
+    called = (lambda what, path: f"{what} {path}") if into_folder else (lambda what, path: what)
+    refuse_overlaps(
+        {"MODEL": model, **{called("FILE", source): source for source in sources}},
+        {called("--output", target): target for target in targets.values()},
+        ("MODEL",),
+    )
     trained = bundle.load(model)
     if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
         info(shared)
-    name = source or "--text"
-    are_texts = texts or text_form is not None or format_of(name) is not None
-    if line_buffered and (are_texts or output != "-"):
+
+    def has_texts(name: str) -> bool:
+        return bool(texts) or text_form is not None or format_of(name) is not None
+
+    if line_buffered and (output != "-" or has_texts(names[0])):
         raise click.UsageError("--line-buffered is for vectors, and for standard output.")
-    data = Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if are_texts else name
     # On a terminal, the line of progress and predictions would get in each other's way.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    with nullcontext(lambda _: None) if to_terminal else counting("predicting", None, "instance") as count:
-        counts = prediction.predict(
-            trained,
-            data,
-            output,
-            form=form,
-            top_k=top_k,
-            threshold=threshold,
-            by_number=by_number,
-            line_buffered=line_buffered,
-            count=count,
-            reading=reading,
-            run=run,
-        )
+    counts = prediction.Report()
+    with (
+        making(Path(output), targets.values()) if into_folder else nullcontext(),
+        nullcontext(lambda _: None) if to_terminal else counting("predicting", None, "instance") as count,
+    ):
+        for name, target in targets.items():
+            data = (
+                Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if has_texts(name) else name
+            )
+            counts += prediction.predict(
+                trained,
+                data,
+                target,
+                form=form,
+                top_k=top_k,
+                threshold=threshold,
+                by_number=by_number,
+                line_buffered=line_buffered,
+                count=count,
+                reading=reading,
+                run=run,
+            )
     if not counts.instances:
-        warn(f"{shown(name)}: there are no instances, so nothing was predicted")
+        warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     for warning in counts.fitness.warnings(trained):
         warn(warning, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
     detail(

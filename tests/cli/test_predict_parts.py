@@ -1,0 +1,164 @@
+"""`mpu predict MODEL FILE... -o OUT/`: a file of predictions for each FILE, of its name."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.cli.training import QUICK, TINY, message
+
+LINES = TINY.splitlines(keepends=True)
+
+
+@pytest.fixture
+def model(run, tmp_path, tiny):
+    assert run("train", tiny, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    return tmp_path / "m.mpu"
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Three files in a directory, one compressed, one with a blank in its name and no instances."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "part-0.svm").write_text("".join(LINES[:2]))
+    (folder / "part 1.svm").write_text("# nothing\n")
+    (folder / "part-2.svm.gz").write_bytes(gzip.compress("".join(LINES[2:]).encode()))
+    return [folder / name for name in ("part-0.svm", "part 1.svm", "part-2.svm.gz")]
+
+
+def predicted(folder) -> dict[str, bytes]:
+    return {
+        path.name: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for path in folder.iterdir()
+    }
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "scores"), ("--format", "jsonl", "--top-k", 2)])
+def test_each_has_the_predictions_of_its_lines(run, model, parts, tmp_path, options):
+    result = run("predict", model, *parts, "-o", tmp_path / "out", *options)
+    assert (result.exit_code, result.output) == (0, "")
+    assert predicted(tmp_path / "out") == {
+        path.name: run("predict", model, path, *options).stdout_bytes for path in parts
+    }
+    assert (tmp_path / "out" / "part-2.svm.gz").read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_one_file_goes_to_a_directory_where_the_name_says_so(run, model, parts, tmp_path):
+    assert run("predict", model, parts[0], "-o", f"{tmp_path}/out/").exit_code == 0
+    assert predicted(tmp_path / "out").keys() == {"part-0.svm"}
+    assert "Is a directory" in message(run("predict", model, parts[0], "-o", tmp_path / "out"))
+
+
+def test_predictions_that_are_there_are_replaced_and_others_stay(run, model, parts, tmp_path):
+    (tmp_path / "out").mkdir()
+    for name in ("part-0.svm", "other"):
+        (tmp_path / "out" / name).write_text("old\n")
+    assert run("predict", model, *parts, "-o", tmp_path / "out").exit_code == 0
+    found = predicted(tmp_path / "out")
+    assert found.keys() == {"part-0.svm", "part 1.svm", "part-2.svm.gz", "other"}
+    assert found["other"] == b"old\n" != found["part-0.svm"]
+
+
+def test_texts(run, tmp_path):
+    rows = [f'{{"text": "{word} day {word}", "tags": ["{word}"]}}\n' for word in ("red", "green") * 4]
+    for name in ("all", "a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows if name == "all" else rows[:3]))
+    assert run("vectorize", tmp_path / "all.jsonl", "-o", tmp_path / "all.svm", "--min-df", 1).exit_code == 0
+    assert run("train", tmp_path / "all.svm", *QUICK).exit_code == 0
+    files = (tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert run("predict", tmp_path / "all.mpu", *files, "-o", tmp_path / "out").exit_code == 0
+    (once,) = set(predicted(tmp_path / "out").values())
+    assert once.count(b"\n") == 3
+
+
+def test_a_directory_is_needed(run, model, parts):
+    result = run("predict", model, *parts)
+    assert result.exit_code == 2
+    assert "Predictions of several FILEs go to a directory: give -o OUT." in result.stderr
+
+
+def test_the_same_name_twice_is_refused_before_anything_is_read(run, model, parts, tmp_path):
+    (tmp_path / "more").mkdir()
+    other = tmp_path / "more" / "part-0.svm"
+    other.write_text("x y z\n")
+    result = run("predict", model, *parts, other, "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert f"{parts[0]} and {other} have the same name, and so would their predictions in" in result.stderr
+    result = run("predict", model, parts[0], "-", "-o", tmp_path / "out")
+    assert (result.exit_code, "standard input has no name" in result.stderr) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_data_are_not_overwritten(run, model, parts):
+    before = parts[0].read_bytes()
+    result = run("predict", model, *parts, "-o", parts[0].parent)
+    assert result.exit_code == 2
+    assert "are the same file" in result.stderr
+    assert parts[0].read_bytes() == before
+    result = run("predict", model, *parts, "-o", model)
+    assert (result.exit_code, "lies in MODEL" in result.stderr) == (2, True)
+
+
+def test_a_file_or_a_directory_in_the_way(run, model, parts, tmp_path):
+    (tmp_path / "out").write_text("old\n")
+    said = f"error: {tmp_path / 'out'}: is a file, and predictions of several go to a directory; give another -o"
+    assert message(run("predict", model, *parts, "-o", tmp_path / "out")) == said
+    (tmp_path / "there" / "part-2.svm.gz").mkdir(parents=True)
+    result = run("predict", model, *parts, "-o", tmp_path / "there")
+    assert "part-2.svm.gz: is a directory, and a file is to be written there" in message(result)
+    assert predicted_names(tmp_path / "there") == ["part-2.svm.gz"]
+    assert "cannot be made: No such file" in message(run("predict", model, *parts, "-o", tmp_path / "no" / "out"))
+
+
+def predicted_names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("bad", [0, 2])
+def test_after_an_error_what_is_there_is_whole(run, model, parts, tmp_path, bad):
+    parts[bad] = parts[0].parent / "bad.svm"
+    parts[bad].write_text("".join(LINES) + "1 1:x\n")
+    said = f"error: {parts[bad]}:6: value 'x' of feature 1 is not a finite number; write one, or leave the feature out"
+    assert message(run("predict", model, *parts, "-o", tmp_path / "out")) == said
+    if bad == 0:
+        assert not (tmp_path / "out").exists()
+    else:
+        assert predicted_names(tmp_path / "out") == ["part 1.svm", "part-0.svm"]
+
+
+def test_no_instances_in_any_is_a_warning(run, model, parts, tmp_path):
+    parts[0].write_text("")
+    result = run("predict", model, *parts[:2], "-o", tmp_path / "out")
+    assert result.exit_code == 0
+    said = f"warning: {parts[0]} and 1 more file: there are no instances, so nothing was predicted\n"
+    assert result.stderr == said
+    assert predicted(tmp_path / "out") == {"part-0.svm": b"", "part 1.svm": b""}
+
+
+def test_a_thousand_parts(run, model, tmp_path):
+    paths = [tmp_path / f"{number:04}.svm" for number in range(1000)]
+    for path in paths:
+        path.write_text(LINES[0])
+    start = time.perf_counter()
+    assert run("predict", model, *paths, "-o", tmp_path / "out").exit_code == 0
+    assert len(list((tmp_path / "out").iterdir())) == 1000
+    assert time.perf_counter() - start < 60
+
+
+def test_ctrl_c_leaves_whole_files(model, parts, tmp_path):
+    os.mkfifo(tmp_path / "data" / "pipe.svm")  # nobody writes to it
+    files = [*map(str, parts), str(tmp_path / "data" / "pipe.svm")]
+    command = [sys.executable, "-m", "mpu_cli", "predict", str(model), *files, "-o", str(tmp_path / "out"), "-q"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (tmp_path / "out" / "part-2.svm.gz").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "interrupted\n"
+    assert process.returncode == 130
+    assert predicted_names(tmp_path / "out") == ["part 1.svm", "part-0.svm", "part-2.svm.gz"]
