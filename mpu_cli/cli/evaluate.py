@@ -55,8 +55,16 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 
 
 @click.command("evaluate")
-@click.argument("truth", type=click.Path(allow_dash=True))
-@click.argument("predictions", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.option(
+    "--predictions",
+    "candidates",
+    metavar="OUT",
+    multiple=True,
+    type=click.Path(allow_dash=True),
+    help="In place of PREDICTIONS, where TRUTH is several files: the directory that `mpu predict` has written of them, "
+    "a model, or one file of predictions of all. May be given several times.",
+)
 @click.option(
     "--metrics",
     metavar="NAMES",
@@ -142,8 +150,8 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 @json_option
 @log_format_option
 def evaluate(
-    truth: str,
-    predictions: tuple[str, ...],
+    files: tuple[str, ...],
+    candidates: tuple[str, ...],
     metrics: str | None,
     per_label: bool,
     naming: "Naming",
@@ -176,6 +184,9 @@ def evaluate(
     coverage error, one-error, and coverage at k, the share of the true labels that are found among the first k of one
     instance at least. Labels without a score rank last and are not found.
 
+    TRUTH may be several files, which are read as one: then PREDICTIONS are given by --predictions. Those in a directory
+    have the names of the files of TRUTH, and are compared with these one by one.
+
     Several PREDICTIONS, files and models, are compared with the first of them: by micro and macro averages over the
     labels that TRUTH has, whatever is predicted, by F1 averaged over instances, and, if all have scores, by precision
     and nDCG at k. Differences have 95 % intervals, by a bootstrap of the instances, which are the same for all. They
@@ -192,17 +203,27 @@ def evaluate(
       mpu evaluate test.svm scores.txt --training train.svm --k 1,3,5
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
       mpu evaluate test.svm old.mpu new.mpu tags.txt
+      mpu evaluate part-*.svm.gz --predictions tags/
     """
     from mpu_cli.commands import comparison, evaluation
-    from mpu_cli.runtime.files import refuse_overlaps
+    from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
+    from mpu_cli.svmlight.sources import as_one
 
-    inputs = {"TRUTH": truth, **_named(predictions), "--labels": naming.file}
+    truths, predictions = (files, candidates) if candidates else (files[:1], files[1:])
+    if not predictions:
+        raise click.UsageError("Missing argument 'PREDICTIONS...'.")
+    refuse_repeated("TRUTH", truths)
+    truth = as_one(truths)
+    inputs = {f"TRUTH {path}" if len(truths) > 1 else "TRUTH": path for path in truths} | {
+        **_named(predictions),
+        "--labels": naming.file,
+    }
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
     several = len(predictions) > 1
     if several:
-        _refuse_for_several(truth)
+        _refuse_for_several(truths)
     if reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
     if training and frequencies:
@@ -265,11 +286,11 @@ def _named(predictions: tuple[str, ...]) -> dict[str, str]:
     return {"PREDICTIONS": first, **{f"PREDICTIONS {number}": name for number, name in enumerate(others, 2)}}
 
 
-def _refuse_for_several(truth: str) -> None:
+def _refuse_for_several(truths: tuple[str, ...]) -> None:
     for name in _FOR_ONE:
         if not _by_default(name):
             raise click.UsageError(f"--{name.replace('_', '-')} is for one PREDICTIONS, not for several.")
-    if truth == STANDARD_STREAM or Path(truth).is_fifo():
+    if any(truth == STANDARD_STREAM or Path(truth).is_fifo() for truth in truths):
         raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
 
 

@@ -11,14 +11,16 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli import bundle
 from mpu_cli.commands.fitness import Fitness
+from mpu_cli.commands.prediction_parts import in_folder
 from mpu_cli.core.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.thresholds import reached
-from mpu_cli.errors import InputError, OverflowingError
+from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
 from mpu_cli.evaluation.compare import as_predictions, pairs_of_files
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, read
+from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
 
 _log = logging.getLogger(__name__)
 _PROBABILITIES = 1 << 22  # that are in memory at a time
@@ -31,34 +33,43 @@ class Candidate:
     Attributes
     ----------
     name : str
-        A file of predictions, or a model, as the user named it.
+        A file of predictions, a directory of them, or a model, as the user named it.
     model : TrainedModel or None
-        None: it is a file.
+        None: they are files.
+    source : str or Files
+        Those files.
     """
 
     name: str
     model: bundle.TrainedModel | None = None
+    source: str | Files = ""
 
     @classmethod
-    def of(cls, name: str) -> "Candidate":
-        """Take a directory for a model; ModelError where it is none."""
-        return cls(name, bundle.load(Path(name)) if Path(name).is_dir() else None)
+    def of(cls, name: str, truth: Source) -> "Candidate":
+        """Take a directory for a model, unless it has predictions of the files of the truth; ModelError otherwise."""
+        if not Path(name).is_dir():
+            return cls(name, source=name)
+        if not Path(name, bundle.MANIFEST).exists() and str(truth) != STANDARD_STREAM:
+            files = in_folder(name, files_of(truth))
+            if any(path.exists() and path.resolve() != Path(source).resolve() for source, path in files.items()):
+                return cls(name, source=as_one(list(map(str, files.values()))))
+        return cls(name, bundle.load(Path(name)))
 
     def pairs(
-        self, truth: str, reading: Reading, run: Run, called: str = "PREDICTIONS"
+        self, truth: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
     ) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield instances of a data file, and their predictions in the form of `evaluation.compare`.
 
         Parameters
         ----------
-        truth : str
+        truth : str, Path or Files
         reading : Reading
         run : Run
         called : str
             What the predictions are called in messages.
         """
         if self.model is None:
-            yield from pairs_of_files(truth, self.name, reading, run, called)
+            yield from pairs_of_files(truth, self.source, reading, run, called)
             return
         fitness = Fitness()
         for chunk in iter_chunks(truth, reading, run=run):
@@ -67,10 +78,10 @@ class Candidate:
         for warning in fitness.warnings(self.model):
             _log.warning(f"{self.name}: {warning}")
 
-    def of_data(self, data: Dataset, truth: str, reading: Reading, run: Run) -> Dataset:
+    def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
-            return read(self.name, as_predictions(reading), run)
+            return read(self.source, as_predictions(reading), run)
         parts = [predicted for _, predicted in _predicted(self.model, data, truth, run)]
         labels, scores = (
             csr_array(vstack([getattr(part, name) for part in parts], format="csr")) for name in ("labels", "features")
@@ -78,7 +89,7 @@ class Candidate:
         return Dataset(labels, scores)
 
 
-def _predicted(model: bundle.TrainedModel, data: Dataset, truth: str, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
+def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
     """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
     ids, width = model.label_ids, int(model.label_ids[-1]) + 1
     rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
@@ -88,7 +99,7 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: str, run: Run) 
             predict = partial(model.predictor.predictions, part.features, run)
             found = all_reaching(predict, model.predictor.thresholds)
         except OverflowingError:
-            raise InputError(truth, None, "feature values are too large; scale them as in training") from None
+            raise InputError(str(truth), None, "feature values are too large; scale them as in training") from None
         n, q = found.shape
         chosen = reached(found, model.predictor.thresholds)
         if isinstance(found, np.ndarray):

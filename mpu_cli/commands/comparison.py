@@ -12,6 +12,7 @@ from mpu_cli.evaluation.compare import Form, labels_from_scores
 from mpu_cli.evaluation.paired import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.sources import Source
 
 _VERDICT = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
@@ -70,7 +71,7 @@ def metric_names(ks: Sequence[int], c: float | None = None) -> list[str]:
 
 
 def evaluate_several(
-    truth: str,
+    truth: Source,
     predictions: Sequence[str],
     *,
     metrics: Sequence[str] | None = None,
@@ -84,10 +85,10 @@ def evaluate_several(
 
     Parameters
     ----------
-    truth : str
-        Data file; it is read for each of the predictions.
+    truth : str, Path or Files
+        Data; they are read for each of the predictions.
     predictions : sequence of str
-        At least two files or models, as for `commands.evaluation.evaluate`.
+        At least two files, directories of them or models, as for `commands.evaluation.evaluate`.
     metrics : sequence of str, optional
         Some of `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them. Default: all
         that the predictions allow.
@@ -106,7 +107,7 @@ def evaluate_several(
     cut: list[str] = []
     every = []
     for name in predictions:
-        counts, is_cut = _counts(Candidate.of(name), truth, ks, threshold, reading, run)
+        counts, is_cut = _counts(Candidate.of(name, truth), truth, ks, threshold, reading, run)
         every.append(counts)
         cut += [name] * is_cut
     found, differences = compare(every, c, run.seed)
@@ -133,7 +134,7 @@ def evaluate_several(
 
 
 def _counts(
-    candidate: Candidate, truth: str, ks: tuple[int, ...], threshold: float | None, reading: Reading, run: Run
+    candidate: Candidate, truth: Source, ks: tuple[int, ...], threshold: float | None, reading: Reading, run: Run
 ) -> tuple[Counts, bool]:
     """Return what is counted of one of the predictions, and whether its label sets come from the usual threshold."""
     form = Form(candidate.name)

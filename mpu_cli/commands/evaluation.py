@@ -31,6 +31,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.sources import Source
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
@@ -91,7 +92,7 @@ class Report:
 
 
 def evaluate(
-    truth: str,
+    truth: Source,
     predictions: str,
     *,
     metrics: Sequence[str] | None = None,
@@ -118,7 +119,8 @@ def evaluate(
     truth, threshold, ks, reading, run
         As for `compare`.
     predictions : str
-        As for `compare`; or a model, whose label sets and scores they are.
+        As for `compare`; or a model, whose label sets and scores they are; or a directory with a file for each of those
+        of `truth`, of the same names.
     metrics : sequence of str, optional
         Which of `metric_names` to report; default all that the predictions allow.
     per_label : bool
@@ -162,7 +164,7 @@ def evaluate(
     elif frequencies is not None:
         propensities = from_frequencies(frequencies)
     how: dict[str, Any] = {"threshold": threshold, "ks": ks, "propensities": propensities, "calibration": calibration}
-    candidate = Candidate.of(predictions)
+    candidate = Candidate.of(predictions, truth)
     if reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, reviewed, naming, reading, run)
         comparison = compare_pairs([pair], predictions, **how)
@@ -187,7 +189,7 @@ def evaluate(
 
 
 def _reviewed_pair(
-    truth: str,
+    truth: Source,
     candidate: Candidate,
     reviewed: Sequence[str],
     naming: Naming,

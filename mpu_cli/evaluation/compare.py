@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
@@ -20,7 +20,8 @@ from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.svmlight.reader import iter_chunks, no_instances
+from mpu_cli.svmlight.sources import Files, Source
 
 # Scores alone do not tell which labels are predicted; without a threshold, it is those of at least this score.
 THRESHOLD = 0.5
@@ -108,11 +109,22 @@ def compare(
 
 
 def pairs_of_files(
-    truth: str, predictions: str, reading: Reading, run: Run, called: str = "PREDICTIONS"
+    truth: Source, predictions: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Read two files in step, as `lockstep` has it."""
-    chunks = iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run)
-    return lockstep(*chunks, called)
+    """Read two files in step, as `lockstep` has it; where both are several files, one by one."""
+    if not (isinstance(truth, Files) and isinstance(predictions, Files)):
+        chunks = iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run)
+        yield from lockstep(*chunks, called)
+        return
+    instances = 0
+    for file, predicted in zip(truth, predictions, strict=True):
+        true_chunks = iter_chunks(file, reading, run=run, may_be_empty=True)
+        chunks = true_chunks, iter_chunks(predicted, as_predictions(reading), run=run, may_be_empty=True)
+        for pair in lockstep(*chunks, shown(predicted), shown(file)):
+            instances += len(pair[0])
+            yield pair
+    if not instances:
+        raise no_instances(truth)
 
 
 def as_predictions(reading: Reading) -> Reading:
@@ -197,7 +209,10 @@ class Form:
 
 
 def lockstep(
-    truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS"
+    truth: Iterable[Dataset],
+    predictions: Iterable[Dataset],
+    called: str = "PREDICTIONS",
+    truth_called: str = "TRUTH",
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Cut two streams of chunks into pairs of equal length.
 
@@ -205,8 +220,8 @@ def lockstep(
     ----------
     truth, predictions : iterables of Dataset
         Chunks of any length.
-    called : str
-        What the predictions are called in messages.
+    called, truth_called : str
+        What predictions and truth are called in messages.
 
     Yields
     ------
@@ -232,7 +247,7 @@ def lockstep(
     if left is not None or right is not None:
         totals = [paired + remaining(left, i, truth), paired + remaining(right, j, predictions)]
         raise MpuError(
-            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
+            f"{truth_called} has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
             "(an instance without predicted labels is an empty line)"
         )
 
