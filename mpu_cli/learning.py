@@ -53,7 +53,8 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
         warnings.warn(warning, MpuWarning, stacklevel=3)
     occurs = known_features(matrix, annotations.features, fitted)
     record = methods.record(options, run, fitted)
-    told = origin.of_arrays(annotations.labels, annotations.known, options, fitted, run)
+    counts = origin.Counts.of(annotations.labels, annotations.known, fitted.c)
+    told = origin.of_arrays(counts, options, fitted, run)
     return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record, origin=told)
 
 

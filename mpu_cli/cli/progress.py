@@ -25,6 +25,7 @@ _NAMES = {
     "out-of-fold predictions": "predicting out of fold",
     "thresholds": "choosing thresholds",
     "train": "learning",
+    "learn on one worker": "learning on one worker",
     "weights": "weighting instances",
     "ascend": "learning",
     "kernel matrix": "computing kernels",

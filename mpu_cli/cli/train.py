@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mpu_cli.cli.cluster_options import cluster_options, refuse_with_cluster
 from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.run_options import run_options
@@ -14,6 +15,7 @@ from mpu_cli.cli.training_options import training_options
 from mpu_cli.cli.values import Number
 
 if TYPE_CHECKING:
+    from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.training_data import Sources
     from mpu_cli.runtime.run import Run
 
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
 )
+@cluster_options
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option
@@ -77,6 +80,7 @@ def train(
     wait: float,
     oof: Path | None,
     history: Path | None,
+    on: "OnCluster | None",
     run: "Run",
     as_json: bool,
 ) -> None:
@@ -97,15 +101,17 @@ def train(
       mpu train news.svm                          # writes the model directory news.mpu
       mpu train news.svm.gz -o tags.mpu --c 0.4   # where you know that 40 % of the true labels are there
       mpu train part-*.svm.gz -o news.mpu         # learns from all of them
+      mpu train part-*.svm.gz -o news.mpu --cluster tcp://scheduler:8786
       mpu train news.svm --levels 1 --json
       mpu train news.svm --reviewed checked.tsv   # learns from what people have checked; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import training
+    from mpu_cli.commands import cluster_training, training
+    from mpu_cli.methods import DEFAULT
     from mpu_cli.runtime.memory import peak_bytes
-    from mpu_cli.svmlight.sources import Files
+    from mpu_cli.svmlight.sources import Files, files_of
 
     if output is None:
         if sources.file == "-":
@@ -117,18 +123,22 @@ def train(
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
-    done = training.train(
-        sources,
-        output,
-        method,
-        options,
-        warm_start=warm_start,
-        resume=resume,
-        wait=wait,
-        out_of_fold=oof,
-        history=history,
-        run=run,
-    )
+    common: dict[str, Any] = {"resume": resume, "wait": wait, "history": history, "run": run}
+    if on is None:
+        done = training.train(sources, output, method, options, warm_start=warm_start, out_of_fold=oof, **common)
+    else:
+        refuse_with_cluster(
+            method=method != DEFAULT and method,
+            warm_start=warm_start,
+            oof=oof,
+            reviewed=sources.reviewed,
+            complete=sources.complete,
+            cache=sources.cache,
+            label_features=sources.label_features,
+        )
+        if "-" in files_of(sources.file):
+            raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
+        done = cluster_training.train(sources, output, options, on=on, **common)
     for warning in done.warnings:
         warn(warning)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))
@@ -144,6 +154,7 @@ def train(
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
         "seconds": done.seconds,
         "peak_bytes": peak_bytes(),
+        **({} if done.cluster is None else {"cluster": done.cluster}),
     }
     log_report(report)
     if as_json:

@@ -25,6 +25,9 @@ def print_report(report: dict) -> None:
     }
     lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
     rest.pop("one_c_p_value", None)  # a warning says what it means
+    if "cluster" in rest:
+        cluster = rest.pop("cluster")
+        lines["cluster"] = ", ".join(counted(number, what.removesuffix("s")) for what, number in cluster.items())
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
     if "c_by_people" in rest:

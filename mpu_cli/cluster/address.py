@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpu_cli.core.options import FEW_SHARDS
+
 _LOCAL = re.compile(r"local(?::(?P<workers>[1-9]\d{0,3})(?::(?P<threads>[1-9]\d{0,3}))?)?")
 _URL = re.compile(r"[a-z][a-z0-9+]*://\S+")
 EXPECTED = "local, local:WORKERS, local:WORKERS:THREADS, an address such as tcp://scheduler:8786, or a scheduler file"
@@ -63,3 +65,21 @@ class Address:
     def __str__(self) -> str:
         """Return it for messages."""
         return "on this machine" if self.is_local else f"at {self.scheduler or self.file}"
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """Where and how a cluster computes.
+
+    Attributes
+    ----------
+    address : Address
+    timeout : float
+        Seconds that it may be without a scheduler or a worker.
+    shards : int
+        Models that are learned side by side, to take their mean.
+    """
+
+    address: Address
+    timeout: float = 300.0
+    shards: int = FEW_SHARDS

@@ -11,8 +11,7 @@ from mpu_cli.cluster.reading import Facts, facts_of, placed, read_unchanged, sta
 from mpu_cli.core.distributed import Instances, train_on_parts
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.levels import HeldOut
-from mpu_cli.core.mixing import FEW_SHARDS
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Report, train
 from mpu_cli.core.validation import default_folds
@@ -21,115 +20,140 @@ from mpu_cli.runtime.executor import Executor, Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.parts import check_counts, plan_parts
+from mpu_cli.svmlight.parts import Part, check_counts, plan_parts
+from mpu_cli.svmlight.sources import as_one
 
 # A larger plain file is cut into parts.
 PART_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model that a cluster has learned, and of what.
+class Collection:
+    """The instances of files, read by the workers of a cluster.
 
     Attributes
     ----------
-    model : StackedModel
-    report : Report
+    executor : Executor
+    parts : list of Part
+    data : list of Handle
+        Of the `Dataset` of each part.
+    facts : list of Facts
+        Of each part.
     ids : ndarray of int, shape (q,)
-        The labels, ascending.
-    known : Columns
-        The features that occur.
-    size : int
-        Number of instances.
+        The labels that occur, ascending.
     annotations : ndarray of int, shape (q,)
-        How many instances are annotated with each label.
-    parts : int
-    shards : int
-        That learned side by side; 1 where one worker learned all.
+        How many instances are annotated with each of them.
+    columns : Columns
+        The features that occur.
     """
 
-    model: StackedModel
-    report: Report
+    executor: Executor
+    parts: list[Part]
+    data: list[Handle]
+    facts: list[Facts]
     ids: np.ndarray
-    known: Columns
-    size: int
     annotations: np.ndarray
-    parts: int
-    shards: int
+    columns: Columns
+
+    def __len__(self) -> int:
+        return sum(fact.size for fact in self.facts)
+
+    @property
+    def content(self) -> list[tuple[str, int, str]]:
+        """What is the same only for the same instances in the same parts."""
+        return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
 
-def train_files(
-    executor: Executor,
-    files: Sequence[str],
-    options: Options,
-    reading: Reading,
-    run: Run,
-    n_shards: int = FEW_SHARDS,
-    part_bytes: int = PART_BYTES,
-) -> Trained:
-    """Learn a model of all labels of files, each of which all workers can read.
-
-    Up to 200,000 instances, one worker learns all of them, as a single machine would.
+def read_files(
+    executor: Executor, files: Sequence[str], reading: Reading, run: Run, part_bytes: int = PART_BYTES
+) -> Collection:
+    """Have the workers of a cluster read files, each of which all of them can read.
 
     Parameters
     ----------
     executor : Executor
     files : sequence of str
-    options : Options
-        As for `core.distributed.train_on_parts`.
     reading : Reading
     run : Run
-    n_shards : int
-        How many models are learned side by side, to take their mean.
     part_bytes : int
         Larger plain files are cut into parts of at most this size.
 
     Raises
     ------
     InputError
-        A file cannot be read, is changed meanwhile, or no instance has a label.
-    MpuError
-        As for `train_on_parts`; ClusterError where the cluster fails.
+        A file cannot be read, or no instance has a label.
+    ClusterError
+        The cluster fails.
     """
-    planned = plan_parts(files, part_bytes)
+    parts = plan_parts(files, part_bytes)
     states = {path: state_of(path) for path in files}
-    unit_run = Run(jobs=1, kernel="numba" if run.compiled else "numpy")
-    with run.step("read", len(planned)) as tick:
-        data = [executor.submit(read_unchanged, part, states[part.path], reading, unit_run) for part in planned]
+    with run.step("read", len(parts)) as tick:
+        unit_run = run.on_a_worker()
+        data = [executor.submit(read_unchanged, part, states[part.path], reading, unit_run) for part in parts]
         told = [executor.submit(facts_of, one) for one in data]
         executor.wait(told, tick)
         facts: list[Facts] = executor.gather(told)
-        check_counts(planned, [fact.size for fact in facts], reading)
-        ids = reduce(np.union1d, [fact.ids for fact in facts])
-        if not len(ids):
-            raise InputError(files[0], None, "no instance has a label, so there is nothing to learn")
-    every = reduce(np.union1d, [fact.features for fact in facts]).astype(np.int32)
-    columns = Columns(every, max(fact.width for fact in facts))
+        check_counts(parts, [fact.size for fact in facts], reading)
+    ids = reduce(np.union1d, [fact.ids for fact in facts])
+    if not len(ids):
+        raise InputError(str(as_one(files)), None, "no instance has a label, so there is nothing to learn")
     annotations = np.zeros(len(ids), int)
     for fact in facts:
         annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
-    size = sum(fact.size for fact in facts)
+    features = reduce(np.union1d, [fact.features for fact in facts]).astype(np.int32)
+    return Collection(executor, parts, data, facts, ids, annotations, Columns(features, max(f.width for f in facts)))
 
-    if default_folds(size) > 2:  # less than large
-        model, report = _learn_together(executor, data, options, run)
-        return Trained(model, report, ids, columns, size, annotations, len(planned), 1)
+
+def learn(
+    collection: Collection, options: Options, run: Run, n_shards: int = FEW_SHARDS
+) -> tuple[StackedModel, Report, int]:
+    """Learn a model of all labels.
+
+    Where there are no more than 200,000 instances, or no more than the sample has, one worker learns from all of them,
+    as a single machine does; more, or with a number of folds given, all workers.
+
+    Parameters
+    ----------
+    collection : Collection
+    options : Options
+        As for `core.distributed.train_on_parts`.
+    run : Run
+    n_shards : int
+        Models that are learned side by side, to take their mean.
+
+    Returns
+    -------
+    StackedModel, Report
+    n_shards : int
+        How many there were.
+
+    Raises
+    ------
+    InputError
+        A file has changed meanwhile.
+    MpuError
+        As for `train_on_parts`; ClusterError where the cluster fails.
+    """
+    executor, facts, columns = collection.executor, collection.facts, collection.columns
+    n = len(collection)
+    if n <= options.sample or (options.folds is None and default_folds(n) > 2):
+        return *_learn_together(executor, collection.data, options, run), 1
     compact = 2 * len(columns.indices) < columns.width
+    of_parts = zip(collection.data, collection.parts, facts, strict=True)
     parts = [
-        executor.submit(placed, one, part, number, fact, ids, columns, compact)
-        for number, (one, part, fact) in enumerate(zip(data, planned, facts, strict=True))
+        executor.submit(placed, data, part, number, fact, collection.ids, columns, compact)
+        for number, (data, part, fact) in enumerate(of_parts)
     ]
-    del data, told
+    collection.data.clear()  # what the workers need not keep any longer
     width = len(columns.indices) if compact else columns.width
-    instances = Instances(executor, parts, [fact.size for fact in facts], annotations, width)
+    instances = Instances(executor, parts, [fact.size for fact in facts], collection.annotations, width)
     model, report = train_on_parts(instances, options, run, n_shards)
-    model = replace(model, columns=columns if compact else None)
-    return Trained(model, report, ids, columns, size, annotations, len(planned), min(n_shards, len(planned)))
+    return replace(model, columns=columns if compact else None), report, min(n_shards, len(parts))
 
 
 def _learn_together(executor: Executor, data: list[Handle], options: Options, run: Run) -> tuple[StackedModel, Report]:
     with run.step("learn on one worker"):
-        unit_run = Run(seed=run.seed, kernel="numba" if run.compiled else "numpy")
-        return executor.gather([executor.submit(_together, data, options, unit_run)])[0]
+        return executor.gather([executor.submit(_together, data, options, run.on_a_worker())])[0]
 
 
 def _together(data: list[Dataset], options: Options, run: Run) -> tuple[StackedModel, Report]:

@@ -180,7 +180,8 @@ def complete(
             known = known_features(data.features, data.label_features, fitted)
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
-            told = origin.of_files(sources, source, data, given, fitted, run)
+            counts = origin.Counts.of(data.labels, data.known, fitted.c)
+            told = origin.of_files(sources, source.described(), counts, given, fitted, run)
             names_kept = data.model_names()
             save(
                 bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, names_kept, vectorizer, told)

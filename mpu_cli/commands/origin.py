@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from mpu_cli import __version__
 from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
-from mpu_cli.commands.training_data import Sources, TrainingData
+from mpu_cli.commands.training_data import Sources
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
@@ -58,10 +58,17 @@ class Source:
                 return cls(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
         return cls(path, None)
 
+    @classmethod
+    def by_name(cls, path: str | Path | Files) -> "Source":
+        """Return a file that is not looked at, since others read it: it has neither size nor checksum."""
+        return cls(path, None, tuple(map(cls.by_name, path)) if isinstance(path, Files) else ())
+
     def described(self) -> dict[str, Any]:
-        """Return name, size and checksum, as `bundle.origin.Origin` has them of one of several files."""
+        """Return names, sizes and checksums, as `bundle.origin.Origin` has them."""
         size, sha256 = self.content()
-        return {"name": without_secrets(str(self.path)), "bytes": size, "sha256": sha256}
+        name = without_secrets(str(self.path))
+        files = [dict(zip(("name", "bytes", "sha256"), part.described().values(), strict=False)) for part in self.parts]
+        return {"source": name, "source_bytes": size, "source_sha256": sha256, "files": files}
 
     def content(self) -> tuple[int, str] | tuple[None, None]:
         """Return size and SHA-256; None where it is a stream, several files, or has changed since."""
@@ -75,10 +82,34 @@ class Source:
         return (self.state[2], found) if Source.of(self.path).state == self.state else (None, None)
 
 
+@dataclass(frozen=True)
+class Counts:
+    """What there was to learn from.
+
+    Attributes
+    ----------
+    instances : int
+    annotated : ndarray of int, shape (q,)
+        Instances that are annotated with each label.
+    true : ndarray of float64, shape (q,)
+        Those that have it, as estimated.
+    """
+
+    instances: int
+    annotated: np.ndarray
+    true: np.ndarray
+
+    @classmethod
+    def of(cls, labels: csr_array, known: KnownLabels | None, c: np.ndarray) -> "Counts":
+        """Count annotated labels (n x q), of which something more may be known."""
+        true = LabelFrequency.of(c, labels.shape, known).true_labels(labels)
+        return cls(labels.shape[0], count_annotations(labels), true)
+
+
 def of_files(
     sources: Sources,
-    source: Source,
-    data: TrainingData,
+    described: dict[str, Any],
+    counts: Counts,
     options: Any,
     fitted: Fitted,
     run: Run,
@@ -89,9 +120,9 @@ def of_files(
     Parameters
     ----------
     sources : Sources
-    source : Source
-        The file of `sources`, before it was read.
-    data : TrainingData
+    described : dict
+        What `Source.described` says of the file of `sources`.
+    counts : Counts
     options : object
         As the user gave them: `c` may be a Path.
     fitted : Fitted
@@ -99,40 +130,25 @@ def of_files(
     warm_start : Path, optional
         The earlier model that it started from.
     """
-    size, sha256 = source.content()
     named = [(option, path) for option, path in sources.others().items() if path is not None]
     files = {
-        "source": without_secrets(str(sources.file)),
-        "source_bytes": size,
-        "source_sha256": sha256,
-        "files": [part.described() for part in source.parts],
+        **described,
         "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
     }
     if warm_start is not None:
         files |= {"warm_start": str(warm_start), "warm_start_sha256": checksum(warm_start / MANIFEST)}
-    return of_arrays(data.labels, data.known, options, fitted, run, **files)
+    return of_arrays(counts, options, fitted, run, **files)
 
 
-def of_arrays(
-    labels: csr_array, known: KnownLabels | None, options: Any, fitted: Fitted, run: Run, **files: Any
-) -> bytes:
+def of_arrays(counts: Counts, options: Any, fitted: Fitted, run: Run, **files: Any) -> bytes:
     """Return what a training of arrays records; of files, with what `Origin` has of them.
 
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    known : KnownLabels or None
-        What is known of them.
-    options, fitted, run
-        As for `of_files`.
+    Parameters are those of `of_files`.
     """
-    n, q = labels.shape
-    true = LabelFrequency.of(fitted.c, (n, q), known).true_labels(labels)
-    annotated = count_annotations(labels)
     kernel = "numba" if run.compiled else "numpy"
     given, versions = _given(options, run), _versions(run)
-    return Origin(now(), n, annotated.tolist(), true.tolist(), given, versions, kernel, **files).written()
+    annotated, true = counts.annotated.tolist(), counts.true.tolist()
+    return Origin(now(), counts.instances, annotated, true, given, versions, kernel, **files).written()
 
 
 def now() -> str:

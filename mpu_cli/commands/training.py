@@ -22,6 +22,7 @@ from mpu_cli.commands.warm_start import match
 from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.errors import counted, without_secrets
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.text.packed import packed
@@ -52,6 +53,8 @@ class Report:
         Wall time of each step.
     warnings : tuple of str
         What the user should know before trusting the model.
+    cluster : dict or None
+        Of a training on a cluster: numbers of parts, of shards that learned side by side, and of workers at the end.
     """
 
     model: Path
@@ -65,6 +68,7 @@ class Report:
     review: ReviewCounts | None
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+    cluster: dict[str, int] | None = None
 
 
 def train(
@@ -140,6 +144,7 @@ def train(
             kept = kept_vectorizer(sources.file, data.of_file)
             if "label_features" in methods.METHODS[method].takes:
                 data = with_label_features(data, sources, kept, run)
+        described = in_background(source.described)  # while models are learned
         labels, ids = data.labels, data.ids
         seconds = {"read": time.perf_counter() - start}
 
@@ -151,7 +156,7 @@ def train(
         steps = None
         if resume:
             key = fingerprint(run, method, data.features, labels, asked, begin)
-            steps = stack.enter_context(_resumed(target, key + " out of fold" * (out_of_fold is not None)))
+            steps = stack.enter_context(resumed(target, key + " out of fold" * (out_of_fold is not None)))
             run = replace(run, journal=steps)
         fitted = methods.fit(
             method, data.features, labels, asked, run, start=begin, hold_out_all=out_of_fold is not None
@@ -166,7 +171,8 @@ def train(
                 write_out_of_fold(out_of_fold, fitted.out_of_fold, thresholds, ids, data.of_file)
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
-            told = origin.of_files(sources, source, data, given, fitted, run, warm_start)
+            counts = origin.Counts.of(data.labels, data.known, fitted.c)
+            told = origin.of_files(sources, described.result(), counts, given, fitted, run, warm_start)
             names = data.model_names()
             save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, names, vectorizer, told))
         if steps is not None:
@@ -185,11 +191,11 @@ def train(
         (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
     )
     if history is not None:
-        append(history, _remembered(report, sources, labels))
+        append(history, remembered(report, sources, labels.nnz))
     return report
 
 
-def _remembered(report: Report, sources: Sources, labels: csr_array) -> dict[str, Any]:
+def remembered(report: Report, sources: Sources, annotations: int) -> dict[str, Any]:
     """Return the line about a training in a history."""
     findings = report.findings
     c = findings.get("c")
@@ -201,7 +207,7 @@ def _remembered(report: Report, sources: Sources, labels: csr_array) -> dict[str
         "instances": report.instances,
         "features": report.features,
         "labels": report.labels,
-        "annotations": int(labels.nnz),
+        "annotations": int(annotations),
         "c": float(np.mean(c)) if isinstance(c, list) else c,
         "c_estimated": findings.get("c_estimated"),
         "c_interval": findings.get("c_interval"),
@@ -222,7 +228,8 @@ def _begin(path: Path, levels: int | None, features: csr_array, ids: np.ndarray)
 
 
 @contextmanager
-def _resumed(target: Path, key: str) -> Iterator[KeptSteps]:
+def resumed(target: Path, key: str) -> Iterator[KeptSteps]:
+    """Keep finished steps beside a model, and say how many there were already."""
     with keep_steps(folder_of(target), key) as steps:
         if steps.found:
             message = f"{counted(steps.found, 'finished step')} taken over from an interrupted training"

@@ -22,8 +22,8 @@ from mpu_cli.core.features import Features, coherence, draws
 from mpu_cli.core.halves import LARGER_STEPS
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_too_large
-from mpu_cli.core.mixing import FEW_SHARDS, Mixing, Selected
-from mpu_cli.core.options import PU_LOGISTIC, SQUARED_HINGE, Options
+from mpu_cli.core.mixing import Mixing, Selected
+from mpu_cli.core.options import FEW_SHARDS, PU_LOGISTIC, SQUARED_HINGE, Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
 from mpu_cli.core.predictions import FEW_LABELS
@@ -250,9 +250,9 @@ class _Learner:
             return [*models, mixing.mean(models, [1] * n_folds)] if by_halves else models
 
         *of_folds, whole = self._learned(level, len(selected), learn)
-        submit = self.instances.executor.submit
-        predictions = [submit(parts.predict_out_of_fold, part, of_folds, self._unit_run) for part in self.level_parts]
-        return self.instances.executor.gather([whole])[0], predictions
+        executor, run = self.instances.executor, self.run.on_a_worker()
+        predictions = [executor.submit(parts.predict_out_of_fold, part, of_folds, run) for part in self.level_parts]
+        return executor.gather([whole])[0], predictions
 
     def learn_last(self, level: int, enough: int) -> tuple[LinearModel, HeldOut, csr_array]:
         """Learn the last level; return its model, held-out predictions of so many instances, and their annotations.
@@ -273,7 +273,7 @@ class _Learner:
 
         begun, whole = self._learned(level, 2, learn)
         predicted = [
-            executor.submit(parts.predict_selected, part, last.selection, begun, self._unit_run)
+            executor.submit(parts.predict_selected, part, last.selection, begun, self.run.on_a_worker())
             for part in self.level_parts
         ]
         labels = [executor.submit(parts.labels_of, part, last.selection, self.run.seed) for part in self.level_parts]
@@ -305,15 +305,10 @@ class _Learner:
                 return [executor.keep(model) for model in _models(found)]
             submitted: list[Handle] = []
             frequency = self.settled.frequency
-            models = learn(Mixing(executor, frequency, self.n_shards, rounds, self._unit_run, submitted.append))
+            models = learn(Mixing(executor, frequency, self.n_shards, rounds, self.run.on_a_worker(), submitted.append))
             executor.wait(submitted, tick)
             self.run.journal.keep(step, lambda: _found(executor.gather(models)))
         return models
-
-    @property
-    def _unit_run(self) -> Run:
-        """What units run with: each on one thread, since many run at a time."""
-        return Run(seed=self.run.seed, jobs=1, kernel="numba" if self.run.compiled else "numpy")
 
 
 def _found(models: list[LinearModel]) -> Found:

@@ -19,9 +19,6 @@ from mpu_cli.core.parts import Selection
 from mpu_cli.runtime.executor import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
 
-# So many shards learn as well in one round as one does; more take two.
-FEW_SHARDS = 4
-
 
 @dataclass(frozen=True)
 class Selected:

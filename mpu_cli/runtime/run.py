@@ -52,6 +52,10 @@ class Run(RunOptions):
         """Return a module of inner loops: the reference, or the compiled one of that name, which is imported here."""
         return importlib.import_module(compiled) if self.compiled else reference
 
+    def on_a_worker(self) -> "Run":
+        """Return what units of work elsewhere run with: one thread each, since many of them run at a time."""
+        return Run(seed=self.seed, jobs=1, kernel="numba" if self.compiled else "numpy")
+
     def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
         """Report a step. It lasts as long as the context, which gives a function to call once per tick."""
         return self.observe(name, ticks)

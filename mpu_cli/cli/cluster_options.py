@@ -1,0 +1,65 @@
+"""The options of commands that a cluster can run."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from mpu_cli.cli.values import Number, WholeNumber
+from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
+
+
+class ClusterAddress(click.ParamType):
+    """Which cluster is meant."""
+
+    name = "cluster"
+
+    def convert(self, value, param, ctx):
+        """Return an Address."""
+        try:
+            return Address.parse(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+def cluster_options(function: Callable) -> Callable:
+    """Add ``--cluster``, ``--cluster-timeout`` and ``--shards``; the command gets `on`, an `OnCluster` or None."""
+
+    @click.option(
+        "--cluster",
+        type=ClusterAddress(),
+        metavar="ADDRESS",
+        help=f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
+        "by default one per core. Needs the extra `cluster`.",
+    )
+    @click.option(
+        "--cluster-timeout",
+        type=Number(0),
+        default=OnCluster.timeout,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long the cluster may be without a scheduler or a worker.",
+    )
+    @click.option(
+        "--shards",
+        type=WholeNumber(1, 10_000),
+        default=OnCluster.shards,
+        show_default=True,
+        help="On a cluster, learn this many models side by side and take their mean. More than the default make use of "
+        "more workers, and take two rounds. The model depends on this number, not on that of the workers.",
+    )
+    @wraps(function)
+    def command(*args: Any, cluster: Address | None, cluster_timeout: float, shards: int, **kwargs: Any) -> Any:
+        on = None if cluster is None else OnCluster(cluster, cluster_timeout, shards)
+        return function(*args, on=on, **kwargs)
+
+    return command
+
+
+def refuse_with_cluster(**given: Any) -> None:
+    """Raise UsageError where options were given that have no effect on a cluster; by parameter names."""
+    for name, value in given.items():
+        if value:
+            option = "--" + name.replace("_", "-")
+            raise click.UsageError(f"{option} cannot be had with --cluster; train on one machine.")
