@@ -1,9 +1,12 @@
 """A command on a terminal: what is written, and what is left on the screen."""
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 from dataclasses import dataclass
 
 
@@ -29,10 +32,6 @@ def on_terminal(arguments: list, environment: dict[str, str] | None = None, code
     """Run `mpu` with standard output and standard error on a terminal of 24 lines and 80 columns."""
     controller, terminal = pty.openpty()
     os.set_blocking(controller, True)
-    import fcntl
-    import struct
-    import termios
-
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     program = ["-m", "mpu_cli"] if code is None else ["-c", code]
     process = subprocess.Popen(
@@ -43,6 +42,12 @@ def on_terminal(arguments: list, environment: dict[str, str] | None = None, code
         env={**os.environ, "TERM": "xterm", **(environment or {})},
     )
     os.close(terminal)
+    written = all_written(controller)
+    return Session(process.wait(), written, _screen(written))
+
+
+def all_written(controller: int) -> str:
+    """Read what is written on a terminal until the last process there has ended, and close the controller's side."""
     written = b""
     try:
         while part := os.read(controller, 4096):
@@ -50,7 +55,7 @@ def on_terminal(arguments: list, environment: dict[str, str] | None = None, code
     except OSError:  # the end, on Linux
         pass
     os.close(controller)
-    return Session(process.wait(), written.decode(), _screen(written.decode()))
+    return written.decode()
 
 
 def _screen(written: str) -> list[str]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.cli.terminal import all_written
 from tests.cli.training import QUICK
 
 
@@ -99,14 +100,8 @@ def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny)
     arguments = ["estimate-c", str(tiny), "--folds", "2", "--log-format", "json"]
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=terminal)
     os.close(terminal)
-    shown = b""
-    try:
-        while part := os.read(controller, 4096):
-            shown += part
-    except OSError:  # the end, on Linux
-        pass
-    os.close(controller)
+    shown = all_written(controller)
     assert process.wait() == 0
-    lines = objects(shown.decode())
+    lines = objects(shown)
     assert any("a word of warning" in line.get("message", "") for line in lines)
     assert any("compiling the fast kernels" in line.get("message", "") for line in lines)

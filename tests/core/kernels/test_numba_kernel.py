@@ -7,19 +7,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
+from tests.core.kernels.problems import problem, random_frequency
 
 pytest.importorskip("numba")
 from mpu_cli.core.kernels import numba_kernel
-
-
-def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[Features, csr_array]:
-    sparse = random_array((n, D), density=0.3, rng=rng, dtype=np.float32, format="csr")
-    return Features(csr_array(sparse), rng.normal(size=(n, d)).astype(np.float32)), csr_array(rng.random((n, q)) < 0.3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -41,8 +36,7 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
     rng = np.random.default_rng(seed)
     features, annotated = problem(rng, n, D, d, q)
     rows = rng.permutation(n)[: max(1, n * 3 // 4)]
-    known = KnownLabels(csr_array(rng.integers(4, size=(n, q)).astype(np.int8)), rng.choice(4, n, p=[0.6, 0, 0.3, 0.1]))
-    frequency = LabelFrequency(rng.uniform(0.2, 1, q).astype(np.float32), known if knowing else None)
+    frequency = random_frequency(rng, n, q, knowing)
     bias = rng.normal(-6 if thin else 0, size=q).astype(np.float32)  # so that some instances have small gradients only
     weights = rng.normal(size=(D + d, q)).astype(np.float32) if warm else None
     offsets = csr_array(random_array((n, q), density=0.4, rng=rng, dtype=np.float32)) if shifted else None
