@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mpu_cli.core.propensity import FrequencyEstimate
     from mpu_cli.core.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
-    from mpu_cli.estimator import MPUClassifier, load
+    from mpu_cli.estimator import MPUClassifier
+    from mpu_cli.loading import load
     from mpu_cli.metrics import corrected_metrics, jain_propensities, ranking_metrics
     from mpu_cli.text.vectorizer import Vectorizer
 
@@ -59,7 +60,8 @@ _MODULES = {
     "mpu_cli.core.propensity": ("FrequencyEstimate",),
     "mpu_cli.core.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
-    "mpu_cli.estimator": ("MPUClassifier", "load"),
+    "mpu_cli.estimator": ("MPUClassifier",),
+    "mpu_cli.loading": ("load",),
     "mpu_cli.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
