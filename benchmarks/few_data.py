@@ -4,9 +4,9 @@
     python -m benchmarks.few_data DIRECTORY results.tsv --table
 
 Training instances are drawn from complete training files, and part of their labels is removed; a draw of more instances
-contains that of fewer. Test are all instances of the test files. Methods are paired: they learn from the same draws. Binary
+contains that of fewer. The test is that of all instances of the test files. Methods learn from the same draws. Binary
 relevance has the threshold that `mpu experiment --thresholds tuned` gives it, mpu its own. What results.tsv has is not
-computed again, so that the run may be stopped at any time. `docs/choices.md` has the table.
+computed again, so the run may be stopped at any time. `docs/choices.md` has the table.
 """
 
 import argparse

@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     help="List annotated labels that are probably false, the least probable first, in a file of their own.",
 )
 @click.option(
+    "--oof",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also write the out-of-fold predictions that the list is made of to FILE, as `mpu train --oof` does.",
+)
+@click.option(
     "--model", metavar="MODEL", type=click.Path(path_type=Path), help="Save the model that was trained, a directory."
 )
 @numbers_option
@@ -75,6 +81,7 @@ def complete(
     implied: str | None,
     fill_implied: bool,
     suspects: str | None,
+    oof: Path | None,
     model: Path | None,
     by_number: bool,
     options: Options,
@@ -103,6 +110,8 @@ def complete(
 
     if fill_implied and (implied is None or form != "svm"):
         raise click.UsageError("--fill-implied needs --implied and --format svm.")
+    if str(oof) == "-":
+        raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     report = completion.complete(
@@ -114,6 +123,7 @@ def complete(
         implied=implied,
         fill_implied=fill_implied,
         suspects=suspects,
+        out_of_fold=oof,
         model=model,
         by_number=by_number,
         run=run,

@@ -12,6 +12,7 @@ from mpu_cli.commands import origin
 from mpu_cli.commands.implied import read_implications
 from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
+from mpu_cli.commands.out_of_fold import write_out_of_fold
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
 from mpu_cli.core.completion import Choice, Count
@@ -108,6 +109,7 @@ def complete(
     implied: str | Path | None = None,
     fill_implied: bool = False,
     suspects: str | Path | None = None,
+    out_of_fold: Path | None = None,
     model: Path | None = None,
     by_number: bool = False,
     run: Run = DEFAULT_RUN,
@@ -131,6 +133,8 @@ def complete(
         Fill in what is implied too.
     suspects : str or Path, optional
         Where to list annotated labels that are probably false.
+    out_of_fold : Path, optional
+        Where to write the predictions of the instances of the file by models that have not seen them.
     model : Path, optional
         Where to save the model that was trained.
     by_number : bool
@@ -146,7 +150,13 @@ def complete(
     """
     frequencies = options.c if isinstance(options.c, Path) else None
     inputs = {**sources.by_option(), "--c": frequencies, "--implied": implied}
-    outputs = {"--output": target, "--suspects": suspects, "--model": model, "--cache": sources.cache}
+    outputs = {
+        "--output": target,
+        "--suspects": suspects,
+        "--oof": out_of_fold,
+        "--model": model,
+        "--cache": sources.cache,
+    }
     refuse_overlaps(inputs, outputs, ("--model",))
     if fill:
         refuse_stream(sources.file)
@@ -175,6 +185,8 @@ def complete(
             write_list(target, found, own, sources.file, names)
         if suspects is not None:
             write_suspects(suspects, found, own, sources.file, choice.top, names)
+        if out_of_fold is not None:
+            write_out_of_fold(out_of_fold, found.training.held_out.probabilities, found.model.thresholds, data.ids, n)
         fitted = mpu.fitted(asked, found.model, found.training)
         if save is not None:
             known = known_features(data.features, data.label_features, fitted)

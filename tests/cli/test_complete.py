@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 
 
@@ -163,3 +164,25 @@ def test_a_probability_of_0_lists_all_that_is_possible(run, tmp_path):
     fast = ("--cost", 10, "--epochs", 3, "--c", 0.5, "-o", tmp_path / "out")
     run("complete", tmp_path / "data.svm", "--min-probability", 0, *fast)
     assert len(rows(tmp_path / "out")) == 20
+
+
+def test_out_of_fold_predictions_are_those_of_a_training(run, incomplete, tmp_path):
+    source, _ = incomplete
+    options = ("--c", 0.7, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
+    oof = tmp_path / "oof.txt"
+    assert run("complete", source, *options, "-o", tmp_path / "missing.tsv", "--oof", oof).exit_code == 0
+    assert run("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", tmp_path / "same.txt").exit_code == 0
+    assert oof.read_bytes() == (tmp_path / "same.txt").read_bytes()
+    probabilities = read(oof, Reading(scores=True)).features.toarray()
+    for row in rows(tmp_path / "missing.tsv"):
+        calibrated = probabilities[int(row["instance"]) - 1, int(row["label"])]
+        assert float(row["probability"]) == pytest.approx(0.3 * calibrated / (1 - 0.7 * calibrated), abs=1e-4)
+
+
+def test_out_of_fold_predictions_go_to_a_file_that_is_not_read(run, tiny):
+    before = tiny.read_bytes()
+    for oof, said in (("-", "give --oof a file"), (tiny, "--oof")):
+        result = run("complete", tiny, "--oof", oof)
+        assert result.exit_code == 2
+        assert said in " ".join(result.stderr.split())
+    assert tiny.read_bytes() == before
