@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 # Options that say more about one file of predictions, and are refused for several.
 _FOR_ONE = ("per_label", "training", "frequencies", "calibration", "calibration_plot", "reviewed", "labels")
 _CUT = (
-    "labels that score {:g} or more count as predicted, whatever the thresholds of the model are; "
-    "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold"
+    "labels that score {:g} or more count as predicted, since these scores carry no threshold of a model, as those of "
+    "`mpu predict` do; give --threshold, or label lists"
 )
 
 
@@ -121,8 +121,8 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     type=click_type(PROBABILITY),
     default=0.5,
     show_default=True,
-    help="For scores: a label counts as predicted if its score is at least this. (Label lists come from the thresholds "
-    "of the model, and so do the labels of files with both, unless this is given.)",
+    help="For scores: a label counts as predicted if its score is at least this. (Scores, label lists and both that "
+    "`mpu predict` has written have the thresholds of the model, unless this is given.)",
 )
 @click.option(
     "--calibration",

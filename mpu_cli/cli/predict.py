@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     type=click.Choice(["labels", "scores", "both", "jsonl", "tsv"]),
     default="labels",
     show_default=True,
-    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first. both: the labels, "
+    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first; the "
+    "first one ends in the thresholds of the model, # threshold 0.31, for `mpu evaluate`. both: the labels, "
     "then the scores of all, 3 3:0.91 7:0.5, from which `mpu evaluate` takes all of its metrics. jsonl: objects with "
     "id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
 )

@@ -1,13 +1,13 @@
 """Predictions that are evaluated: a file of them, or a model that makes them."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.commands.fitness import Fitness
@@ -15,11 +15,13 @@ from mpu_cli.commands.prediction_parts import in_folder
 from mpu_cli.core.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
-from mpu_cli.evaluation.compare import as_predictions, pairs_of_files
+from mpu_cli.evaluation.compare import pairs_of_files
+from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import iter_chunks, read
+from mpu_cli.svmlight.growing import GrowingCsr
+from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
 
 _log = logging.getLogger(__name__)
@@ -81,12 +83,16 @@ class Candidate:
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
-            return read(self.source, as_predictions(reading), run)
-        parts = [predicted for _, predicted in _predicted(self.model, data, truth, run)]
-        labels, scores = (
-            csr_array(vstack([getattr(part, name) for part in parts], format="csr")) for name in ("labels", "features")
-        )
-        return Dataset(labels, scores)
+            return _joined(iter_predictions(self.source, reading, run))
+        return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
+
+
+def _joined(parts: Iterable[Dataset]) -> Dataset:
+    labels, scores = GrowingCsr(bool), GrowingCsr(np.float32)
+    for part in parts:
+        labels.append(part.labels)
+        scores.append(part.features)
+    return Dataset(labels.finish(), scores.finish())
 
 
 def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:

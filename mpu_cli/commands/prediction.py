@@ -14,6 +14,7 @@ from mpu_cli.commands.prediction_records import HEADERS, Ids, record_writer
 from mpu_cli.commands.text_input import Texts
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.errors import InputError, OverflowingError
+from mpu_cli.evaluation.score_files import with_thresholds
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -75,9 +76,10 @@ def predict(
     target : str or Path
         Written completely or not at all.
     form : {"labels", "scores", "both", "jsonl", "tsv"}
-        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first; or
-        both, the labels that reach the threshold and the probabilities of all; or records with ids and names (see
-        `prediction_records`), the most probable label first.
+        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
+        the thresholds at the end of the first line (`evaluation.score_files`); or both, the labels that reach the
+        threshold and the probabilities of all; or records with ids and names (see `prediction_records`), the most
+        probable label first.
     top_k : int, optional
         Write at most this many labels per instance, the most probable ones. Default: all; a model of many labels
         (`core.predictions`) predicts only some of each instance.
@@ -110,7 +112,8 @@ def predict(
     else:
         thresholds = np.array([threshold], np.float32)
 
-    write = _writer(model, form, by_number, threshold)
+    least = model.predictor.thresholds if threshold is None else np.full(len(model.label_ids), threshold, np.float32)
+    write = _writer(model, form, by_number, least)
     ids: Ids | Texts | None
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
@@ -128,7 +131,8 @@ def predict(
         out.write(HEADERS.get(form, b""))
         try:
             for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
-                out.write(text)
+                carrying = form == "scores" and not report.instances
+                out.write(with_thresholds(text, model.label_ids, least) if carrying else text)
                 count(counted.instances)
                 if line_buffered:
                     sys.stdout.flush()
@@ -155,15 +159,12 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
 _Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
 
 
-def _writer(model: TrainedModel, form: str, by_number: bool, threshold: float | None) -> _Writer:
+def _writer(model: TrainedModel, form: str, by_number: bool, least: np.ndarray) -> _Writer:
     if form == "labels":
         return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
     if form == "scores":
         return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
     if form == "both":
-        least = (
-            model.predictor.thresholds if threshold is None else np.full(len(model.label_ids), threshold, np.float32)
-        )
         return lambda _ids, indptr, columns, values: label_and_score_lines(
             indptr, model.label_ids[columns], values, values >= least[columns]
         )

@@ -3,10 +3,11 @@
 The parser of data files also reads predictions. A label list such as ``3,7`` is an instance with labels and no
 features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score. With
 both, as in ``3 3:0.91 7:0.5``, the label list is what is predicted, and the scores rank; each label listed has a score.
+`score_files` makes both of a file of scores that carries thresholds.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,13 +18,14 @@ from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import Reliability
+from mpu_cli.evaluation.score_files import iter_predictions, over
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, no_instances
 from mpu_cli.svmlight.sources import Files, Source
 
-# Scores alone do not tell which labels are predicted; without a threshold, it is those of at least this score.
+# Where nothing tells which labels are predicted, it is those of at least this score.
 THRESHOLD = 0.5
 
 
@@ -79,7 +81,7 @@ def compare(
         empty lists counts as both: no label is predicted, and none is ranked.
     threshold : float, optional
         Labels with at least this score count as predicted, also where there are label lists beside the scores. Default:
-        those in label lists; of scores alone, `THRESHOLD`.
+        those in label lists, or that reach the thresholds that the scores carry; of other scores, `THRESHOLD`.
     ks : tuple of int
         Cut-offs of the metrics at k.
     propensities : Propensities, optional
@@ -113,23 +115,18 @@ def pairs_of_files(
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Read two files in step, as `lockstep` has it; where both are several files, one by one."""
     if not (isinstance(truth, Files) and isinstance(predictions, Files)):
-        chunks = iter_chunks(truth, reading, run=run), iter_chunks(predictions, as_predictions(reading), run=run)
+        chunks = iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run)
         yield from lockstep(*chunks, called)
         return
     instances = 0
     for file, predicted in zip(truth, predictions, strict=True):
         true_chunks = iter_chunks(file, reading, run=run, may_be_empty=True)
-        chunks = true_chunks, iter_chunks(predicted, as_predictions(reading), run=run, may_be_empty=True)
+        chunks = true_chunks, iter_predictions(predicted, reading, run, may_be_empty=True)
         for pair in lockstep(*chunks, shown(predicted), shown(file)):
             instances += len(pair[0])
             yield pair
     if not instances:
         raise no_instances(truth)
-
-
-def as_predictions(reading: Reading) -> Reading:
-    """Return how predictions are read beside data that are read so."""
-    return replace(reading, implicit_values=False, scores=True)
 
 
 def compare_pairs(
@@ -152,7 +149,7 @@ def compare_pairs(
     threshold, ks, propensities, calibration
         As for `compare`.
     """
-    listed, over, ranking = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
+    listed, cut, ranking = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
     reliability = Reliability() if calibration else None
     scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
     form = Form(predictions)
@@ -162,7 +159,7 @@ def compare_pairs(
         if form.labels and not form.scores:
             continue
         if not form.labels or threshold is not None:
-            over.add(true.labels, labels_from_scores(predicted.features, threshold))
+            cut.add(true.labels, labels_from_scores(predicted.features, threshold))
         ranking.add(true.labels, predicted.features)
         if scored is not None:
             scored.add(true.labels, predicted.features)
@@ -174,7 +171,7 @@ def compare_pairs(
     if form.labels and threshold is None:
         return Comparison(listed, ranking, None, reliability, scored)
     used = THRESHOLD if threshold is None else threshold
-    return Comparison(over, ranking, used if form.scores else None, reliability, scored)
+    return Comparison(cut, ranking, used if form.scores else None, reliability, scored)
 
 
 @dataclass
@@ -270,7 +267,4 @@ def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr
     -------
     csr_array, shape (n, Q), bool
     """
-    least = np.float32(THRESHOLD if threshold is None else threshold)
-    labels = csr_array((scores.data >= least, scores.indices, scores.indptr), scores.shape, copy=True)
-    labels.eliminate_zeros()
-    return labels
+    return over(scores, np.float32(THRESHOLD if threshold is None else threshold))

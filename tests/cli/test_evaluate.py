@@ -71,8 +71,8 @@ def test_a_threshold_for_scores_that_nobody_chose_is_warned_of(run, files):
         result = run("evaluate", truth, scores, *options)
         assert result.exit_code == 0
         assert result.stderr == (
-            "warning: labels that score 0.5 or more count as predicted, whatever the thresholds of the model are; "
-            "evaluate the label lists of `mpu predict MODEL FILE -o tags.txt`, or give --threshold\n"
+            "warning: labels that score 0.5 or more count as predicted, since these scores carry no threshold of a "
+            "model, as those of `mpu predict` do; give --threshold, or label lists\n"
         )
 
 

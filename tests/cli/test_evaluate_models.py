@@ -1,5 +1,6 @@
 """`mpu evaluate` with models, and with files that have label lists and scores."""
 
+import gzip
 import json
 
 import pytest
@@ -41,8 +42,35 @@ def test_a_file_with_both_has_the_labels_of_the_one_and_the_ranking_of_the_other
     scores = json.loads(run("evaluate", digits[1], trained / "scores.txt", "--json").stdout)
     assert {name: both[name] for name in labels} == labels
     assert {name: both[name] for name in RANKING} == {name: scores[name] for name in RANKING}
-    assert both["micro_f1"] != scores["micro_f1"] and "threshold" not in both
-    assert both.keys() == scores.keys() - {"threshold"}
+    assert "threshold" not in both
+
+
+@pytest.mark.parametrize("threshold", ["per-label", "pu-f1"])
+def test_scores_carry_the_thresholds_of_the_model(run, digits, tmp_path, report, threshold):
+    options = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--threshold", threshold, "-q")
+    run("train", digits[0], "-o", tmp_path / "digits.mpu", *options)
+    run("predict", tmp_path / "digits.mpu", digits[1], "--format", "both", "-o", tmp_path / "both.txt")
+    run("predict", tmp_path / "digits.mpu", digits[1], "--format", "scores", "-o", tmp_path / "scores.txt.gz")
+    expected = report(digits[1], tmp_path / "both.txt")
+    assert report(digits[1], tmp_path / "scores.txt.gz") == expected
+    lines = gzip.decompress((tmp_path / "scores.txt.gz").read_bytes()).splitlines(keepends=True)
+    assert json.loads(run("evaluate", digits[1], "-", "--json", stdin=b"".join(lines)).stdout) == expected
+    compared = report(digits[1], tmp_path / "digits.mpu", tmp_path / "scores.txt.gz")["evaluated"]
+    assert compared[0]["micro_f1"] == compared[1]["micro_f1"] == pytest.approx(expected["micro_f1"])
+
+    without = b"".join([lines[0].partition(b"#")[0] + b"\n", *lines[1:]])  # as files from elsewhere are
+    cut = run("evaluate", digits[1], "-", "--json", stdin=without)
+    assert cut.stderr.startswith("warning: labels that score 0.5 or more count as predicted")
+    assert json.loads(cut.stdout)["micro_f1"] != expected["micro_f1"]
+
+
+def test_thresholds_come_after_a_line_without_scores_too(run, tiny, report):
+    run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
+    over = run("predict", tiny.with_suffix(".mpu"), tiny, "--format", "scores", "--threshold", 1).stdout
+    assert over == " # threshold 1\n" + "\n" * 4
+    path = tiny.with_suffix(".txt")
+    path.write_text(over)
+    assert report(tiny, path)["instances"] == 5
 
 
 def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
@@ -132,7 +160,7 @@ def test_predictions_with_both(run, tmp_path, tiny):
     }
     for labels, scores, both in zip(*lines.values(), strict=True):
         listed, _, rest = both.partition(" ")
-        assert rest == scores
+        assert rest == scores.partition(" #")[0]
         assert sorted(listed.split(",")) == sorted(labels.split(","))
     top = run("predict", model, tiny, "--format", "both", "--top-k", 1).stdout.splitlines()
     assert [line.count(":") for line in top] == [1] * 5

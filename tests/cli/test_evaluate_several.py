@@ -80,7 +80,7 @@ def test_rankings_are_compared_where_all_have_scores(run, files):
 
 def test_scores_alone_are_cut_with_a_warning(run, files):
     result = run("evaluate", "truth.svm", "good", "scores", "--json")
-    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, whatever the")
+    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, since these")
     assert json.loads(result.stdout)["evaluated"][1]["micro_recall"] == 1
     assert report(run, "good", "scores", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.5
     assert report(run, "good", "both", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.25

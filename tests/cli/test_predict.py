@@ -34,7 +34,7 @@ def source(tmp_path):
 
 def scores(text: str) -> list[list[tuple[int, float]]]:
     return [
-        [(int(label), float(p)) for label, _, p in (pair.partition(":") for pair in line.split())]
+        [(int(label), float(p)) for label, _, p in (pair.partition(":") for pair in line.partition("#")[0].split())]
         for line in text.splitlines()
     ]
 

@@ -36,7 +36,7 @@ def test_edge_cases_train_and_predict(run, tmp_path, text, options):
     lines = run("predict", tmp_path / "edge.mpu", source, "--format", "scores").stdout.splitlines()
     assert len(lines) == report["instances"]
     for line in lines:
-        values = [float(pair.partition(":")[2]) for pair in line.split()]
+        values = [float(pair.partition(":")[2]) for pair in line.partition("#")[0].split()]
         assert len(values) == report["labels"]
         assert np.all((np.array(values) >= 0) & (np.array(values) <= 1))
 

@@ -109,7 +109,8 @@ def test_it_predicts_what_the_command_predicts_and_refuses_what_makes_no_sense(s
     assert [one["labels"] for one in found["predictions"][:2]] == [["1"], ["2"]]
     assert set(found["predictions"][2]["labels"]) == {"1", "2"}
     (tmp_path / "x.svm").write_text(" 1:1\n")
-    scores = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "scores").stdout.split()
+    line = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "scores").stdout
+    scores = line.partition("#")[0].split()
     assert found["predictions"][0]["scores"] == pytest.approx(
         {label: float(score) for label, _, score in (entry.partition(":") for entry in scores)}, abs=1e-5
     )
