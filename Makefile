@@ -7,6 +7,8 @@ EXTRAS ?= test,fast
 PEERS ?= .venv-peers
 # How long each target is fuzzed; what it found stays in fuzz/results.
 FUZZ_SECONDS ?= 60
+# In how many processes the tests run: auto is as many as there are cores.
+WORKERS ?= auto
 
 # Which kernel OpenBLAS takes goes by the processor, and what overflows or rounds goes by the kernel. Nehalem's is in every
 # build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
@@ -32,8 +34,8 @@ venv: $(VENV)/installed-$(EXTRAS)  ## Make the virtual environment .venv and ins
 demo: venv  ## Run the main job on the digits that come with the project, results in demo/
 	MPU=$(VENV)/bin/mpu PYTHON=$(VENV)/bin/python data/demo.sh
 
-test: venv  ## Run the tests
-	$(VENV)/bin/python -m pytest
+test: venv  ## Run the tests, on all cores
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS
 	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -c \

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.training import QUICK, TINY
+from tests.cli.training import ALONE, QUICK, TINY
 from tests.endurance.commands import contents, model_files
 
 
@@ -171,7 +171,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_kept_data_that_are_no_regular_file_are_read_again(folder, kind):
     """In a process of its own, since what waits for a pipe waits for ever."""
-    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", "--cache", "kept", *map(str, QUICK), "-q"]
+    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", "--cache", "kept", *map(str, QUICK), *ALONE, "-q"]
     command += ["--kernel", "numpy"]
     subprocess.run(command, cwd=folder, check=True)
     expected = model_files(folder / "x.mpu")

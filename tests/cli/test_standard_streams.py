@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.training import QUICK, TINY
+from tests.cli.training import ALONE, QUICK, TINY
 
 PLAIN = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 NO_ROOM = "error: standard output: cannot be written: No space left on device\n"
 REPORTS = {
-    "train": ("train", "tiny.svm", "-o", "new.mpu", *QUICK),
-    "train --json": ("train", "tiny.svm", "-o", "new.mpu", *QUICK, "--json"),
-    "predict": ("predict", "tiny.mpu", "tiny.svm"),
-    "evaluate": ("evaluate", "tiny.svm", "tiny.tags"),
-    "evaluate --json": ("evaluate", "tiny.svm", "tiny.tags", "--json"),
-    "estimate-c": ("estimate-c", "tiny.svm", "--folds", "2"),
+    "train": ("train", "tiny.svm", "-o", "new.mpu", *QUICK, *ALONE),
+    "train --json": ("train", "tiny.svm", "-o", "new.mpu", *QUICK, *ALONE, "--json"),
+    "predict": ("predict", "tiny.mpu", "tiny.svm", *ALONE),
+    "evaluate": ("evaluate", "tiny.svm", "tiny.tags", *ALONE),
+    "evaluate --json": ("evaluate", "tiny.svm", "tiny.tags", *ALONE, "--json"),
+    "estimate-c": ("estimate-c", "tiny.svm", "--folds", "2", *ALONE),
     "corrupt": ("corrupt", "tiny.svm", "--missing-rate", "0.5"),
     "--help": ("--help",),
     "train --help": ("train", "--help"),
@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("streams")
     (folder / "tiny.svm").write_text(TINY)
     (folder / "tiny.tags").write_text("1\n2\n1,2\n3\n\n")
-    assert shell(folder, ("train", "tiny.svm", "--quiet", *QUICK)).returncode == 0
+    assert shell(folder, ("train", "tiny.svm", "--quiet", *QUICK, *ALONE)).returncode == 0
     return folder
 
 
@@ -91,7 +91,7 @@ def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder)
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-", "2>&- >&- <&-"])
 @pytest.mark.parametrize("options", [(), ("--log-format", "json"), ("--verbose",)], ids=" ".join)
 def test_a_lost_log_line_does_not_cost_the_model(run, folder, tmp_path, redirection, options, unbuffered):
-    arguments = ("train", folder / "tiny.svm", "-o", tmp_path / "new.mpu", *QUICK, *options)
+    arguments = ("train", folder / "tiny.svm", "-o", tmp_path / "new.mpu", *QUICK, *ALONE, *options)
     if ">&- " in redirection:
         arguments += ("--quiet",)
     assert shell(tmp_path, arguments, redirection, **unbuffered).returncode == 0
@@ -118,9 +118,9 @@ def test_what_the_encoding_of_a_stream_lacks_is_escaped(folder, tmp_path, encodi
     (tmp_path / "μ.svm").write_text(TINY)
     (tmp_path / "names").write_text("čeština\nš\nž\n", encoding="utf-8")
     how = {"PYTHONIOENCODING": encoding}
-    trained = shell(tmp_path, ("train", "μ.svm", *QUICK), **how)
+    trained = shell(tmp_path, ("train", "μ.svm", *QUICK, *ALONE), **how)
     assert (trained.returncode, f"{mu}.mpu" in trained.stdout) == (0, True)
-    labels = ("--per-label", "--label-names", "names")
+    labels = ("--per-label", "--label-names", "names", *ALONE)
     evaluated = shell(tmp_path, ("evaluate", "μ.svm", folder / "tiny.tags", *labels), **how)
     assert (evaluated.returncode, name in evaluated.stdout) == (0, True)
     failed = shell(tmp_path, ("predict", "none-μ", "μ.svm"), **how)
