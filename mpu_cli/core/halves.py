@@ -6,7 +6,7 @@ the mean of models of parts, each learned with larger steps, is as good as one m
 gradient descent").
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,7 @@ def train_by_halves(
     settings: sgd.Settings,
     run: Run,
     guidance: Guidance,
+    tick: Callable[[], None] = lambda: None,
 ) -> tuple[sgd.LinearModel, np.ndarray]:
     """Learn all labels from all instances, and predict all by a model that has not seen them.
 
@@ -51,6 +52,8 @@ def train_by_halves(
         Its threads work on halves and label blocks.
     guidance : Guidance
         Of these instances and labels.
+    tick : callable
+        Called once per half and block of labels.
 
     Returns
     -------
@@ -67,6 +70,7 @@ def train_by_halves(
     def learn(half: Fold, block: Block, start: sgd.LinearModel) -> tuple[Block, sgd.LinearModel]:
         model = sgd.train_block(half.training, block, frequency, settings, start.block(block))
         predict(model, features, half.rows, block, DensePredictions(predictions), run)
+        tick()
         return block, model
 
     def tasks() -> Iterator[tuple[Fold, Block, sgd.LinearModel]]:

@@ -14,7 +14,7 @@ from mpu_cli.core.nested import is_worthwhile, pairs_of, predict_nested
 from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.progressive import train_progressively
-from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, label_blocks, train_linear
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
@@ -73,10 +73,16 @@ class LevelLearner:
 
         def learn() -> Found:
             data = TrainingSet(features, self.labels, np.arange(len(features)), self.run, self.guidance)
-            return _found(train_linear(data, self.frequency, settings, start, prune=self.prune))
+            return _found(train_linear(data, self.frequency, settings, start, prune=self.prune, tick=tick))
 
-        with self.run.step(f"level {level}", None):
+        with self.run.step(f"level {level}", self._blocks()) as tick:
             return _model(self.run.journal.take(f"level {level}", learn))
+
+    def _blocks(self) -> int:
+        """Return how many blocks of labels there are to learn."""
+        if self.guidance.shortlist is not None:
+            return len(self.guidance.shortlist.groups())
+        return len(label_blocks(self.labels.shape[1], self.run))
 
     def fold_rows(self, n: int) -> list[np.ndarray]:
         """Deal the instances into folds."""
@@ -153,10 +159,11 @@ class LevelLearner:
                 self.top,
                 self.prune,
                 self.guidance,
+                tick,
             )
             return _found(model) | packed("probabilities", predictions)
 
-        with self.run.step(f"level {level}", None):
+        with self.run.step(f"level {level}", self._blocks()) as tick:
             found = self.run.journal.take(f"level {level}", learn)
         return _model(found), HeldOut(last, unpacked("probabilities", found))
 
@@ -173,11 +180,11 @@ class LevelLearner:
         halves = deal(len(features), 2, self.run.seed)
 
         def learn() -> Found:
-            given = self.labels, halves, self.frequency, self.settings, self.run, self.guidance
+            given = self.labels, halves, self.frequency, self.settings, self.run, self.guidance, tick
             model, predictions = train_by_halves(features, *given)
             return _found(model) | packed("probabilities", predictions)
 
-        with self.run.step(f"level {level}", None):
+        with self.run.step(f"level {level}", len(halves) * self._blocks()) as tick:
             found = self.run.journal.take(f"level {level}", learn)
         return _model(found), HeldOut(slice(None), unpacked("probabilities", found))
 

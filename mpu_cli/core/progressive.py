@@ -5,6 +5,7 @@ predictions are out of sample, and cost no training of their own (Blum, Kalai an
 bounds for k-fold and progressive cross-validation").
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,7 @@ def train_progressively(
     top: Top | None = None,
     prune: float | None = None,
     guidance: Guidance = NO_GUIDANCE,
+    tick: Callable[[], None] = lambda: None,
 ) -> tuple[LinearModel, Predictions]:
     """Learn all labels from all instances in one pass.
 
@@ -51,6 +53,8 @@ def train_progressively(
         As for `train_linear`; what predicts the last instances is pruned too.
     guidance : Guidance
         Of these instances and labels.
+    tick : callable
+        Called once per block of labels.
 
     Returns
     -------
@@ -72,4 +76,4 @@ def train_progressively(
         predict(model, features, last, block, predictions, run, prune, np.arange(len(last)))
         return sgd.train_block(end, block, frequency, in_part(end), model, len(first))
 
-    return by_blocks(end, learn, prune), predictions.result()
+    return by_blocks(end, learn, prune, tick), predictions.result()

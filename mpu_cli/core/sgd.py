@@ -218,6 +218,7 @@ def train_linear(
     start: LinearModel | None = None,
     seen: int = 0,
     prune: float | None = None,
+    tick: Callable[[], None] = lambda: None,
 ) -> LinearModel:
     """Learn all labels from all instances.
 
@@ -234,6 +235,8 @@ def train_linear(
     prune : float, optional
         Drop weights below this, in absolute value, and keep the others in a sparse matrix. Each block of labels is
         pruned before the next is learned, so that there are never D x q of them. Default: keep all.
+    tick : callable
+        Called once per block.
 
     Returns
     -------
@@ -244,10 +247,12 @@ def train_linear(
     def learn(block: Block) -> LinearModel:
         return train_block(data, block, frequency, settings, begin.block(block), seen)
 
-    return by_blocks(data, learn, prune)
+    return by_blocks(data, learn, prune, tick)
 
 
-def by_blocks(data: TrainingSet, learn: Callable[[Block], LinearModel], prune: float | None) -> LinearModel:
+def by_blocks(
+    data: TrainingSet, learn: Callable[[Block], LinearModel], prune: float | None, tick: Callable[[], None]
+) -> LinearModel:
     """Learn all labels, a block after another in threads, and put their models together; arguments as above."""
     q = data.labels.shape[1]
     bias = np.empty(q, np.float32)
@@ -255,6 +260,7 @@ def by_blocks(data: TrainingSet, learn: Callable[[Block], LinearModel], prune: f
 
     def keep(block: Block) -> csr_array | None:
         learned = learn(block)
+        tick()
         bias[block] = learned.bias
         if prune is not None:
             return pruned(learned.weights, prune)

@@ -1,4 +1,3 @@
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
+from tests.core.steps import Steps
 
 
 @pytest.fixture
@@ -33,23 +33,6 @@ def problem() -> tuple[csr_array, csr_array]:
 
 def quick(**changes) -> Options:
     return Options(**({"folds": 3, "epochs": 2} | changes))
-
-
-class Steps:
-    """An observer that notes the steps, and counts their ticks."""
-
-    def __init__(self) -> None:
-        self.announced: dict[str, int | None] = {}
-        self.ticks: dict[str, int] = {}
-
-    @contextmanager
-    def __call__(self, step, ticks):
-        self.announced[step], self.ticks[step] = ticks, 0
-
-        def tick():
-            self.ticks[step] += 1
-
-        yield tick
 
 
 def as_bytes(model: StackedModel) -> list[bytes]:

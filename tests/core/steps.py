@@ -1,0 +1,20 @@
+"""What a training announces and counts."""
+
+from contextlib import contextmanager
+
+
+class Steps:
+    """An observer that notes the steps, and counts their ticks."""
+
+    def __init__(self) -> None:
+        self.announced: dict[str, int | None] = {}
+        self.ticks: dict[str, int] = {}
+
+    @contextmanager
+    def __call__(self, step, ticks):
+        self.announced[step], self.ticks[step] = ticks, 0
+
+        def tick():
+            self.ticks[step] += 1
+
+        yield tick
