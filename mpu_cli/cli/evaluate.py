@@ -16,6 +16,7 @@ from mpu_cli.cli.common import (
 from mpu_cli.cli.comparison_report import print_comparison
 from mpu_cli.cli.messages import log_format_option, warn
 from mpu_cli.cli.naming import names_option, numbers_option
+from mpu_cli.cli.progress import counting
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.values import click_type
 from mpu_cli.errors import STANDARD_STREAM, counted
@@ -240,7 +241,8 @@ def evaluate(
     least = None if _by_default("threshold") else threshold
     if several:
         how: dict[str, Any] = {"metrics": names, "c": c, "ks": ks, "threshold": least, "reading": reading, "run": run}
-        compared = comparison.evaluate_several(truth, predictions, **how)
+        with counting("evaluating", noun="instance") as count:
+            compared = comparison.evaluate_several(truth, predictions, count=count, **how)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         if as_json:
@@ -248,26 +250,28 @@ def evaluate(
         else:
             print_comparison(compared)
         return
-    report = evaluation.evaluate(
-        truth,
-        *predictions,
-        metrics=names,
-        per_label=per_label,
-        naming=naming,
-        by_number=by_number,
-        c=c,
-        ks=ks,
-        training=training,
-        frequencies=frequencies,
-        propensity_a=propensity_a,
-        propensity_b=propensity_b,
-        threshold=least,
-        calibration=calibration,
-        calibration_plot=calibration_plot,
-        reviewed=reviewed,
-        reading=reading,
-        run=run,
-    )
+    with counting("evaluating", noun="instance") as count:
+        report = evaluation.evaluate(
+            truth,
+            *predictions,
+            metrics=names,
+            per_label=per_label,
+            naming=naming,
+            by_number=by_number,
+            c=c,
+            ks=ks,
+            training=training,
+            frequencies=frequencies,
+            propensity_a=propensity_a,
+            propensity_b=propensity_b,
+            threshold=least,
+            calibration=calibration,
+            calibration_plot=calibration_plot,
+            reviewed=reviewed,
+            count=count,
+            reading=reading,
+            run=run,
+        )
     if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:

@@ -1,7 +1,7 @@
 """Predictions that are evaluated: a file of them, or a model that makes them."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -58,7 +58,12 @@ class Candidate:
         return cls(name, bundle.load(Path(name)))
 
     def pairs(
-        self, truth: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
+        self,
+        truth: Source,
+        reading: Reading,
+        run: Run,
+        called: str = "PREDICTIONS",
+        count: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield instances of a data file, and their predictions in the form of `evaluation.compare`.
 
@@ -69,7 +74,14 @@ class Candidate:
         run : Run
         called : str
             What the predictions are called in messages.
+        count : callable
+            Called with how many more instances are done with.
         """
+        for pair in self._pairs(truth, reading, run, called):
+            yield pair
+            count(len(pair[0]))
+
+    def _pairs(self, truth: Source, reading: Reading, run: Run, called: str) -> Iterator[tuple[Dataset, Dataset]]:
         if self.model is None:
             yield from pairs_of_files(truth, self.source, reading, run, called)
             return

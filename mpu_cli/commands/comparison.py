@@ -1,6 +1,6 @@
 """Evaluate several models and files of predictions by one file of true labels, and compare them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -78,6 +78,7 @@ def evaluate_several(
     c: float | None = None,
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float | None = None,
+    count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -94,6 +95,8 @@ def evaluate_several(
         that the predictions allow.
     c, ks, threshold, reading
         As for `commands.evaluation.evaluate`.
+    count : callable
+        Called with how many more instances have been compared, for each of the predictions.
     run : Run
         Its seed is that of the bootstrap.
 
@@ -107,7 +110,7 @@ def evaluate_several(
     cut: list[str] = []
     every = []
     for name in predictions:
-        counts, is_cut = _counts(Candidate.of(name, truth), truth, ks, threshold, reading, run)
+        counts, is_cut = _counts(Candidate.of(name, truth), truth, ks, threshold, count, reading, run)
         every.append(counts)
         cut += [name] * is_cut
     found, differences = compare(every, c, run.seed)
@@ -134,12 +137,18 @@ def evaluate_several(
 
 
 def _counts(
-    candidate: Candidate, truth: Source, ks: tuple[int, ...], threshold: float | None, reading: Reading, run: Run
+    candidate: Candidate,
+    truth: Source,
+    ks: tuple[int, ...],
+    threshold: float | None,
+    count: Callable[[int], None],
+    reading: Reading,
+    run: Run,
 ) -> tuple[Counts, bool]:
     """Return what is counted of one of the predictions, and whether its label sets come from the usual threshold."""
     form = Form(candidate.name)
     listed, over = Tally(ks), Tally(ks)
-    for true, predicted in candidate.pairs(truth, reading, run, candidate.name):
+    for true, predicted in candidate.pairs(truth, reading, run, candidate.name, count):
         form.see(predicted)
         listed.add(true.labels, predicted.labels, predicted.features)
         if threshold is not None or not form.labels:

@@ -1,6 +1,6 @@
 """Evaluate a file of predictions by a file of true labels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,6 +109,7 @@ def evaluate(
     calibration: bool = False,
     calibration_plot: str | None = None,
     reviewed: Sequence[str] = (),
+    count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -143,6 +144,8 @@ def evaluate(
     reviewed : sequence of str
         Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
         intervals.
+    count : callable
+        Called with how many more instances have been compared.
 
     Returns
     -------
@@ -170,7 +173,7 @@ def evaluate(
         comparison = compare_pairs([pair], predictions, **how)
         report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
     else:
-        comparison = compare_pairs(candidate.pairs(truth, reading, run), predictions, **how)
+        comparison = compare_pairs(candidate.pairs(truth, reading, run, count=count), predictions, **how)
         report = build_report(comparison, metrics, c)
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")

@@ -103,6 +103,16 @@ def test_predict_counts_instances_unless_predictions_go_to_the_terminal(small, t
     assert len(session.screen) == 90
 
 
+def test_evaluation_counts_instances(small, tmp_path):
+    assert on_terminal(["train", small, "-q"]).status == 0
+    model = small.with_suffix(".mpu")
+    for predictions in ([model], [model, model]):
+        session = on_terminal(["evaluate", small, *predictions])
+        assert session.status == 0
+        assert "\x1b[2Kevaluating: " in session.written
+        assert "evaluating" not in " ".join(session.screen)
+
+
 def test_elsewhere_a_phase_is_a_line(run, small):
     said = run("estimate-c", small).stderr.splitlines()
     assert [line.partition(":")[0] for line in said] == ["reading data", "predicting out of fold", "estimating c"]
