@@ -143,7 +143,8 @@ def predict(
         {called("--output", target): target for target in targets.values()},
         ("MODEL",),
     )
-    trained = bundle.load(model)
+    with counting("reading the model"):
+        trained = bundle.load(model)
     if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
         info(shared)
 

@@ -97,6 +97,7 @@ def test_predict_counts_instances_unless_predictions_go_to_the_terminal(small, t
     model = small.with_suffix(".mpu")
     session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt"])
     assert (session.status, session.screen) == (0, [])
+    assert "reading the model: " in session.written
     assert "predicting: " in session.written
     session = on_terminal(["predict", model, small])
     assert "predicting" not in session.written

@@ -43,6 +43,9 @@ def fit(task: Task) -> Fitted:
 METHODS = (Method("toy", "Every label has the same probability.", Options, fit),)
 '''
 
+# Of a copy of the package, all kernels would have to be compiled.
+NUMPY = ("--kernel", "numpy")
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
@@ -71,18 +74,18 @@ def test_help(run):
 
 
 def test_a_saved_model_and_its_predictions(run):
-    run("-m", "mpu_cli", "train", "data.svm", "--method", "toy", "--luck", "0.75", "-q")
+    run("-m", "mpu_cli", "train", "data.svm", "--method", "toy", "--luck", "0.75", "-q", *NUMPY)
     manifest = json.loads((run.folder / "data.mpu" / "manifest.json").read_text())
     assert manifest["method"] == "toy"
     assert manifest["options"] == {"luck": 0.75, "seed": 0, "learned": "nothing"}
-    assert run("-m", "mpu_cli", "predict", "data.mpu", "data.svm") == "1,2\n" * 20
+    assert run("-m", "mpu_cli", "predict", "data.mpu", "data.svm", *NUMPY) == "1,2\n" * 20
     assert "luck=0.75, method='toy'" in run("-c", "import mpu_cli; print(mpu_cli.load('data.mpu'))")
 
 
 def test_an_experiment(run):
     summary = run(
         *("-m", "mpu_cli", "experiment", "data.svm", "--out", "out", "--folds", "2", "--missing-rates", "0.5"),
-        *("--methods", "toy:luck=0.9,toy"),
+        *("--methods", "toy:luck=0.9,toy", *NUMPY),
     )
     assert "toy:luck=0.9" in summary
     assert "fail" not in summary
