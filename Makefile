@@ -67,13 +67,14 @@ NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_ti
 endef
 
 # Tests and documentation may import what only the extras for development bring; the package may not.
-lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared dependencies, and that imports point one way
+lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared dependencies, that imports point one way, the Containerfile
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/deptry mpu_cli benchmarks fuzz data examples
 	$(VENV)/bin/deptry tests docs --ignore DEP002,DEP004
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/hadolint examples/Containerfile
 
 docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything doubtful in it is an error
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
