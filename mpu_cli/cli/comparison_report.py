@@ -22,7 +22,7 @@ def print_comparison(report: "Report") -> None:
     for name, differences in zip(report.names[1:], report.differences, strict=True):
         click.echo()
         table = [
-            [metric, f"{found.value:+.4f}", f"{found.low:+.4f}", f"{found.high:+.4f}"]
+            [metric, *(f"{value:+z.4f}" for value in (found.value, found.low, found.high))]
             for metric, found in differences.items()
         ]
         print_table([[f"{name} minus {report.names[0]}", "difference", "95 % from", "to"], *table])

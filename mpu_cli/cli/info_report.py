@@ -127,13 +127,13 @@ def _value(value: Any) -> str:
 
 
 def _print_label(label: "LabelReport", report: "Report") -> None:
-    annotated = _NOT_RECORDED if label.annotated is None else f"{label.annotated:,} times"
+    annotated = _NOT_RECORDED if label.annotated is None else counted(label.annotated, "time")
     if label.annotated == 0:
         annotated, true = "never", "nothing tells how often"
     elif label.c is None:
         true = f"{report.method} does not estimate how often"
     else:
-        true = _NOT_RECORDED if label.true is None else f"about {label.true:,.0f} times"
+        true = _NOT_RECORDED if label.true is None else f"about {counted(round(label.true), 'time')}"
     lines = {
         "label": str(label.label) + ("" if label.name is None else f" {label.name}"),
         "c": f"none: {report.method} knows no label frequency" if label.c is None else f"{label.c:.3f}",

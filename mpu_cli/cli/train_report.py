@@ -86,7 +86,7 @@ def frequency(c: float | list[float], estimated: bool, interval: list[float] | N
 
 def _review(counts: dict[str, int]) -> str:
     found = f"{counted(counts['decisions'], 'decision')}: {counted(counts['found'], 'label')} found, "
-    complete = f"{counts['refuted']:,} refuted; {counted(counts['closed'], 'instance')} complete, "
+    complete = f"{counts['refuted']:,} annotated ones refuted; {counted(counts['closed'], 'instance')} complete, "
     return f"{found}{complete}{counts['sampled']:,} of them drawn at random"
 
 

@@ -126,6 +126,12 @@ def test_labels_by_number(run, news):
     assert told(run, news, "--label", 3)["of_labels"][0]["name"] == "sport"
 
 
+def test_a_label_that_is_annotated_once(run, tiny):
+    assert run("train", tiny, "--c", 1, "--cost", 30, "--epochs", 2, "--levels", 1, "-q").exit_code == 0
+    text = " ".join(run("info", tiny.with_suffix(".mpu"), "--label", 3).stdout.split())
+    assert " annotated 1 time true about 1 time " in text
+
+
 def test_a_readable_label(run, news):
     text = run("info", news, "--label", "elections").stdout
     assert "\nlabel           2 elections\n" in text

@@ -1,0 +1,11 @@
+"""How a comparison is printed."""
+
+from mpu_cli.cli.comparison_report import print_comparison
+from mpu_cli.commands.comparison import Report
+from mpu_cli.evaluation.paired import Difference
+
+
+def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
+    differences = [{"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}]
+    print_comparison(Report(5, 2, None, ["a", "b"], [{"micro_f1": 0.5}] * 2, differences, ["no verdict"], []))
+    assert "+0.0000 -0.0063 +0.0063" in " ".join(capsys.readouterr().out.split())
