@@ -64,7 +64,7 @@ def measure(of: losing.Collection, instances: int, missing: float, draw: int, ri
     return found["micro_f1"], found["macro_f1"], c, seconds
 
 
-def measure_all(data: Path, results: Path, sets: list[str], sizes: list[str]) -> None:
+def measure_all(data: Path, results: Path, sets: list[str], sizes: list[str], draws: int, rivals: list[str]) -> None:
     """Append to the results what they lack, small draws first."""
     done = {tuple(row[name] for name in _KEY) for row in _rows(results)} if results.exists() else set()
     collections = {name: losing.collection(name, data) for name in sets}
@@ -72,7 +72,7 @@ def measure_all(data: Path, results: Path, sets: list[str], sizes: list[str]) ->
         table = csv.writer(file, delimiter="\t", lineterminator="\n")
         if not done:
             table.writerow(_KEY + _FOUND)
-        for key in product(sizes, range(DRAWS), sets, RATES, RIVALS):
+        for key in product(sizes, range(draws), sets, RATES, rivals):
             size, draw, name, missing, rival = key
             of = collections[name]
             if of is None or (name, size, str(missing), str(draw), rival) in done:
@@ -125,13 +125,16 @@ def main() -> None:
     parser.add_argument("results", type=Path, help="tab-separated file, made or gone on with")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--sizes", default=",".join(SIZES))
+    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--methods", nargs="+", choices=RIVALS, default=list(RIVALS))
     parser.add_argument("--table", action="store_true", help="print the table of what has been measured")
     parser.add_argument("--rival", choices=[name for name in RIVALS if name != "br"], default="mpu")
     given = parser.parse_args()
     if given.table:
         print("\n".join(table(given.results, given.rival)))
     else:
-        measure_all(given.data, given.results, given.sets.split(","), given.sizes.split(","))
+        sets, sizes = given.sets.split(","), given.sizes.split(",")
+        measure_all(given.data, given.results, sets, sizes, given.draws, given.methods)
 
 
 if __name__ == "__main__":
