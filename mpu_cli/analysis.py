@@ -9,15 +9,13 @@ from sklearn.utils import check_array
 
 from mpu_cli import arrays, learning, parameters
 from mpu_cli.arrays import Annotations, indicator
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.core.posterior import unannotated_posterior
 from mpu_cli.core.propensity import METHODS, FrequencyEstimate
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.errors import DataError
 from mpu_cli.estimator import MPUClassifier
 from mpu_cli.runtime.run_options import RunOptions
-
-_CRITERIA = ("pu-f1", "per-label")
 
 
 def estimate_c(
@@ -252,7 +250,7 @@ def choose_thresholds(
     complete: ArrayLike | None = None,
     ignored: Any = None,
 ) -> Thresholds:
-    """Choose the decision thresholds that maximise micro-F1 as estimated for complete labels.
+    """Choose the decision thresholds that maximise F1 as estimated for complete labels.
 
     Each annotated label that is predicted stands for 1/c true ones, so with P >= t predicted and S annotated
 
@@ -266,8 +264,9 @@ def choose_thresholds(
         S, the annotated labels of the same instances.
     c : float or array_like of shape (q,)
         Label frequency, in (0, 1].
-    criterion : {"pu-f1", "per-label"}
-        One threshold for all labels, or one for each that has 20 annotations.
+    criterion : {"pu-f1", "per-label", "macro-f1"}
+        For this micro-F1, one threshold for all labels, or one for each that has 20 annotations. Or one for each label
+        that maximises its own F1, as it is expected of P made probabilities by the annotations of all labels.
     reviewed, complete, ignored
         As for `MPUClassifier.fit`.
 
@@ -292,8 +291,8 @@ def choose_thresholds(
     >>> bool(0.6 < found.thresholds[0] <= 0.7), round(found.expected_f1, 2)
     (True, 0.91)
     """
-    if criterion not in _CRITERIA:
-        raise DataError(f"criterion is {criterion!r}: give one of {', '.join(_CRITERIA)}")
+    if criterion not in CRITERIA:
+        raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotated = indicator(y)
     P = check_array(probabilities, dtype=np.float32, input_name="probabilities")
     if P.shape != annotated.shape:

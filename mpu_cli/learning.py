@@ -15,9 +15,11 @@ from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import origin
 from mpu_cli.commands.label_features import known_features
 from mpu_cli.core import propensity, thresholds, training
+from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.options import PER_LABEL, PU_F1
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.errors import DataError, MpuWarning
@@ -138,9 +140,15 @@ def best_thresholds(
     """Choose a threshold for each label, and estimate the micro-F1 that they would reach on complete labels."""
     frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.known)
     threshold, f1 = thresholds.pooled_threshold(probabilities, annotations.labels, frequency)
-    if criterion == "per-label":
+    if criterion == PER_LABEL:
         return thresholds.label_thresholds(probabilities, annotations.labels, frequency, threshold)
-    return np.full(len(annotations.columns), threshold, np.float32), f1
+    found = np.full(len(annotations.columns), threshold, np.float32)
+    if criterion == PU_F1:
+        return found, f1
+    calibration = calibrate(probabilities, annotations.labels, frequency)
+    assert calibration is not None  # since a label is annotated
+    found = calibration.reverse(thresholds.macro_thresholds(calibration(probabilities), threshold))
+    return found, thresholds.estimated_f1(probabilities, annotations.labels, frequency, found)
 
 
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:

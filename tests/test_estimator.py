@@ -241,7 +241,7 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
         ({"cost": float("inf")}, "cost is inf"),
         ({"cost": None}, "cost is None"),
         ({"threshold": float("nan")}, "threshold is nan"),
-        ({"threshold": "f1"}, "threshold is 'f1': give one of pu-f1, per-label"),
+        ({"threshold": "f1"}, "threshold is 'f1': give one of pu-f1, per-label, macro-f1"),
         ({"folds": 1}, "folds is 1: give a whole number from 2"),
         ({"jobs": 0}, "jobs is 0"),
         ({"seed": -1}, "seed is -1"),

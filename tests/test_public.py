@@ -199,6 +199,17 @@ def test_thresholds_are_those_of_a_training(simulated):
         assert chosen.expected_f1 == pytest.approx(model.expected_f1_)
 
 
+def test_thresholds_for_macro_f1_do_not_depend_on_the_scale_of_predictions(simulated):
+    X, _, S = simulated
+    found = out_of_fold(X, S, MPUClassifier(seed=1))
+    P = np.clip(found.probabilities, 1e-4, 1 - 1e-4)
+    chosen = choose_thresholds(P, S, found.c, "macro-f1")
+    assert len(np.unique(chosen.thresholds)) == 3
+    squared = choose_thresholds(P**2, S, found.c, "macro-f1")
+    assert ((chosen.thresholds <= P) == (squared.thresholds <= P**2)).mean() > 0.95
+    assert squared.expected_f1 == pytest.approx(chosen.expected_f1, abs=0.01)
+
+
 def test_a_label_without_annotations_has_no_threshold():
     chosen = choose_thresholds([[0.9, 0.2], [0.1, 0.3]], [[1, 0], [0, 0]], c=[0.5, 0.4])
     assert chosen.thresholds[1] == np.inf
@@ -213,7 +224,7 @@ def test_a_label_without_annotations_has_no_threshold():
         (([[0.5]], [[1]], 0), "above 0 up to 1"),
         (([[0.5]], [[1]], [0.5, 0.5]), r"c has shape \(2,\)"),
         (([[0.5]], [[0]], 0.5), "no instance has a label"),
-        (([[0.5]], [[1]], 0.5, "f1"), "criterion is 'f1': give one of pu-f1, per-label"),
+        (([[0.5]], [[1]], 0.5, "f1"), "criterion is 'f1': give one of pu-f1, per-label, macro-f1"),
     ],
 )
 def test_thresholds_are_refused_for_other_arrays(arguments, problem):

@@ -76,6 +76,10 @@ class Calibration:
         part += self._table[number]
         return part
 
+    def reverse(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return the predictions, float32, that stand for probabilities: the inverse, up to rounding."""
+        return expit(_through(_log_odds(probabilities), self.actual, self.predicted)).astype(np.float32)
+
     def apply(self, predictions: Predictions) -> None:
         """Put probabilities in place of predictions, float32, shape (n, q)."""
         if not isinstance(predictions, np.ndarray):

@@ -7,7 +7,7 @@ from mpu_cli.core import thresholds
 from mpu_cli.core.calibration import Calibration, calibrate
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.levels import HeldOut
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import Predictions
 
 
@@ -35,11 +35,12 @@ def decide(
         threshold = options.threshold
     told = evidence(held_out, labels, frequency, annotated)
     chosen = np.full(labels.shape[1], threshold, np.float32)
-    if options.threshold == "per-label":
+    if options.threshold == PER_LABEL:
         chosen[annotated], f1 = thresholds.label_thresholds(*told, threshold)
-    else:
-        f1 = thresholds.estimated_f1(*told, chosen[annotated])
-    return chosen, f1, calibration
+        return chosen, f1, calibration
+    if options.threshold == MACRO_F1:
+        chosen[annotated] = thresholds.macro_thresholds(told[0], threshold)
+    return chosen, thresholds.estimated_f1(*told, chosen[annotated]), calibration
 
 
 def evidence(

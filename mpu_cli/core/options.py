@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FEW_SHARDS = 4
 # The losses that a level can minimise (`core.loss`).
 PU_LOGISTIC, SQUARED_HINGE = LOSSES = ("pu-logistic", "squared-hinge")
+# By what thresholds are chosen (`core.thresholds`): one for all labels, or, by the last two, one for each.
+PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +116,11 @@ class Options(Descent):
         "for negatives.",
     )
     threshold: str | float = option(
-        WordOr(("pu-f1", "per-label"), PROBABILITY),
-        "pu-f1",
+        WordOr(CRITERIA, PROBABILITY),
+        PU_F1,
         "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
-        "estimated for complete labels. per-label: one for each label, by the same criterion.",
+        "estimated for complete labels. per-label: one for each label, by the same criterion. macro-f1: one for each "
+        "label, which maximises the expected F1 of this label, for rare labels that should count like frequent ones.",
     )
     stack_scale: float = option(
         WEIGHT,

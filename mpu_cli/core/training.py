@@ -18,7 +18,7 @@ from mpu_cli.core.guidance import Guidance
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_too_large
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.prior import Prior
@@ -62,7 +62,7 @@ class Report:
         The same for the last level at the thresholds of the model.
     held_out : HeldOut
         Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
-        where each label gets a threshold of its own ("per-label"), or where all were asked for.
+        where each label gets a threshold of its own, or where all were asked for.
     seconds : dict
         Wall time of each step.
     """
@@ -155,7 +155,7 @@ def train(
     level_f1 = []
     # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
     enough_at_last = n
-    if options.threshold != "per-label" and not hold_out_all:
+    if options.threshold not in (PER_LABEL, MACRO_F1) and not hold_out_all:
         enough_at_last = _enough_for_a_threshold(labels, options.sample)
     below = None  # what was held out of the level before, where it may become the last
     for level in range(n_levels):

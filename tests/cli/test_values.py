@@ -27,7 +27,7 @@ def refused(*arguments: str) -> str:
         ("--c", "no-such-frequencies.txt", f"'no-such-frequencies.txt': {NUMBER_OR_FILE}"),
         ("--cost", "best", "'best': give auto, or a number from 1e-30 to 1e+30."),
         ("--cost", "inf", "'inf': give auto, or a number from 1e-30 to 1e+30."),
-        ("--threshold", "best", "'best': give pu-f1, per-label, or a number from 0 to 1."),
+        ("--threshold", "best", "'best': give pu-f1, per-label, macro-f1, or a number from 0 to 1."),
         ("--threshold", "40%", "'40%' is a percentage: write 0.4."),
         ("--levels", "two", "'two': give auto, or a whole number from 1 to 100."),
         ("--epochs", "1.5", "'1.5': give auto, or a whole number from 1 to 1,000,000."),

@@ -19,7 +19,7 @@ def assert_same_model(one, other) -> None:
         assert_array_equal(left.actual, right.actual)
 
 
-@pytest.mark.parametrize("threshold", ["pu-f1", "per-label"])
+@pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1"])
 @pytest.mark.parametrize(("scale", "expected"), [(0.1, 2), (30.0, 1)])
 def test_the_level_with_the_larger_expected_f1_is_the_last(scale, expected, threshold):
     X, Y = linear_problem(200, 6, 4)

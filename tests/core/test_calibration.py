@@ -154,3 +154,9 @@ def test_a_sample_is_held_out_unless_all_are_asked_for():
     assert len(some.probabilities) == 100
     assert every.probabilities.shape == (300, 3)
     assert every.rows == slice(None)
+
+
+def test_the_reverse_is_the_inverse():
+    calibration = Calibration(np.array([-3.0, 0.0, 2.0]), np.array([-2.0, -1.5, 4.0]))
+    predictions = np.array([1e-6, 0.02, 0.3, 0.5, 0.8, 0.99], np.float32)
+    np.testing.assert_allclose(calibration.reverse(calibration(predictions)), predictions, rtol=2e-3)

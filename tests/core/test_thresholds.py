@@ -4,11 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold
+from mpu_cli.core.thresholds import estimated_f1, label_thresholds, macro_thresholds, pooled_threshold
 from tests.core.simulated import as_labels
 
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 4))
@@ -162,3 +163,38 @@ def test_permuting_instances_changes_nothing():
     one, two = label_thresholds(P, as_labels(S), c, 0.5), label_thresholds(P[order], as_labels(S[order]), c, 0.5)
     assert_allclose(one[0], two[0])
     assert one[1] == pytest.approx(two[1])
+
+
+@given(scored)
+def test_macro_thresholds_maximise_the_expected_f1_of_each_label(case):
+    P, _ = case
+    P = np.maximum(P, np.float32(1e-3))
+    thresholds = macro_thresholds(P, 0.3)
+
+    def expected_f1(k: int, t: float) -> float:
+        predicted = P[:, k] >= t
+        return 2 * P[predicted, k].sum(dtype=float) / (predicted.sum() + P[:, k].sum(dtype=float))
+
+    for k, threshold in enumerate(thresholds):
+        best = max(expected_f1(k, t) for t in np.unique(P[:, k]))
+        assert threshold == pytest.approx(best / 2)
+        assert expected_f1(k, threshold) == pytest.approx(best)
+
+
+def test_macro_thresholds_have_the_larger_macro_f1():
+    P, Y, _ = simulated(n=20_000)
+    P[:, 3] /= 4  # a label that is never sure
+    Y[:, 3] = np.random.default_rng(1).random(len(P)) < P[:, 3]
+    pooled, _ = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
+    one, own = (f1_score(Y, t <= P, average="macro") for t in (pooled, macro_thresholds(P, pooled)))
+    assert own > one + 0.05
+
+
+def test_macro_thresholds_of_predictions_of_which_some_are_kept():
+    P, _, _ = simulated(n=300)
+    P[P < 0.2] = 0
+    P[:, 2] = 0
+    thresholds = macro_thresholds(P, 0.3)
+    assert thresholds.dtype == np.float32
+    assert thresholds[2] == np.float32(0.3)  # nothing is known of it
+    assert_allclose(macro_thresholds(csr_array(P), 0.3), thresholds, rtol=1e-6)

@@ -83,7 +83,7 @@ def test_estimates_c_from_naive_predictions(problem):
     assert report.c[0] == estimate(sample.naive_probabilities(), problem[1]).c
 
 
-@pytest.mark.parametrize("threshold", ["pu-f1", "per-label", 0.3])
+@pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1", 0.3])
 def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     """By hand: level 0 alone, cross-validated over the same folds."""
     matrix, labels = problem
@@ -193,7 +193,8 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
 def test_a_single_pass_is_not_enough_for(problem):
     """What needs all predictions, more instances than it can hold out, or models that start cold."""
     given = {"levels": 1, "c": 0.7, "cost": 3.0}
-    for options in ({"threshold": "per-label", "sample": 40}, {"sample": 61}, {"epochs": 2, "sample": 40}):
+    one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
+    for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
         _, report = train(*problem, quick(**(given | {"epochs": 1} | options)))
         assert "level 0, out of fold" in report.seconds
     model, report = train(*problem, quick(**given, epochs=1, sample=40))
