@@ -11,6 +11,10 @@ bound on its share is taken, for each label; then the labels' bins, best first, 
 bound of the pool. Where Garg et al. use a Hoeffding bound and one class, this uses the Wilson score bound, which is far
 tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over many of them.
 
+Where no score tells a label surely, another label may: of the instances annotated with that one, the share annotated is
+c times the share that truly has both, if labels of an instance go missing independently of each other, and again at
+most c. These instances are then a bin too. They are not used elsewhere, since labels may go missing together.
+
 e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
 Section 2.
 """
@@ -175,10 +179,7 @@ def estimate(
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
-    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
-    lowest = c if statistic.lowest is None else statistic.lowest
-    separable = lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base)
-    return FrequencyEstimate(_frequency(c), interval, statistic.labels, bool(separable))
+    return FrequencyEstimate(_frequency(c), interval, statistic.labels, _is_separable(statistic, cells))
 
 
 def estimate_per_label(
@@ -204,21 +205,89 @@ def estimate_per_label(
     return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
 
 
+def _is_separable(statistic: _Statistic, cells: Cells) -> bool:
+    """Whether labels are told apart well enough to trust an estimate."""
+    c = statistic.c(np.ones(len(cells.counted)))
+    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
+    lowest = c if statistic.lowest is None else statistic.lowest
+    return bool(lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base))
+
+
 def _frequency(value: float) -> float:
     return float(np.clip(value, 1e-6, 1))
 
 
+@dataclass(frozen=True)
+class _Bin:
+    """Instances that may surely have a label: those that score at least so much for it, or have another label.
+
+    Attributes
+    ----------
+    label : int
+    found, size : int
+        How many of the instances are annotated with the label, and how many there are.
+    threshold : float
+    partner : int or None
+        The other label, which is annotated; None: the threshold counts.
+    """
+
+    label: int
+    found: int
+    size: int
+    threshold: float = 0.0
+    partner: int | None = None
+
+    def inside(self, cells: Cells) -> np.ndarray:
+        """Return which instances are in the bin: ndarray of bool, shape (n,)."""
+        if self.partner is not None:
+            return cells.annotated[:, self.partner] & cells.counted[:, self.label]
+        return (cells.probabilities[:, self.label] >= self.threshold) & cells.counted[:, self.label]
+
+
 def _best_bin(cells: Cells) -> _Statistic:
-    """Take the best bin of each label by the lower bound of its share, then the best pool of bins by the same bound."""
-    columns = np.flatnonzero(cells.annotated.any(axis=0))
-    thresholds, found, size = np.transpose([_best_threshold(*cells.label(k)) for k in columns.tolist()])
+    """Pool the best bins of the labels, which scores tell; where those are not separable, partners tell some too."""
+    bins = [_best_by_score(cells, k) for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist()]
+    by_score = _pooled(cells, bins)
+    if _is_separable(by_score, cells):
+        return by_score
+    partners = _best_by_partner(cells)
+    return _pooled(cells, [max(one, partners.get(one.label, one), key=_bound) for one in bins])
+
+
+def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
+    """Pool bins, best first, as long as that raises the lower bound of the share of the pool."""
+    found, size = np.transpose([(one.found, one.size) for one in bins])
     order = np.argsort(-_wilson_lower(found, size), kind="stable")
     bounds = _wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))
-    pooled = int(np.argmax(bounds))
-    best = order[: pooled + 1]
-    inside = (cells.probabilities[:, columns[best]] >= thresholds[best]) & cells.counted[:, columns[best]]
-    positive = (inside & cells.annotated[:, columns[best]]).sum(axis=1)
-    return _share(positive, inside.sum(axis=1), np.sort(columns[best]), bounds[pooled])
+    last = int(np.argmax(bounds))
+    best = [bins[i] for i in order[: last + 1]]
+    labels = np.array([one.label for one in best])
+    inside = np.stack([one.inside(cells) for one in best], axis=1)
+    positive = (inside & cells.annotated[:, labels]).sum(axis=1)
+    return _share(positive, inside.sum(axis=1), np.sort(labels), bounds[last])
+
+
+def _best_by_score(cells: Cells, k: int) -> _Bin:
+    threshold, found, size = _best_threshold(*cells.label(k))
+    return _Bin(k, found, size, threshold=threshold)
+
+
+def _best_by_partner(cells: Cells) -> dict[int, _Bin]:
+    """Find the partner of each label: the one with which its share has the largest lower bound."""
+    annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
+    found, size = ((annotated.T @ part).toarray() for part in (annotated, counted))  # of column k in the bin of row j
+    np.fill_diagonal(found, 0)
+    bounds = np.where(found >= _FEWEST_FOUND, _wilson_lower(found, np.maximum(size, 1)), -1)
+    best = bounds.argmax(axis=0)
+    return {
+        k: _Bin(k, int(found[j, k]), int(size[j, k]), partner=int(j))
+        for k, j in enumerate(best.tolist())
+        if bounds[j, k] >= 0
+    }
+
+
+def _bound(one: _Bin) -> float:
+    return float(_wilson_lower(np.array([one.found]), np.array([one.size]))[0])
 
 
 def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[float, int, int]:

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 
+from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.propensity import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
 from tests.core.simulated import as_labels
 
@@ -69,6 +70,37 @@ def test_elkan_and_noto_find_c_of_a_calibrated_separating_classifier(method):
     Y = np.random.default_rng(0).random((20_000, 2)) < 0.3
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.6)
     assert estimate(np.where(Y, 0.6, 0).astype(np.float32), as_labels(S), method).c == pytest.approx(0.6, abs=0.01)
+
+
+def together(n: int, q: int, share: float, c: float, seed: int = 0):
+    """Pairs of labels that are true together, of which scores say nothing; a share c is annotated."""
+    rng = np.random.default_rng(seed)
+    Y = np.repeat(rng.random((n, q)) < share, 2, axis=1)
+    return rng.random((n, 2 * q), dtype=np.float32), as_labels(Y & (rng.random(Y.shape) < c))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("c", [1.0, 0.7, 0.4])
+def test_labels_that_go_together_tell_c_where_scores_do_not(c, seed):
+    P, S = together(3000, 2, 0.3, c, seed)
+    assert estimate(P, S).c == pytest.approx(c, abs=0.05)
+    assert estimate(P[:, ::2], S[:, ::2]).c < c - 0.2  # without their partners
+
+
+def test_labels_that_go_together_count_only_where_scores_do_not_tell_c():
+    """Annotations of one instance may be missing together, as of those whom nobody cared for."""
+    P, S = separable(3000, 3, 0.5)
+    cared_for = np.random.default_rng(1).random((3000, 1)) < 0.5
+    pairs = as_labels((np.random.default_rng(2).random((3000, 1)) < 0.4) & cared_for & np.ones(2, bool))
+    both = beside((P, S), (np.random.default_rng(3).random((3000, 2), dtype=np.float32), pairs))
+    assert estimate(*both).c == estimate(P, S).c
+    assert estimate(both[0][:, 3:], pairs).c == 1
+
+
+def test_checked_labels_are_nobodys_partner():
+    P, S = together(3000, 1, 0.3, 0.5)
+    known = KnownLabels.of(S.shape, complete=np.arange(1500))
+    assert estimate(P, S, known=known).c == estimate(P[1500:], S[1500:]).c
 
 
 @pytest.mark.parametrize("q", [1, 10])
