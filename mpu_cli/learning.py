@@ -15,7 +15,6 @@ from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import origin
 from mpu_cli.commands.label_features import known_features
 from mpu_cli.core import propensity, thresholds, training
-from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
@@ -145,9 +144,7 @@ def best_thresholds(
     found = np.full(len(annotations.columns), threshold, np.float32)
     if criterion == PU_F1:
         return found, f1
-    calibration = calibrate(probabilities, annotations.labels, frequency)
-    assert calibration is not None  # since a label is annotated
-    found = calibration.reverse(thresholds.macro_thresholds(calibration(probabilities), threshold))
+    found = thresholds.uncalibrated_macro_thresholds(probabilities, annotations.labels, frequency, threshold)
     return found, thresholds.estimated_f1(probabilities, annotations.labels, frequency, found)
 
 

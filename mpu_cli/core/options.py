@@ -120,7 +120,8 @@ class Options(Descent):
         PU_F1,
         "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
         "estimated for complete labels. per-label: one for each label, by the same criterion. macro-f1: one for each "
-        "label, which maximises the expected F1 of this label, for rare labels that should count like frequent ones.",
+        "label, which maximises the expected F1 of this label, so that rare labels count like frequent ones; C, eta0 "
+        "and the loss are then chosen for macro-F1 too.",
     )
     stack_scale: float = option(
         WEIGHT,

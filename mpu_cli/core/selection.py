@@ -1,4 +1,4 @@
-"""The choice of C, eta0 and the prior by the micro-F1 estimated from the incomplete labels, cross-validated."""
+"""The choice of C, eta0 and the prior by the F1 estimated from the incomplete labels, cross-validated."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -9,10 +9,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.options import PU_LOGISTIC
+from mpu_cli.core.options import MACRO_F1, PU_F1, PU_LOGISTIC
 from mpu_cli.core.predictions import DensePredictions
 from mpu_cli.core.sgd import COSTS
-from mpu_cli.core.thresholds import pooled_threshold
+from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import Fold, out_of_fold, predict
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -34,7 +34,7 @@ CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 class Scored(Protocol):
-    """What has a micro-F1."""
+    """What has an F1."""
 
     @property
     def f1(self) -> float: ...  # noqa: D102
@@ -51,7 +51,7 @@ class Choice:
     ----------
     settings : Settings
     f1 : float
-        Estimated micro-F1 of the out-of-fold predictions at their best threshold.
+        Estimated of the out-of-fold predictions at their best thresholds, by the criterion of the choice.
     probabilities : ndarray of float32, shape (n, q)
         Out-of-fold predictions under the chosen settings, in the rows that the folds hold out.
     """
@@ -70,6 +70,7 @@ def choose_settings(
     tick: Callable[[], None] = lambda: None,
     weights: np.ndarray | None = None,
     free: Collection[str] = ("cost", "step"),
+    criterion: str | float = PU_F1,
 ) -> Choice:
     """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
 
@@ -93,6 +94,8 @@ def choose_settings(
         How many labels each of these stands for. Default: each for itself.
     free : collection of str
         What to choose: some of "cost", "step" and "prior". The rest of the start is kept.
+    criterion : str or float
+        That of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one threshold.
 
     Returns
     -------
@@ -101,10 +104,15 @@ def choose_settings(
     rows = np.concatenate([fold.rows for fold in folds])
     held_out = labels[rows], frequency.rows(rows), weights
 
+    def estimate(predictions: np.ndarray) -> float:
+        if criterion == MACRO_F1:
+            return estimated_macro_f1(predictions, *held_out)
+        return pooled_threshold(predictions, *held_out)[1]
+
     def evaluate(settings: sgd.Settings) -> Choice:
         probabilities = out_of_fold(folds, labels.shape, frequency, settings, run)
         tick()
-        return Choice(settings, pooled_threshold(probabilities[rows], *held_out)[1], probabilities)
+        return Choice(settings, estimate(probabilities[rows]), probabilities)
 
     def along(name: str, best: Choice) -> Choice:
         def candidate(value: float) -> Choice:

@@ -123,7 +123,7 @@ def settle(
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
                 other = dual_settings(features.mean_squared_norm())
                 starts.append(replace(other, epochs=options.epochs or other.epochs, prior=settings.prior))
-            settings, held_out = _choose(sample, frequency, starts, run, tick, free)
+            settings, held_out = _choose(sample, frequency, starts, run, tick, free, options.threshold)
     if prune_automatically:
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, frequency, settings, run)
@@ -195,6 +195,7 @@ def _choose(
     run: Run,
     tick: Callable[[], None],
     free: tuple[str, ...],
+    criterion: str | float,
 ) -> tuple[Settings, HeldOut | None]:
     """Choose what is free, from starts of different losses, of which the first is taken where they are equal.
 
@@ -208,7 +209,7 @@ def _choose(
         choices = []
         for which, start in enumerate(starts):
             try:
-                choices.append((which, choose_settings(*given, start, run, tick, sample.weights, free)))
+                choices.append((which, choose_settings(*given, start, run, tick, sample.weights, free, criterion)))
             except OverflowingError:
                 if not which:
                     raise  # another loss is only left out: its C is among others, of features of the order of 1

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.bins import BinnedCells, lower_edges
+from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Predictions, values_at
 
@@ -151,6 +152,34 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
         if len(true) and true[-1]:
             thresholds[k] = np.max(true / (np.arange(1, len(true) + 1) + true[-1]))
     return thresholds
+
+
+def uncalibrated_macro_thresholds(
+    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, otherwise: float
+) -> np.ndarray:
+    """`macro_thresholds` of predictions that are no probabilities yet, on their own scale; others as there."""
+    calibration = calibrate(predictions, labels, frequency)
+    if calibration is None:  # no label is annotated
+        return np.full(labels.shape[1], otherwise, np.float32)
+    return calibration.reverse(macro_thresholds(calibration(predictions), otherwise))
+
+
+def estimated_macro_f1(
+    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
+) -> float:
+    """Macro-F1 over annotated labels that predictions would reach on complete labels at their macro thresholds.
+
+    True positives are counted, as in `pooled_threshold`, whose arguments these are: no label has chosen its threshold
+    by its own annotations.
+    """
+    true = frequency.true_labels(labels)
+    annotated = true > 0
+    if not annotated.any():
+        return 0.0
+    thresholds = uncalibrated_macro_thresholds(predictions, labels, frequency, 0.5)
+    predicted, found = _reaching(predictions, labels, frequency, thresholds)
+    f1 = 2 * found[annotated] / (predicted + true)[annotated]
+    return float(np.average(f1, weights=None if weights is None else weights[annotated]))
 
 
 def estimated_f1(

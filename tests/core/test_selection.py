@@ -9,7 +9,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.selection import COSTS, STEPS, choose_settings
 from mpu_cli.core.sgd import Settings
-from mpu_cli.core.thresholds import pooled_threshold
+from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import deal, out_of_fold, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -41,6 +41,15 @@ def test_leaves_a_bad_start(make, start, gain):
     choice = choose_settings(folds, labels, c, start)
     assert choice.f1 > estimate(folds, labels, c, start) + gain
     assert choice.settings.epochs == 3
+
+
+def test_settings_for_macro_f1_are_chosen_by_it():
+    folds, labels, c = problem()
+    start = Settings(1e-3, 0.25, epochs=3)
+    micro, macro = (choose_settings(folds, labels, c, start, criterion=by) for by in ("pu-f1", "macro-f1"))
+    assert macro.f1 == pytest.approx(estimated_macro_f1(macro.probabilities, labels, c))
+    assert macro.f1 > estimated_macro_f1(out_of_fold(folds, labels.shape, c, start), labels, c)
+    assert micro.f1 == pytest.approx(estimate(folds, labels, c, micro.settings))
 
 
 @pytest.mark.parametrize("make", [problem, noisy])

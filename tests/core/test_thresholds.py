@@ -9,7 +9,14 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.thresholds import estimated_f1, label_thresholds, macro_thresholds, pooled_threshold
+from mpu_cli.core.thresholds import (
+    estimated_f1,
+    estimated_macro_f1,
+    label_thresholds,
+    macro_thresholds,
+    pooled_threshold,
+    uncalibrated_macro_thresholds,
+)
 from tests.core.simulated import as_labels
 
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 4))
@@ -198,3 +205,20 @@ def test_macro_thresholds_of_predictions_of_which_some_are_kept():
     assert thresholds.dtype == np.float32
     assert thresholds[2] == np.float32(0.3)  # nothing is known of it
     assert_allclose(macro_thresholds(csr_array(P), 0.3), thresholds, rtol=1e-6)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.4, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
+def test_estimated_macro_f1_is_that_of_complete_labels(c):
+    P, Y, S = simulated(n=20_000, c=c)
+    P **= 2  # they are no probabilities any more
+    S, c = as_labels(S), LabelFrequency(np.full(5, c))
+    thresholds = uncalibrated_macro_thresholds(P, S, c, 0.5)
+    assert estimated_macro_f1(P, S, c) == pytest.approx(f1_score(Y, thresholds <= P, average="macro"), abs=0.02)
+    of_first = estimated_macro_f1(P, S, c, np.array([1.0, 0, 0, 0, 0]))
+    assert of_first == pytest.approx(f1_score(Y[:, 0], (thresholds <= P)[:, 0]), abs=0.03)
+
+
+def test_without_annotations_the_estimate_of_macro_f1_is_zero():
+    P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
+    assert estimated_macro_f1(P, nothing, LabelFrequency(np.ones(2))) == 0
+    assert uncalibrated_macro_thresholds(P, nothing, LabelFrequency(np.ones(2)), 0.4).tolist() == [np.float32(0.4)] * 2
