@@ -71,6 +71,15 @@ if TYPE_CHECKING:
     "(more where instances have many).",
 )
 @click.option(
+    "--rank-by",
+    type=click.Choice(["probability", "psp"]),
+    default="probability",
+    show_default=True,
+    help="For --format scores: what is written and ordered by. psp: probability by propensity (Jain et al. 2016, from "
+    "the annotations that MODEL has learned from, as `mpu evaluate --training` does), which puts rare labels further "
+    "up and is best for propensity-scored precision. These scores are no probabilities.",
+)
+@click.option(
     "--line-buffered",
     is_flag=True,
     help="Answer each line of FILE as soon as it comes, for a program at the other end of a pipe. This takes some "
@@ -89,6 +98,7 @@ def predict(
     form: str,
     top_k: int | None,
     threshold: float | None,
+    rank_by: str,
     line_buffered: bool,
     by_number: bool,
     reading: Reading,
@@ -124,6 +134,7 @@ def predict(
     from mpu_cli import bundle
     from mpu_cli.commands import prediction
     from mpu_cli.commands.prediction_parts import in_folder, making
+    from mpu_cli.commands.psp_order import ordered_by_psp
     from mpu_cli.commands.text_input import Texts
     from mpu_cli.errors import shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
@@ -131,6 +142,9 @@ def predict(
 
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
+    by_psp = rank_by == "psp"
+    if by_psp and (form != "scores" or threshold is not None):
+        raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
@@ -145,6 +159,8 @@ def predict(
     )
     with counting("reading the model"):
         trained = bundle.load(model)
+    if by_psp:
+        trained = ordered_by_psp(trained, model)
     if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
         info(shared)
 
