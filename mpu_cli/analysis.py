@@ -34,7 +34,7 @@ def estimate_c(
     """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
 
     It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
-    the features tell apart well.
+    the features tell apart well; else it also looks at labels that are mostly annotated together.
 
     Parameters
     ----------

@@ -80,9 +80,9 @@ def estimate_c(
     the instances of both files should then come from the same source.
 
     Otherwise the estimate uses only the incomplete labels, by cross-validation. The best-bin method needs at least one
-    label that the features predict well. If there is none, a warning is printed: c is then probably too low, or, if it
-    is close to 1, unknown. The 90 % interval is a bootstrap over instances: it covers their sampling, and no other
-    error.
+    label that the features predict well. If there is none, it also looks at labels that are mostly annotated together,
+    and mostly prints a warning: c is then probably too low, or, if it is close to 1, unknown. The 90 % interval is a
+    bootstrap over instances: it covers their sampling, and no other error.
 
     The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing
     more often than others. The more labels agree on one frequency, the nearer they are to c. Their 90 % intervals
