@@ -1,0 +1,63 @@
+"""Instances in files, and a cluster with real processes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpu_cli.cluster.address import Address, OnCluster
+from mpu_cli.commands.training_data import Sources
+from mpu_cli.core.options import Options
+from mpu_cli.svmlight.sources import Files
+from tests.cluster.processes import Processes
+from tests.core.simulated import hide, linear_problem
+
+# What large data get by default, which these few are to be learned like.
+OPTIONS = Options(epochs=1, folds=2, sample=100, levels=2)
+
+
+def write_parts(folder: Path, n_parts: int = 4, seed: int = 0) -> list[str]:
+    """Write 100 instances per part."""
+    X, Y = linear_problem(100 * n_parts, 8, 5, seed)
+    labels = hide(Y, 0.3)
+    lines = [
+        ",".join(map(str, labels.indices[labels.indptr[i] : labels.indptr[i + 1]]))
+        + "".join(f" {j + 1}:{value:.4f}" for j, value in enumerate(X[i]) if abs(value) > 0.8)
+        for i in range(len(X))
+    ]
+    paths = []
+    for number in range(n_parts):
+        paths.append(str(folder / f"part-{number}.svm"))
+        Path(paths[-1]).write_text("\n".join(lines[100 * number : 100 * (number + 1)]) + "\n")
+    return paths
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+    return write_parts(tmp_path)
+
+
+@pytest.fixture
+def sources(files) -> Sources:
+    return Sources(Files(files))
+
+
+@pytest.fixture
+def processes(tmp_path):
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    started = Processes(folder)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def on(processes) -> OnCluster:
+    return OnCluster(Address(scheduler=processes.address), timeout=30, shards=2)
+
+
+def same_arrays(one, other) -> bool:
+    return all(
+        np.array_equal(a.weights, b.weights) and np.array_equal(a.bias, b.bias)
+        for a, b in zip(one.levels, other.levels, strict=True)
+    )

@@ -1,0 +1,91 @@
+"""A Dask scheduler and workers in processes of their own, which tests can kill."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from distributed import Client
+
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20"}
+_WORKER = "from distributed.cli.dask_worker import main; main()"
+# A worker of another version of mpu.
+OTHER_VERSION = f"import mpu_cli; mpu_cli.__version__ = '0.0.1'; {_WORKER}"
+
+
+class Processes:
+    """A scheduler, and workers with one thread each and no nanny, so that a dead one stays dead.
+
+    Parameters
+    ----------
+    folder : Path
+        For their files.
+    workers : int
+    """
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        self._folder = folder
+        self.file = folder / "scheduler.json"
+        self._stack = ExitStack()
+        self.scheduler = self._start(
+            "-c",
+            "from distributed.cli.dask_scheduler import main; main()",
+            *("--scheduler-file", self.file, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"),
+        )
+        _wait(self.file.exists)
+        self.address: str = json.loads(self.file.read_text())["address"]
+        self.workers: list[subprocess.Popen] = []
+        self.client = self._stack.enter_context(Client(self.address, set_as_default=False))
+        for _ in range(workers):
+            self.add()
+        self.client.wait_for_workers(workers, timeout=60)
+
+    def add(self, code: str = _WORKER) -> None:
+        """Start another worker."""
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", self._folder)
+        self.workers.append(self._start("-c", code, self.address, *options))
+
+    def kill_worker(self, which: int = 0) -> None:
+        """Kill a worker."""
+        worker = self.workers.pop(which)
+        worker.kill()
+        worker.wait()
+
+    def kill_scheduler(self) -> None:
+        """Kill the scheduler."""
+        self.scheduler.kill()
+        self.scheduler.wait()
+
+    def tasks(self) -> int:
+        """Return how many units the scheduler knows of."""
+        return self.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+    def close(self) -> None:
+        """End all."""
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+        for process in (*self.workers, self.scheduler):
+            process.wait()
+        self.client.close(timeout=1)
+
+    def _start(self, *arguments: Any) -> subprocess.Popen:
+        with (self._folder / "log.txt").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, *map(str, arguments)],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **_ENVIRONMENT},
+                cwd=self._folder,
+            )
+
+
+def _wait(until: Any, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not until():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.05)
