@@ -25,6 +25,7 @@ def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.
 
     Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz). The name - means standard input.
+    They may also be at URLs such as https://... and s3://... (extra url).
 
     \b
     Example:

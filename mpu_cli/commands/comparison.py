@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.commands.candidates import Candidate
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import MpuError, without_secrets
 from mpu_cli.evaluation.compare import Form, labels_from_scores
 from mpu_cli.evaluation.paired import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -128,7 +128,7 @@ def evaluate_several(
         n,
         width - 1,
         c,
-        list(predictions),
+        list(map(without_secrets, predictions)),
         [{name: one[name] for name in names} for one in found],
         [{name: one[name] for name in names} for one in differences],
         [_verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)],
