@@ -141,7 +141,9 @@ def experiment(
       mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
     """
     from mpu_cli.experiment import running
+    from mpu_cli.runtime.files import refuse_urls
 
+    refuse_urls({"--out": out})
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     report = running.experiment(

@@ -24,7 +24,7 @@ Named = Mapping[str, str | Path | None]  # files by the name of their argument o
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/{1,2}")  # a Path has one slash left
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
@@ -44,11 +44,8 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     TargetError
         An output is a URL.
     """
+    refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
-    for name, path in outputs.items():
-        if (scheme := _SCHEME.match(path)) and not Path(scheme[0]).exists():
-            url = shown(_SCHEME.sub(r"\1//", path))
-            raise TargetError(f"{name}, {url}, is a URL, and output goes to local files; write one, and copy it")
     streams: dict[tuple | str, str] = {}
     for name, path in inputs.items():
         if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
@@ -76,6 +73,15 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
         for other, other_path in folders.items():
             if other != name and _lies_in(path, other_path):
                 raise OverlapError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
+
+
+def refuse_urls(outputs: Named) -> None:
+    """Raise TargetError where an output is a URL. `refuse_overlaps` does so too."""
+    for name, path in _given(outputs).items():
+        scheme = _SCHEME.match(path)
+        if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path has one slash left of two
+            url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
+            raise TargetError(f"{name}, {url}, is a URL, and output goes to local files; write one, and copy it")
 
 
 def _given(files: Named) -> dict[str, str]:
