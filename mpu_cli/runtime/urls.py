@@ -105,6 +105,8 @@ def _file_system(url: str) -> tuple[Any, str]:
     except ImportError as error:  # fsspec says which package to install
         problem = f"{_protocol(url)}:// needs a package that is not installed: {error}"
         raise InputError(url, None, problem) from None
+    except ValueError as error:  # or that there is none
+        raise InputError(url, None, f"cannot be read: {without_secrets(str(error))}") from None
 
 
 def _http_options(url: str) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def iter_chunks(
     if isinstance(source, Files):
         instances = 0
         for file in source:
-            for chunk in iter_chunks(file, reading, block_bytes, run, True, by_line):
+            for chunk in iter_chunks(file, reading, block_bytes, run, may_be_empty=True, by_line=by_line):
                 instances += len(chunk)
                 yield chunk
         if not instances and not may_be_empty:
