@@ -12,7 +12,7 @@ STANDARD_STREAM = "-"
 # Unicode categories: control characters, line and paragraph separators.
 _CONTROLS = ("Cc", "Zl", "Zp")
 # Protocol, address and path, query; what comes before an @ is left out.
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://)(?:[^/\s'\"]*@)?([^\s?#'\"]*)([?#][^\s'\"]*)?")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://)(?:[^/\s'\"]*@)?([^\s?'\"]*)(\?[^\s'\"]*)?")
 
 
 class MpuError(Exception):
@@ -46,8 +46,10 @@ def without_secrets(text: str) -> str:
     --------
     >>> without_secrets("https://me:secret@example.org/news.svm?key=secret")
     'https://example.org/news.svm?...'
+    >>> without_secrets("'http://example.org/subjects#17' is no label")
+    "'http://example.org/subjects#17' is no label"
     """
-    return _URL.sub(lambda url: url[1] + url[2] + (f"{url[3][0]}..." if url[3] else ""), text)
+    return _URL.sub(lambda url: url[1] + url[2] + ("?..." if url[3] else ""), text)
 
 
 def counted(count: int, noun: str) -> str:

@@ -150,7 +150,8 @@ def predict(
     if into_folder and output == "-":
         raise click.UsageError("Predictions of several FILEs go to a directory: give -o OUT.")
     refuse_repeated("FILE", sources)
-    targets = in_folder(output, sources) if into_folder else {names[0]: Path(output)}
+    in_out = in_folder(output, sources) if into_folder else {}
+    targets: dict[str, str | Path] = {**in_out} if into_folder else {names[0]: output}
     called = (lambda what, path: f"{what} {path}") if into_folder else (lambda what, path: what)
     refuse_overlaps(
         {"MODEL": model, **{called("FILE", source): source for source in sources}},
@@ -173,7 +174,7 @@ def predict(
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = prediction.Report()
     with (
-        making(Path(output), targets.values()) if into_folder else nullcontext(),
+        making(Path(output), in_out.values()) if into_folder else nullcontext(),
         nullcontext(lambda _: None) if to_terminal else counting("predicting", None, "instance") as count,
     ):
         for name, target in targets.items():

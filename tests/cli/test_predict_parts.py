@@ -54,6 +54,12 @@ def test_one_file_goes_to_a_directory_where_the_name_says_so(run, model, parts, 
     assert "Is a directory" in message(run("predict", model, parts[0], "-o", tmp_path / "out"))
 
 
+def test_a_file_may_be_named_as_standard_output_is(run, model, parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("predict", model, parts[0], "-o", "./-").stdout == ""
+    assert (tmp_path / "-").read_text() == run("predict", model, parts[0]).stdout
+
+
 def test_predictions_that_are_there_are_replaced_and_others_stay(run, model, parts, tmp_path):
     (tmp_path / "out").mkdir()
     for name in ("part-0.svm", "other"):
