@@ -139,6 +139,7 @@ def predict(
     from mpu_cli.errors import shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.sources import as_one
+    from mpu_cli.svmlight.streams import refuse_unreadable
 
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
@@ -162,6 +163,7 @@ def predict(
         trained = bundle.load(model)
     if by_psp:
         trained = ordered_by_psp(trained, model)
+    refuse_unreadable(sources)
     if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
         info(shared)
 

@@ -28,6 +28,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.growing import csr
 from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.svmlight.streams import refuse_unreadable
 
 FORMAT_VERSION = 1
 # Of the arrays: Q and D; labels; features. What the system has not written when it fails is found by the checksums.
@@ -70,6 +71,7 @@ def read(
         return reader.read(source, reading, run)
     if not isinstance(source, Files):
         return _read_file(source, reading, run, directory)
+    refuse_unreadable(source)
     datasets = (_read_file(file, reading, run, directory, may_be_empty=True) for file in source)
     data = reader.gathered((data for data in datasets if len(data)), len(source), run)
     if not len(data):

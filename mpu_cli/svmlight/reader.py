@@ -13,7 +13,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.parser import parse_block
 from mpu_cli.svmlight.sources import Files, Source, files_of
-from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, size_of
+from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, refuse_unreadable, size_of
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 _ROOM = 1.1  # for features, relative to what the first block suggests
@@ -64,6 +64,7 @@ def iter_chunks(
         instance (unless `may_be_empty`), or not as many as the header announces. The first error in the file is raised.
     """
     if isinstance(source, Files):
+        refuse_unreadable(source)
         instances = 0
         for file in source:
             for chunk in iter_chunks(file, reading, block_bytes, run, may_be_empty=True, by_line=by_line):

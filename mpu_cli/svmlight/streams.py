@@ -7,7 +7,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from io import BufferedReader
 from pathlib import Path
@@ -103,6 +103,18 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
             raise InputError(str(source), None, _fault(source, error)) from error
         except _DAMAGE as error:
             raise InputError(str(source), None, _fault(source, error)) from error
+
+
+def refuse_unreadable(files: Iterable[str]) -> None:
+    """Raise now the InputError that opening one of several files would raise later, after hours perhaps.
+
+    Pipes and URLs are left alone: they may be there for one reader only, or far away.
+    """
+    for file in files:
+        path = Path(file)
+        if file != STANDARD_STREAM and not is_url(file) and (path.is_file() or path.is_dir() or not path.exists()):
+            with open_input(file):
+                pass
 
 
 def _decompressed(raw: BufferedReader, suffix: str) -> ReadableLines:

@@ -125,6 +125,13 @@ def predicted_names(folder) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_a_file_that_is_missing_is_said_before_any_is_predicted(run, model, parts, tmp_path):
+    parts[2].unlink()
+    said = f"error: {parts[2]}: cannot be read: No such file or directory"
+    assert message(run("predict", model, *parts, "-o", tmp_path / "out")) == said
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("bad", [0, 2])
 def test_after_an_error_what_is_there_is_whole(run, model, parts, tmp_path, bad):
     parts[bad] = parts[0].parent / "bad.svm"

@@ -160,6 +160,15 @@ def test_an_error_names_the_very_file(run, parts, tmp_path, damage):
     assert not (tmp_path / "m.mpu").exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--cache", "kept")])
+def test_a_file_that_is_missing_is_said_before_any_is_read(run, parts, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    parts[0].write_text("1 1:x\n")
+    parts[3].unlink()
+    said = f"error: {parts[3]}: cannot be read: No such file or directory"
+    assert message(run("train", *parts, *QUICK, *options, "-o", "m.mpu")) == said
+
+
 def test_all_of_them_may_not_be_empty(run, tmp_path):
     for name in "ab":
         (tmp_path / name).write_bytes(b"# nothing\n")
