@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import settings
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli import mpu
@@ -15,6 +16,10 @@ from tests.served import Files, serving
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+
+# How long an example takes says nothing where other tests run at the same time.
+settings.register_profile("together", deadline=None)
+settings.load_profile("together")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -44,6 +44,13 @@ def test_the_report_is_that_of_one_file(run, model, parts, out, whole, tmp_path,
     assert json.loads(result.stdout) == pytest.approx(whole)  # sums are rounded by the chunk
 
 
+def test_scores_of_each_part_carry_thresholds(run, model, parts, whole, tmp_path):
+    assert run("predict", model, *parts, "-o", tmp_path / "scores", "--format", "scores").exit_code == 0
+    result = run("evaluate", *parts, "--predictions", tmp_path / "scores", "--json")
+    assert result.stderr == ""
+    assert json.loads(result.stdout) == pytest.approx(whole)
+
+
 def test_a_directory_for_one_file(run, tiny, model, whole, tmp_path):
     assert run("predict", model, tiny, "-o", f"{tmp_path}/one/", "--format", "both").exit_code == 0
     assert json.loads(run("evaluate", tiny, tmp_path / "one", "--json").stdout) == whole
