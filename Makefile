@@ -46,9 +46,10 @@ test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kerne
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
 	NUMBA_DISABLE_JIT=1 $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
 
-endurance: venv  ## Kill trainings, predict while they run, and predict 10 GB, for about an hour
+endurance: venv  ## Kill trainings and workers of a cluster, predict while they run, and predict 10 GB, for about an hour
 	$(VENV)/bin/python -m tests.endurance.kills --kills 200
 	$(VENV)/bin/python -m tests.endurance.resume --kills 30
+	$(VENV)/bin/python -m tests.endurance.cluster --kills 100
 	$(VENV)/bin/python -m tests.endurance.load --processes 50 --seconds 600
 	$(VENV)/bin/python -m tests.endurance.stream --gigabytes 10
 

@@ -23,7 +23,7 @@ from mpu_cli.core.halves import LARGER_STEPS
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.mixing import Mixing, Selected
-from mpu_cli.core.options import FEW_SHARDS, PU_LOGISTIC, SQUARED_HINGE, Options
+from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, PU_LOGISTIC, SQUARED_HINGE, Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
 from mpu_cli.core.predictions import FEW_LABELS
@@ -180,7 +180,7 @@ def train_on_parts(
         level_f1.append(min(best_threshold(binned)[1], 1.0))
         calibrations.append(calibrate_binned(binned, int(instances.annotations.sum())))
         learner = learner.of_next_level(predictions, calibrations[-1], scale)
-    enough = n if options.threshold == "per-label" else options.sample
+    enough = n if options.threshold in (PER_LABEL, MACRO_F1) else options.sample
     model, held_out, labels = learner.learn_last(n_levels - 1, enough)
     levels.append(model)
     threshold, f1 = pooled_threshold(held_out.probabilities, labels, settled.frequency)

@@ -49,7 +49,9 @@ def same(one, other) -> bool:
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
-@pytest.mark.parametrize("given", [{}, {"threshold": "per-label"}, {"c": 0.7}, {"cost": 3.0}, {"seed": 5}])
+@pytest.mark.parametrize(
+    "given", [{}, {"threshold": "per-label"}, {"threshold": "macro-f1"}, {"c": 0.7}, {"cost": 3.0}, {"seed": 5}]
+)
 def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     matrix, labels, _ = problem
     run = Run(seed=given.get("seed", 0))

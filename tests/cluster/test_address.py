@@ -1,0 +1,36 @@
+"""Which cluster is meant."""
+
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.versions import difference, versions
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("local", Address()),
+        ("local:3", Address(workers=3)),
+        ("local:3:2", Address(workers=3, threads=2)),
+        ("tcp://scheduler:8786", Address(scheduler="tcp://scheduler:8786")),
+        ("tls://10.0.0.1:8786", Address(scheduler="tls://10.0.0.1:8786")),
+        ("run/scheduler.json", Address(file=Path("run/scheduler.json"))),
+    ],
+)
+def test_a_cluster_is_named_in_four_ways(text, meant):
+    assert Address.parse(text) == meant
+    assert meant.is_local == text.startswith("local")
+
+
+@pytest.mark.parametrize("text", ["", "here", "local:", "local:0", "local:2:0", "local:-1", "scheduler:8786", "tcp://"])
+def test_anything_else_is_refused(text):
+    with pytest.raises(ValueError, match="is no cluster: give local, local:WORKERS"):
+        Address.parse(text)
+
+
+def test_versions_that_differ_are_named():
+    here = versions()
+    assert difference(here, versions()) is None
+    assert difference(here, {**here, "numpy": "1.0"}) == f"numpy 1.0 ({here['numpy']} here)"

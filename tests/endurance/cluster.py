@@ -1,0 +1,84 @@
+"""Kill workers of a Dask cluster at random moments of a training, and start others in their place.
+
+Run as ``python -m tests.endurance.cluster --kills 100``. Every training must end, and its model must be the one that
+the same parts and shards give anywhere.
+"""
+
+import random
+import shutil
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from mpu_cli import bundle
+from mpu_cli.cluster.address import Address, OnCluster
+from mpu_cli.commands.cluster_training import train
+from mpu_cli.commands.training_data import Sources
+from mpu_cli.svmlight.sources import Files
+from tests.cluster.conftest import OPTIONS, write_parts
+from tests.cluster.processes import Processes
+from tests.endurance.commands import run_as_command
+
+_SHARDS = 3
+
+
+def survive(kills: int, seed: int, folder: Path) -> Counter:
+    """Train while workers die, and compare the models.
+
+    Parameters
+    ----------
+    kills : int
+    seed : int
+        Of the moments.
+    folder : Path
+        An empty directory for all files.
+
+    Returns
+    -------
+    Counter
+        How many workers were killed, and how many models were compared.
+    """
+    rng = random.Random(seed)
+    dask, model = folder / "dask", folder / "model.mpu"
+    dask.mkdir()
+    sources = Sources(Files(write_parts(folder, 12)))
+    processes = Processes(dask, workers=3)
+    on = OnCluster(Address(scheduler=processes.address), timeout=120, shards=_SHARDS)
+    found: Counter = Counter()
+
+    def trained() -> list[bytes]:
+        train(sources, model, OPTIONS, on=on)
+        levels = bundle.load(model).predictor.levels
+        shutil.rmtree(model)
+        return [array.tobytes() for level in levels for array in (level.weights, level.bias)]
+
+    try:
+        undisturbed = trained()
+        begin = time.perf_counter()
+        trained()
+        seconds = time.perf_counter() - begin
+        while found["kills"] < kills:
+            done = threading.Event()
+
+            def kill(done: threading.Event = done) -> None:
+                while not done.wait(rng.uniform(0, seconds)):
+                    processes.add()  # before, so that there is always one left
+                    processes.kill_worker(rng.randrange(3))
+                    found["kills"] += 1
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            try:
+                assert trained() == undisturbed
+            finally:
+                done.set()
+                killer.join()
+            found["models, all the same bytes"] += 1
+    finally:
+        processes.close()
+    return found
+
+
+if __name__ == "__main__":
+    run_as_command(survive, __doc__, kills=100, seed=0)
