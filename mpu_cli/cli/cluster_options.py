@@ -1,6 +1,7 @@
 """The options of commands that a cluster can run."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -24,7 +25,7 @@ class ClusterAddress(click.ParamType):
 
 
 def cluster_options(function: Callable) -> Callable:
-    """Add ``--cluster``, ``--cluster-timeout`` and ``--shards``; the command gets `on`, an `OnCluster` or None."""
+    """Add ``--cluster`` and ``--cluster-timeout``; the command gets `on`, an `OnCluster` or None."""
 
     @click.option(
         "--cluster",
@@ -41,18 +42,28 @@ def cluster_options(function: Callable) -> Callable:
         metavar="SECONDS",
         help="How long the cluster may be without a scheduler or a worker.",
     )
+    @wraps(function)
+    def command(*args: Any, cluster: Address | None, cluster_timeout: float, **kwargs: Any) -> Any:
+        on = None if cluster is None else OnCluster(cluster, cluster_timeout)
+        return function(*args, on=on, **kwargs)
+
+    return command
+
+
+def shards_option(function: Callable) -> Callable:
+    """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
+
     @click.option(
         "--shards",
         type=WholeNumber(1, 10_000),
         default=OnCluster.shards,
         show_default=True,
         help="On a cluster, learn this many models side by side and take their mean. More than the default make use of "
-        "more workers, and take two rounds. The model depends on this number, not on that of the workers.",
+        "more workers, and take two rounds, or three. The model depends on this number, not on that of the workers.",
     )
     @wraps(function)
-    def command(*args: Any, cluster: Address | None, cluster_timeout: float, shards: int, **kwargs: Any) -> Any:
-        on = None if cluster is None else OnCluster(cluster, cluster_timeout, shards)
-        return function(*args, on=on, **kwargs)
+    def command(*args: Any, shards: int, on: OnCluster | None, **kwargs: Any) -> Any:
+        return function(*args, on=None if on is None else replace(on, shards=shards), **kwargs)
 
     return command
 

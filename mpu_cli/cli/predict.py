@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mpu_cli.cli.cluster_options import cluster_options
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
@@ -19,6 +20,7 @@ from mpu_cli.svmlight.grammar import MAX_ID, Reading
 from mpu_cli.text.rows import FORMATS, format_of
 
 if TYPE_CHECKING:
+    from mpu_cli.cluster.address import OnCluster
     from mpu_cli.runtime.run import Run
 
 
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     "25 times as long per line as a whole file does, and one thread.",
 )
 @numbers_option
+@cluster_options
 @reading_options
 @run_options("jobs", "kernel")
 @verbosity_options
@@ -101,6 +104,7 @@ def predict(
     rank_by: str,
     line_buffered: bool,
     by_number: bool,
+    on: "OnCluster | None",
     reading: Reading,
     run: "Run",
 ) -> None:
@@ -122,6 +126,7 @@ def predict(
       mpu predict news.mpu new.svm -o tags.txt
       zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
       mpu predict news.mpu part-*.svm.gz -o tags/
+      mpu predict news.mpu part-*.svm.gz -o tags/ --cluster tcp://scheduler:8786
       mpu predict news.mpu new.svm --format jsonl --top-k 20
       mpu predict news.mpu new.jsonl --format jsonl
       mpu predict news.mpu --text "Digital television starts today" --format tsv
@@ -133,6 +138,7 @@ def predict(
     """
     from mpu_cli import bundle
     from mpu_cli.commands import prediction
+    from mpu_cli.commands.cluster_prediction import predict_files
     from mpu_cli.commands.prediction_parts import in_folder, making
     from mpu_cli.commands.psp_order import ordered_by_psp
     from mpu_cli.commands.text_input import Texts
@@ -172,14 +178,31 @@ def predict(
 
     if line_buffered and (output != "-" or has_texts(names[0])):
         raise click.UsageError("--line-buffered is for vectors, and for standard output.")
+    if on is not None and (not into_folder or any(map(has_texts, names))):
+        raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, the line of progress and predictions would get in each other's way.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = prediction.Report()
+    progress = (None, "instance") if on is None else (len(names), "file")
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),
-        nullcontext(lambda _: None) if to_terminal else counting("predicting", None, "instance") as count,
+        nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
-        for name, target in targets.items():
+        if on is not None:
+            counts = predict_files(
+                model,
+                in_out,
+                on=on,
+                by_psp=by_psp,
+                tick=lambda: count(1),
+                form=form,
+                top_k=top_k,
+                threshold=threshold,
+                by_number=by_number,
+                reading=reading,
+                run=run,
+            )
+        for name, target in targets.items() if on is None else ():
             data = (
                 Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if has_texts(name) else name
             )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.cluster_options import cluster_options, refuse_with_cluster
+from mpu_cli.cli.cluster_options import cluster_options, refuse_with_cluster, shards_option
 from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.run_options import run_options
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     help="Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
 )
 @cluster_options
+@shards_option
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option

@@ -72,7 +72,7 @@ def train(
     files = files_of(sources.file)
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
-        executor = stack.enter_context(_connected(on))
+        executor = stack.enter_context(connected(on))
         start = time.perf_counter()
         collection = read_files(executor, files, sources.reading, run)
         seconds = {"read": time.perf_counter() - start}
@@ -119,9 +119,10 @@ def train(
     return done
 
 
-def _connected(on: OnCluster) -> AbstractContextManager["DaskExecutor"]:
+def connected(on: OnCluster) -> AbstractContextManager["DaskExecutor"]:
+    """Connect with a cluster, or start one; errors as for `cluster.dask_executor.connected`."""
     try:
-        from mpu_cli.cluster.dask_executor import connected
+        from mpu_cli.cluster import dask_executor
     except ImportError as error:
         raise MpuError(f"--cluster needs Dask: pip install 'mpu-cli[cluster]' ({error})") from None
-    return connected(on.address, on.timeout)
+    return dask_executor.connected(on.address, on.timeout)

@@ -22,7 +22,7 @@ from mpu_cli.core.features import Features, coherence, draws
 from mpu_cli.core.halves import LARGER_STEPS
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_too_large
-from mpu_cli.core.mixing import Mixing, Selected
+from mpu_cli.core.mixing import Mixing, Selected, rounds_of
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, PU_LOGISTIC, SQUARED_HINGE, Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
@@ -298,7 +298,7 @@ class _Learner:
     def _learned(self, level: int, passes: int, learn: Callable[[Mixing], list[Handle]]) -> list[Handle]:
         """Return the models of a level, which are learned in so many passes over some of the instances, or kept."""
         executor, step = self.instances.executor, f"level {level}"
-        rounds = max(self.settled.settings.epochs or 1, 1 if self.n_shards <= FEW_SHARDS else 2)
+        rounds = max(self.settled.settings.epochs or 1, rounds_of(self.n_shards))
         with self.run.step(step, passes * rounds * len(self.level_parts)) as tick:
             found = self.run.journal.kept(step)
             if found is not None:

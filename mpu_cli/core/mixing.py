@@ -15,9 +15,18 @@ import numpy as np
 
 from mpu_cli.core import parts, sgd
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.parts import Selection
 from mpu_cli.runtime.executor import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
+
+# Up to so many take two rounds, and more three.
+_SOME_SHARDS = 16
+
+
+def rounds_of(n_shards: int) -> int:
+    """Return how many rounds make the mean of so many shards as good as one of them that learns from all."""
+    return 1 if n_shards <= FEW_SHARDS else 2 if n_shards <= _SOME_SHARDS else 3
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mpu_cli.core.known_labels import KnownLabels
 
-# So many shards (`core.mixing`) learn as well in one round as one does; more take two.
+# So many shards (`core.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4
 # The losses that a level can minimise (`core.loss`).
 PU_LOGISTIC, SQUARED_HINGE = LOSSES = ("pu-logistic", "squared-hinge")

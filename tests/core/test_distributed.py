@@ -65,7 +65,7 @@ def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     assert_array_equal(report.c, expected_report.c)
 
 
-@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), (600, 3)])
+@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), (40, 20), (600, 3)])
 def test_parts_and_shards_lose_little(n_parts, n_shards):
     options = replace(OPTIONS, sample=1_000)
     X, Y = linear_problem(4_000, D, Q, slope=4.0)

@@ -1,0 +1,72 @@
+"""Predicting files on a cluster."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.commands.cluster_prediction import predict_files
+from mpu_cli.commands.prediction import Report
+from mpu_cli.commands.training import train as train_here
+from mpu_cli.errors import InputError
+
+
+@pytest.fixture
+def model(sources, tmp_path) -> Path:
+    train_here(sources, tmp_path / "news.mpu")
+    return tmp_path / "news.mpu"
+
+
+def predicted(*arguments) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "mpu_cli", "predict", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("given", [[], ["--format", "scores"], ["--format", "scores", "--rank-by", "psp"]], ids=len)
+def test_predictions_are_those_of_one_machine(model, files, processes, tmp_path, given):
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert predicted(model, *files, "-o", here, *given).returncode == 0
+    done = predicted(model, *files, "-o", there, *given, "--cluster", processes.address, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert contents(there) == contents(here)
+    assert len(contents(there)) == len(files)
+
+
+def test_a_worker_that_dies_changes_nothing(model, files, on, processes, tmp_path):
+    (tmp_path / "out").mkdir()
+    targets = {path: tmp_path / "out" / Path(path).name for path in files}
+    killed = []
+
+    def kill_once():
+        if not killed:
+            killed.append(processes.kill_worker())
+
+    report = predict_files(model, targets, on=on, tick=kill_once, form="labels")
+    assert report.instances == 400
+    assert predicted(model, *files, "-o", tmp_path / "here").returncode == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "here")
+
+
+def test_a_bad_line_is_told_by_file_and_line(model, files, on, tmp_path):
+    with Path(files[1]).open("a") as file:
+        file.write("1 1:x\n")
+    (tmp_path / "out").mkdir()
+    targets = {path: tmp_path / "out" / Path(path).name for path in files}
+    with pytest.raises(InputError, match=r"part-1\.svm:101: "):
+        predict_files(model, targets, on=on)
+    assert not targets[files[1]].exists()
+
+
+def test_no_files_is_nothing(model, on):
+    assert predict_files(model, {}, on=on) == Report()
+
+
+def test_wrong_usage(model, files):
+    done = predicted(model, files[0], "--cluster", "local")
+    assert done.returncode == 2
+    assert "predictions go to a directory" in done.stderr
