@@ -121,7 +121,7 @@ class Options(Descent):
         "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
         "estimated for complete labels. per-label: one for each label, by the same criterion. macro-f1: one for each "
         "label, which maximises the expected F1 of this label, so that rare labels count like frequent ones; C, eta0 "
-        "and the loss are then chosen for macro-F1 too.",
+        "and the loss are then chosen for macro-F1 too, of up to 500 labels.",
     )
     stack_scale: float = option(
         WEIGHT,

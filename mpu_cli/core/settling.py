@@ -10,7 +10,7 @@ from mpu_cli.core.common_frequency import CommonFrequency, compare
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_large_sample
-from mpu_cli.core.options import SQUARED_HINGE, Options
+from mpu_cli.core.options import PU_F1, SQUARED_HINGE, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.review_frequency import ReviewedFrequency, from_people
@@ -123,7 +123,9 @@ def settle(
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
                 other = dual_settings(features.mean_squared_norm())
                 starts.append(replace(other, epochs=options.epochs or other.epochs, prior=settings.prior))
-            settings, held_out = _choose(sample, frequency, starts, run, tick, free, options.threshold)
+            # Most of many labels have too few annotations to count the F1 of each.
+            criterion = PU_F1 if many else options.threshold
+            settings, held_out = _choose(sample, frequency, starts, run, tick, free, criterion)
     if prune_automatically:
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, frequency, settings, run)

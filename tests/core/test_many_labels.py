@@ -190,6 +190,18 @@ def test_thresholds_per_label(trained):
     assert own.expected_f1 >= report.expected_f1
 
 
+def test_thresholds_for_macro_f1(trained):
+    """Where most labels have few annotations, only the thresholds go by the F1 of each."""
+    _, columns = trained
+    matrix, annotated, _ = problem()
+    free = QUICK | {"cost": None, "eta0": None, "levels": 1}
+    (model, one), (_, other) = (
+        train(matrix, annotated[:, columns], Options(**free, threshold=by)) for by in ("macro-f1", "pu-f1")
+    )
+    assert one.settings == other.settings
+    assert len(np.unique(model.thresholds)) > len(columns) / 2
+
+
 def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all():
     _, annotated, _ = problem(n=4000)
     annotations = np.bincount(annotated.indices, minlength=Q)
