@@ -31,8 +31,8 @@ def folder(tmp_path_factory):
 
 
 def scores(path) -> list[dict[int, float]]:
-    lines = path.read_text().splitlines()
-    return [{int(k): float(p) for k, _, p in (pair.partition(":") for pair in line.split())} for line in lines]
+    lines = [line.partition("#")[0].split() for line in path.read_text().splitlines()]
+    return [{int(k): float(p) for k, _, p in (pair.partition(":") for pair in line)} for line in lines]
 
 
 def psp(run, folder, predictions) -> list[float]:
@@ -59,6 +59,15 @@ def test_psp_gains_by_it(run, folder, tmp_path):
     plain, weighted = (np.array(psp(run, folder, tmp_path / by)) for by in ("probability", "psp"))
     assert weighted[0] > plain[0] + 0.01
     assert (weighted > plain - 0.005).all()
+
+
+def test_the_label_sets_are_those_of_the_model(run, folder, tmp_path):
+    run("predict", folder / "m", folder / "test.svm", "--format", "scores", "--rank-by", "psp", "-o", tmp_path / "p")
+    of_file, of_model = (
+        json.loads(run("evaluate", folder / "test.svm", path, "--metrics", "micro_f1", "--json").stdout)["micro_f1"]
+        for path in (tmp_path / "p", folder / "m")
+    )
+    assert of_file == pytest.approx(of_model, abs=1e-3)
 
 
 def test_the_first_k_are_those_of_all(run, folder, tmp_path):
