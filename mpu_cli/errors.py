@@ -11,8 +11,8 @@ from unicodedata import category
 STANDARD_STREAM = "-"
 # Unicode categories: control characters, line and paragraph separators.
 _CONTROLS = ("Cc", "Zl", "Zp")
-# Protocol, address and path, query; what comes before an @ is left out.
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://)(?:[^/\s'\"]*@)?([^\s?'\"]*)(\?[^\s'\"]*)?")
+# Protocol; user and password; address and path; the query, or what is shown in its place.
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://)(?:[^/\s'\"]*@)?([^\s?'\"]*)(\?(?:\.\.\.(?=[:,;)\s])|[^\s'\"]*))?")
 
 
 class MpuError(Exception):

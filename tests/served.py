@@ -27,6 +27,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body, length = found if isinstance(found, tuple) else (found, len(found))
         self.send_response(200)
         self.send_header(*("Transfer-Encoding", "chunked") if length is None else ("Content-Length", str(length)))
+        if ".gz" in self.path:
+            self.send_header("Content-Encoding", "gzip")  # as some servers have it, whatever they are asked for
         self.end_headers()
         if with_body:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body) if length is None else body)

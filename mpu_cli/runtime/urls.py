@@ -117,7 +117,8 @@ def _http_options(url: str) -> dict[str, Any]:
     client = {
         "timeout": ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SECONDS),  # large files take long
         "trust_env": True,  # proxies, and passwords in ~/.netrc
-        "headers": {"Accept-Encoding": "identity"},  # compressed files come as they are
+        "headers": {"Accept-Encoding": "identity"},  # compressed files come as they are,
+        "auto_decompress": False,  # also from servers that call a file's own compression one of the way
     }
     return {"client_kwargs": client | conf.get(_protocol(url), {}).get("client_kwargs", {})}
 

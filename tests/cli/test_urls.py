@@ -68,6 +68,10 @@ def test_other_commands_read_them_too(run, memory, tiny, model):
 def test_what_goes_wrong_is_one_line(run, memory, served, model):
     memory.pipe("/tiny.svm", TINY.encode() + b"1 1:x\n")
     assert "error: memory://tiny.svm:6: value 'x'" in message(run("predict", model, "memory://tiny.svm"))
+    url, files = served
+    files["/tiny.svm"] = TINY.encode() + b"1 1:x\n"
+    said = f"error: {url}/tiny.svm?...:6: value 'x'"
+    assert message(run("predict", model, f"{url}/tiny.svm?key=1")).startswith(said)
     memory.pipe("/cut.svm.gz", gzip.compress(TINY.encode())[:-8])
     assert "memory://cut.svm.gz:1: at or after this line, the compressed data end too early" in message(
         run("predict", model, "memory://cut.svm.gz")
