@@ -132,7 +132,8 @@ def keep_steps(folder: Path, key: str) -> Iterator[KeptSteps]:
         The directory cannot be made or written to.
     """
     with signals.finally_call(lambda: _remove_if_empty(folder)):
-        with _said_to_be_unwritable(folder):
+        # Not after a signal has removed it, in the moment until the process ends.
+        with _said_to_be_unwritable(folder), signals.unbroken():
             folder.mkdir(exist_ok=True)
         steps = KeptSteps(folder, key)
         steps.remove(others=True)
