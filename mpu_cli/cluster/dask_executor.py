@@ -4,6 +4,7 @@ Dask places the units, keeps their results where they were computed, and compute
 result depends on its arguments alone, so it is the same then.
 """
 
+import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +42,7 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
     ClusterError
         There is no such cluster, it has no workers, or a worker has other versions of what computes.
     """
-    with warnings.catch_warnings():
+    with _quiet(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
         cluster = None
         try:
@@ -64,6 +65,18 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
                 client.close(timeout=_LEAVE)
                 if cluster is not None:
                     cluster.close(timeout=_LEAVE)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have Dask log nothing but disasters: what it mends is no matter of the user."""
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _local(address: Address) -> LocalCluster:
