@@ -5,6 +5,7 @@ result depends on its arguments alone, so it is the same then.
 """
 
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -80,15 +81,22 @@ def _quiet() -> Iterator[None]:
 
 
 def _local(address: Address) -> LocalCluster:
-    import os
-
-    return LocalCluster(
-        n_workers=address.workers or os.cpu_count() or 1,
-        threads_per_worker=address.threads,
-        processes=True,
-        dashboard_address=None,
-        silence_logs="CRITICAL",
-    )
+    given = os.environ.get("PYTHONWARNINGS")
+    # After Ctrl-C, Python's tracker of resources, which outlives this process, is not to talk of semaphores.
+    os.environ["PYTHONWARNINGS"] = ",".join([*([given] if given else []), "ignore:resource_tracker"])
+    try:
+        return LocalCluster(
+            n_workers=address.workers or os.cpu_count() or 1,
+            threads_per_worker=address.threads,
+            processes=True,
+            dashboard_address=None,
+            silence_logs="CRITICAL",
+        )
+    finally:
+        if given is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = given
 
 
 class DaskExecutor:

@@ -1,8 +1,12 @@
 """``mpu train --cluster``."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -68,3 +72,30 @@ def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {files[1]}:101: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
+    files = write_parts(tmp_path, 40)
+    command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]
+    said = tmp_path / "said.txt"
+    with said.open("wb") as log:
+        process = subprocess.Popen([*command, "--cluster", "local:2"], stderr=log, start_new_session=True)
+    end = time.monotonic() + 60
+    while len(processes_of(process.pid)) < 4 and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)  # this one, the tracker of resources, and two workers
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    end = time.monotonic() + 60
+    while processes_of(process.pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert processes_of(process.pid) == []
+    assert said.read_text() == "interrupted\n"
+
+
+def processes_of(session: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(ProcessLookupError):
+            if os.getsid(int(path.name)) == session:
+                found.append(int(path.name))
+    return found
