@@ -125,6 +125,8 @@ class DaskExecutor:
             raise ClusterError(f"the cluster has no worker, after {self._timeout:g} seconds of waiting") from None
         found = self._client.run(versions, on_error="return")
         for worker, there in found.items():
+            if isinstance(there, OSError):
+                continue  # it has just died; every unit looks at versions once more
             if isinstance(there, BaseException):
                 raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {there}")
             if differs := difference(self._versions, there):
