@@ -11,6 +11,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands import origin
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.history import append, refuse_unwritable
+from mpu_cli.commands.label_features import refuse_idle_prior
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training import Report, remembered, resumed
 from mpu_cli.commands.training_data import Sources
@@ -67,6 +68,7 @@ def train(
     frequencies = given.c if isinstance(given.c, Path) else None
     outputs = {"--output": target, "--resume": folder_of(target) if resume else None, "--history": history}
     refuse_overlaps({**sources.by_option(), "--c": frequencies}, outputs, ("--output", "--resume"))
+    refuse_idle_prior(given.prior, None)
     if history is not None:
         refuse_unwritable(history)
     files = files_of(sources.file)

@@ -150,7 +150,7 @@ def train_on_parts(
     Raises
     ------
     DataError
-        There are too many labels, or the loss is not PU_LOGISTIC.
+        There are too many labels, the loss is not PU_LOGISTIC, or weights are to be dropped.
     TooLargeError, OverflowingError
         As for `training.train`.
     """
@@ -159,6 +159,8 @@ def train_on_parts(
         raise DataError(f"there are {q:,} labels, and a cluster learns at most {FEW_LABELS} so far; use one machine")
     if options.loss == SQUARED_HINGE:
         raise DataError(f"a cluster learns with the loss {PU_LOGISTIC} only, not {SQUARED_HINGE}")
+    if options.prune:
+        raise DataError(f"a cluster keeps all weights: train without prune, which is {options.prune:g}")
     n_levels = options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
@@ -223,6 +225,10 @@ class _Learner:
     run: Run
     n_shards: int
 
+    @property
+    def _rounds(self) -> int:
+        return max(self.settled.settings.epochs or 1, rounds_of(self.n_shards))
+
     def of_next_level(self, predictions: list[Handle], calibration: Calibration | None, scale: float) -> "_Learner":
         """Return how the next level is learned, from the predictions of this one too."""
         submit = self.instances.executor.submit
@@ -249,7 +255,7 @@ class _Learner:
             models = [mixing.learn(self.level_parts, some, settings, len(some)) for some in selected]
             return [*models, mixing.mean(models, [1] * n_folds)] if by_halves else models
 
-        *of_folds, whole = self._learned(level, len(selected), learn)
+        *of_folds, whole = self._learned(level, len(selected) * self._rounds, learn)
         executor, run = self.instances.executor, self.run.on_a_worker()
         predictions = [executor.submit(parts.predict_out_of_fold, part, of_folds, run) for part in self.level_parts]
         return executor.gather([whole])[0], predictions
@@ -271,7 +277,7 @@ class _Learner:
             begun = mixing.learn(self.level_parts, first, self.settled.settings, n)
             return [begun, mixing.go_on(self.level_parts, last, self.settled.settings, begun, len(first))]
 
-        begun, whole = self._learned(level, 2, learn)
+        begun, whole = self._learned(level, self._rounds + 1, learn)
         predicted = [
             executor.submit(parts.predict_selected, part, last.selection, begun, self.run.on_a_worker())
             for part in self.level_parts
@@ -296,16 +302,15 @@ class _Learner:
         return HeldOut(slice(None), into), csr_array(vstack(gather(labels), format="csr"))
 
     def _learned(self, level: int, passes: int, learn: Callable[[Mixing], list[Handle]]) -> list[Handle]:
-        """Return the models of a level, which are learned in so many passes over some of the instances, or kept."""
+        """Return the models of a level, which are learned in so many passes over the parts, or kept."""
         executor, step = self.instances.executor, f"level {level}"
-        rounds = max(self.settled.settings.epochs or 1, rounds_of(self.n_shards))
-        with self.run.step(step, passes * rounds * len(self.level_parts)) as tick:
+        with self.run.step(step, passes * len(self.level_parts)) as tick:
             found = self.run.journal.kept(step)
             if found is not None:
                 return [executor.keep(model) for model in _models(found)]
             submitted: list[Handle] = []
-            frequency = self.settled.frequency
-            models = learn(Mixing(executor, frequency, self.n_shards, rounds, self.run.on_a_worker(), submitted.append))
+            run, frequency = self.run.on_a_worker(), self.settled.frequency
+            models = learn(Mixing(executor, frequency, self.n_shards, self._rounds, run, submitted.append))
             executor.wait(submitted, tick)
             self.run.journal.keep(step, lambda: _found(executor.gather(models)))
         return models

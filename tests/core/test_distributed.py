@@ -143,6 +143,8 @@ def test_what_a_cluster_cannot_learn_is_refused(problem):
     many = as_labels(np.eye(N, 501))
     with pytest.raises(DataError, match="501 labels"):
         train_on_parts(in_parts(matrix, many, 2), OPTIONS, Run())
+    with pytest.raises(DataError, match="prune"):
+        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, prune=0.1), Run())
     with pytest.raises(DataError, match="squared-hinge"):
         train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, loss=SQUARED_HINGE), Run())
 
