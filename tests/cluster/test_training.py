@@ -141,7 +141,10 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
                 Path(path).write_text("0 1:1\n" * 100)
             else:
                 Path(path).unlink()
-        processes.kill_worker()
+        processes.add()  # which has to read all of them
+        processes.client.wait_for_workers(3, timeout=60)
+        for _ in range(2):
+            processes.kill_worker()
 
     with pytest.raises(InputError, match=r"part-\d\.svm: "):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", other))
