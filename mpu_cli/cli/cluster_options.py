@@ -36,15 +36,15 @@ def cluster_options(function: Callable) -> Callable:
     )
     @click.option(
         "--cluster-timeout",
-        type=Number(0),
-        default=OnCluster.timeout,
-        show_default=True,
+        type=Number(0.1),
+        show_default=f"{OnCluster.timeout:g}",
         metavar="SECONDS",
         help="How long the cluster may be without a scheduler or a worker.",
     )
     @wraps(function)
-    def command(*args: Any, cluster: Address | None, cluster_timeout: float, **kwargs: Any) -> Any:
-        on = None if cluster is None else OnCluster(cluster, cluster_timeout)
+    def command(*args: Any, cluster: Address | None, cluster_timeout: float | None, **kwargs: Any) -> Any:
+        _refuse_idle(cluster, "--cluster-timeout", cluster_timeout)
+        on = None if cluster is None else OnCluster(cluster, cluster_timeout or OnCluster.timeout)
         return function(*args, on=on, **kwargs)
 
     return command
@@ -56,16 +56,21 @@ def shards_option(function: Callable) -> Callable:
     @click.option(
         "--shards",
         type=WholeNumber(1, 10_000),
-        default=OnCluster.shards,
-        show_default=True,
+        show_default=str(OnCluster.shards),
         help="On a cluster, learn this many models side by side and take their mean. More than the default make use of "
         "more workers, and take two rounds, or three. The model depends on this number, not on that of the workers.",
     )
     @wraps(function)
-    def command(*args: Any, shards: int, on: OnCluster | None, **kwargs: Any) -> Any:
-        return function(*args, on=None if on is None else replace(on, shards=shards), **kwargs)
+    def command(*args: Any, shards: int | None, on: OnCluster | None, **kwargs: Any) -> Any:
+        _refuse_idle(on, "--shards", shards)
+        return function(*args, on=on and replace(on, shards=shards or on.shards), **kwargs)
 
     return command
+
+
+def _refuse_idle(cluster: object, option: str, value: object) -> None:
+    if cluster is None and value is not None:
+        raise click.UsageError(f"{option} needs --cluster.")
 
 
 def refuse_with_cluster(**given: Any) -> None:

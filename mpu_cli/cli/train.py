@@ -131,6 +131,7 @@ def train(
         refuse_with_cluster(
             method=method != DEFAULT and method,
             warm_start=warm_start,
+            prior=getattr(options, "prior", None) not in (None, "none", 0),
             oof=oof,
             reviewed=sources.reviewed,
             complete=sources.complete,

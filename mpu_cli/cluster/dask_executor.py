@@ -4,6 +4,8 @@ Dask places the units, keeps their results where they were computed, and compute
 result depends on its arguments alone, so it is the same then.
 """
 
+import asyncio
+import json
 import logging
 import os
 import time
@@ -11,10 +13,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from distributed import Client, Future, KilledWorker, LocalCluster, as_completed, get_worker
-from distributed.comm.core import CommClosedError
+from distributed import Client, Future, KilledWorker, LocalCluster, Security, as_completed, get_worker
+from distributed.comm.core import CommClosedError, connect
 
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.versions import difference, versions
@@ -46,16 +49,16 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
     with _quiet(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
         cluster = None
+        scheduler = address.scheduler
+        if address.is_local:
+            cluster = _local(address)
+        elif address.file is not None:
+            scheduler = _address_in(address.file, timeout)
+        if scheduler is not None:
+            _refuse_unreachable(scheduler, timeout)
         try:
-            if address.is_local:
-                cluster = _local(address)
-            client = Client(
-                cluster or address.scheduler,
-                scheduler_file=None if address.file is None else str(address.file),
-                timeout=timeout,
-                set_as_default=False,
-            )
-        except (OSError, ValueError) as error:
+            client = Client(cluster or scheduler, timeout=timeout, set_as_default=False)
+        except OSError as error:
             raise ClusterError(f"no cluster answers {address}: {error}") from None
         try:
             executor = DaskExecutor(client, timeout)
@@ -66,6 +69,41 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
                 client.close(timeout=_LEAVE)
                 if cluster is not None:
                     cluster.close(timeout=_LEAVE)
+
+
+def _address_in(file: Path, timeout: float) -> str:
+    """Return the address in the file of a scheduler, as soon as it is there."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            found = json.loads(file.read_text())
+            if isinstance(found, dict) and isinstance(found.get("address"), str):
+                return found["address"]
+            problem = "is not a file that a scheduler of Dask has written"
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except ValueError:
+            problem = "is not a file that a scheduler of Dask has written"
+        if time.monotonic() > end:
+            raise ClusterError(f"{file}: {problem}")
+        time.sleep(_SOON)
+
+
+def _refuse_unreachable(scheduler: str, timeout: float) -> None:
+    """Raise ClusterError where no scheduler answers: a `Client` that finds none would go on trying for long."""
+
+    async def reach() -> None:
+        answer = await connect(scheduler, timeout=timeout, **Security().get_connection_args("client"))
+        await answer.close()
+
+    try:
+        asyncio.run(reach())
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
+    except TypeError as error:  # which is how Dask says that it has no certificates
+        raise ClusterError(
+            f"{scheduler} cannot be reached; the configuration of Dask must name certificates for TLS: {error}"
+        ) from None
 
 
 @contextmanager

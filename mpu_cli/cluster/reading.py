@@ -12,13 +12,14 @@ from mpu_cli.core.parts import PartRows
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.resume import fingerprint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.parts import Part, read_part
 
 # Size and time of change of a file.
 State = tuple[int, int]
-_CHANGED = "the file has changed since the training began; start again"
+_CHANGED = "the file has changed since the work began; start again"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,20 @@ def state_of(path: str) -> State | None:
     return status.st_size, status.st_mtime_ns
 
 
+def refuse_other(path: str, state: State | None) -> None:
+    """Raise InputError where a file is not the one that it was when the work began, or is not there for a worker."""
+    now = state_of(path)
+    if state is not None and now is None:
+        raise InputError(path, None, "is not there for a worker; all workers must be able to read it by this name")
+    if now != state:
+        raise InputError(path, None, _CHANGED)
+
+
+def absolute(source: str) -> str:
+    """Return a file by the name that it has in every directory; a URL has one."""
+    return source if is_url(source) else str(Path(source).absolute())
+
+
 def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:
     """Read a part of a file, which must be as it was when the training began.
 
@@ -66,9 +81,9 @@ def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) 
     InputError
         It has changed, or cannot be read.
     """
+    refuse_other(part.path, state)
     data = read_part(part, reading, run)
-    if state != state_of(part.path):
-        raise InputError(part.path, None, _CHANGED)
+    refuse_other(part.path, state)
     return data
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.cluster_training import connected
 from mpu_cli.commands.prediction import Report, predict
 from mpu_cli.commands.psp_order import ordered_by_psp
@@ -71,14 +72,17 @@ def predict_files(
     meant = _Model(model.absolute(), checksum(model / MANIFEST), by_psp)
     with connected(on) as executor:
         done = [
-            executor.submit(_predict, meant, source, target.absolute(), options, run.on_a_worker())
-            for source, target in targets.items()
+            executor.submit(_predict, meant, file, state_of(file), target.absolute(), options, run.on_a_worker())
+            for file, target in ((absolute(source), target) for source, target in targets.items())
         ]
         executor.wait(done, tick)
         return sum(executor.gather(done), Report())
 
 
-def _predict(model: _Model, source: str, target: Path, options: dict[str, Any], run: Run) -> Report:
+def _predict(
+    model: _Model, source: str, state: State | None, target: Path, options: dict[str, Any], run: Run
+) -> Report:
+    refuse_other(source, state)
     return predict(_loaded(model), source, target, run=run, **options)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.reading import absolute
 from mpu_cli.commands import origin
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.history import append, refuse_unwritable
-from mpu_cli.commands.label_features import refuse_idle_prior
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training import Report, remembered, resumed
 from mpu_cli.commands.training_data import Sources
@@ -26,6 +26,12 @@ from mpu_cli.text.packed import packed
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
+
+
+_NO_NAMES = (
+    "on a cluster, weights are not drawn towards the words of the names of labels, and labels that are never annotated "
+    "do not belong to the model; --prior none says that this is meant"
+)
 
 
 def train(
@@ -68,10 +74,9 @@ def train(
     frequencies = given.c if isinstance(given.c, Path) else None
     outputs = {"--output": target, "--resume": folder_of(target) if resume else None, "--history": history}
     refuse_overlaps({**sources.by_option(), "--c": frequencies}, outputs, ("--output", "--resume"))
-    refuse_idle_prior(given.prior, None)
     if history is not None:
         refuse_unwritable(history)
-    files = files_of(sources.file)
+    files = list(map(absolute, files_of(sources.file)))
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
         executor = stack.enter_context(connected(on))
@@ -88,6 +93,8 @@ def train(
             run = replace(run, journal=steps)
         model, report, n_shards = learn(collection, asked, run, on.shards)
         fitted = mpu.fitted(asked, model, report)
+        idle_names = kept is not None and names is not None and given.prior is None
+        warnings = (*([_NO_NAMES] if idle_names else []), *fitted.warnings)
 
         start = time.perf_counter()
         with run.step("write"):
@@ -113,7 +120,7 @@ def train(
         dict(zip(ids.tolist(), model.thresholds.tolist(), strict=True)),
         None,
         seconds | report.seconds | {"write": time.perf_counter() - start},
-        fitted.warnings,
+        warnings,
         {"parts": len(collection.parts), "shards": n_shards, "workers": workers},
     )
     if history is not None:

@@ -24,7 +24,21 @@ def test_a_cluster_is_named_in_four_ways(text, meant):
     assert meant.is_local == text.startswith("local")
 
 
-@pytest.mark.parametrize("text", ["", "here", "local:", "local:0", "local:2:0", "local:-1", "scheduler:8786", "tcp://"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "here",
+        "local:",
+        "local:0",
+        "local:2:0",
+        "local:-1",
+        "scheduler:8786",
+        "tcp://",
+        "tcp://here",
+        "http://here:1",
+    ],
+)
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="is no cluster: give local, local:WORKERS"):
         Address.parse(text)

@@ -20,6 +20,7 @@ from mpu_cli.runtime.executor import InProcess
 from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING
+from mpu_cli.svmlight.sources import Files
 from tests.cluster.conftest import OPTIONS, write_parts
 from tests.cluster.processes import OTHER_VERSION
 from tests.endurance.commands import model_files
@@ -113,7 +114,7 @@ def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
             run=at("level 0", processes.kill_scheduler),
         )
     assert not (tmp_path / "a.mpu").exists()
-    with pytest.raises(ClusterError, match="no cluster answers"):
+    with pytest.raises(ClusterError, match="no scheduler answers"):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
 
 
@@ -149,6 +150,12 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
     with pytest.raises(InputError, match=r"part-\d\.svm: "):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", other))
     assert not (tmp_path / "a.mpu").exists()
+
+
+def test_files_are_those_of_the_present_directory(sources, files, on, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # that of the workers is another
+    train(replace(sources, file=Files([Path(path).name for path in files])), Path("a.mpu"), OPTIONS, on=on)
+    assert learned(tmp_path / "a.mpu") == arrays(expected(files))
 
 
 def test_a_bad_line_is_told_by_file_and_line(sources, files, on, tmp_path):
