@@ -65,7 +65,7 @@ def test_other_commands_read_them_too(run, memory, tiny, model):
     assert "read twice; give a file" in message(run("complete", url, *QUICK, "--format", "svm"))
 
 
-def test_what_goes_wrong_is_one_line(run, memory, served, model):
+def test_what_goes_wrong_is_one_line(run, memory, served, model, tmp_path):
     memory.pipe("/tiny.svm", TINY.encode() + b"1 1:x\n")
     assert "error: memory://tiny.svm:6: value 'x'" in message(run("predict", model, "memory://tiny.svm"))
     url, files = served
@@ -76,7 +76,9 @@ def test_what_goes_wrong_is_one_line(run, memory, served, model):
     assert "memory://cut.svm.gz:1: at or after this line, the compressed data end too early" in message(
         run("predict", model, "memory://cut.svm.gz")
     )
-    assert "memory://gone.svm: cannot be read: there is no such file" in message(run("train", "memory://gone.svm"))
+    assert "memory://gone.svm: cannot be read: there is no such file" in message(
+        run("train", "memory://gone.svm", "-o", tmp_path / "gone.mpu")
+    )
 
 
 def test_a_connection_that_breaks_leaves_nothing_half_written(run, served, model, tmp_path):
