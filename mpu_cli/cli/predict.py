@@ -138,7 +138,6 @@ def predict(
     """
     from mpu_cli import bundle
     from mpu_cli.commands import prediction
-    from mpu_cli.commands.cluster_prediction import predict_files
     from mpu_cli.commands.prediction_parts import in_folder, making
     from mpu_cli.commands.psp_order import ordered_by_psp
     from mpu_cli.commands.text_input import Texts
@@ -189,6 +188,8 @@ def predict(
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
         if on is not None:
+            from mpu_cli.commands.cluster_prediction import predict_files
+
             counts = predict_files(
                 model,
                 in_out,

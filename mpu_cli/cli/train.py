@@ -109,7 +109,7 @@ def train(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import cluster_training, training
+    from mpu_cli.commands import training
     from mpu_cli.methods import DEFAULT
     from mpu_cli.runtime.memory import peak_bytes
     from mpu_cli.svmlight.sources import Files, files_of
@@ -128,6 +128,8 @@ def train(
     if on is None:
         done = training.train(sources, output, method, options, warm_start=warm_start, out_of_fold=oof, **common)
     else:
+        from mpu_cli.commands import cluster_training
+
         refuse_with_cluster(
             method=method != DEFAULT and method,
             warm_start=warm_start,

@@ -75,15 +75,15 @@ def _address_in(file: Path, timeout: float) -> str:
     """Return the address in the file of a scheduler, as soon as it is there."""
     end = time.monotonic() + timeout
     while True:
+        problem = "is not a file that a scheduler of Dask has written"
         try:
             found = json.loads(file.read_text())
             if isinstance(found, dict) and isinstance(found.get("address"), str):
                 return found["address"]
-            problem = "is not a file that a scheduler of Dask has written"
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except ValueError:
-            problem = "is not a file that a scheduler of Dask has written"
+            pass  # not JSON, or only half of it yet
         if time.monotonic() > end:
             raise ClusterError(f"{file}: {problem}")
         time.sleep(_SOON)
@@ -172,8 +172,11 @@ class DaskExecutor:
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
-        return len(self._client.nthreads())
+        """How many workers there are; 0 where the scheduler does not answer."""
+        try:
+            return len(self._client.nthreads())
+        except (OSError, AttributeError):  # a client that has lost its scheduler has none to ask
+            return 0
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a worker run a unit."""
@@ -221,7 +224,7 @@ class DaskExecutor:
         if now < self._next_look:
             return
         self._next_look = now + _NOW_AND_THEN
-        if self._client.status == "running" and self._client.scheduler_info(n_workers=-1)["workers"]:
+        if self._client.status == "running" and self.workers:
             self._last_seen = time.monotonic()
         elif now - self._last_seen > self._timeout:
             what = "worker" if self._client.status == "running" else "scheduler"

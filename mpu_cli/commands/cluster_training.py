@@ -47,7 +47,7 @@ def train(
 ) -> Report:
     """Learn a model of all labels of files by the method mpu, and write it.
 
-    The files are read by the workers, by the names that they have here. The model is written here.
+    The workers read the files, by their full names. The model is written here.
 
     Parameters
     ----------
@@ -133,5 +133,5 @@ def connected(on: OnCluster) -> AbstractContextManager["DaskExecutor"]:
     try:
         from mpu_cli.cluster import dask_executor
     except ImportError as error:
-        raise MpuError(f"--cluster needs Dask: pip install 'mpu-cli[cluster]' ({error})") from None
+        raise MpuError(f"a cluster needs Dask; install it with: pip install distributed ({error})") from None
     return dask_executor.connected(on.address, on.timeout)

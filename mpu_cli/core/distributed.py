@@ -192,17 +192,7 @@ def train_on_parts(
         every = np.arange(q)
         chosen, f1, calibration = decide(held_out, labels, settled.frequency, threshold, options, every)
     stacked = StackedModel(tuple(levels), scale, chosen, calibrations=(*calibrations, calibration))
-    return stacked, Report(
-        settled.frequency.rates,
-        settled.estimate,
-        settled.reviewed,
-        settled.common,
-        settled.level_settings,
-        level_f1,
-        min(f1, 1.0),
-        held_out,
-        seconds,
-    )
+    return stacked, Report.of(settled, level_f1, f1, held_out, seconds)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.prior import Prior
 from mpu_cli.core.propensity import FrequencyEstimate
 from mpu_cli.core.review_frequency import ReviewedFrequency
-from mpu_cli.core.settling import settle
+from mpu_cli.core.settling import Settled, settle
 from mpu_cli.core.sgd import LinearModel, Settings
 from mpu_cli.core.shortlist import Shortlist, is_worthwhile, make_shortlist
 from mpu_cli.core.stacking import StackedModel, calibrated, stack
@@ -76,6 +76,23 @@ class Report:
     expected_f1: float
     held_out: HeldOut
     seconds: dict[str, float]
+
+    @classmethod
+    def of(
+        cls, settled: Settled, level_f1: list[float], f1: float, held_out: HeldOut, seconds: dict[str, float]
+    ) -> "Report":
+        """Make one of what was settled before the levels were learned, and of what these have given."""
+        return cls(
+            settled.frequency.rates,
+            settled.estimate,
+            settled.reviewed,
+            settled.common,
+            settled.level_settings,
+            level_f1,
+            min(f1, 1.0),
+            held_out,
+            seconds,
+        )
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
@@ -203,17 +220,7 @@ def train(
         top=top,
         columns=occurring if compact else None,
     )
-    return stacked, Report(
-        frequency.rates,
-        settled.estimate,
-        settled.reviewed,
-        settled.common,
-        settled.level_settings,
-        level_f1,
-        min(f1, 1.0),
-        held_out,
-        seconds,
-    )
+    return stacked, Report.of(settled, level_f1, f1, held_out, seconds)
 
 
 def _guidance(
