@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from dask import config
 from distributed import Client, Future, KilledWorker, LocalCluster, Security, as_completed, get_worker
 from distributed.comm.core import CommClosedError, connect
 
@@ -123,13 +124,15 @@ def _local(address: Address) -> LocalCluster:
     # After Ctrl-C, Python's tracker of resources, which outlives this process, is not to talk of semaphores.
     os.environ["PYTHONWARNINGS"] = ",".join([*([given] if given else []), "ignore:resource_tracker"])
     try:
-        return LocalCluster(
-            n_workers=address.workers or os.cpu_count() or 1,
-            threads_per_worker=address.threads,
-            processes=True,
-            dashboard_address=None,
-            silence_logs="CRITICAL",
-        )
+        # Dask has workers give memory back at once, and asking for it again took a third of the time of a training.
+        with config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}):
+            return LocalCluster(
+                n_workers=address.workers or os.cpu_count() or 1,
+                threads_per_worker=address.threads,
+                processes=True,
+                dashboard_address=None,
+                silence_logs="CRITICAL",
+            )
     finally:
         if given is None:
             del os.environ["PYTHONWARNINGS"]

@@ -63,7 +63,7 @@ def descend(
     v = np.zeros((batches.features.width, padded), np.float32)
     if weights is not None:
         np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
-    mean_v = np.zeros_like(v)
+    mean_v = v if epochs == 1 else np.zeros_like(v)  # the mean of one needs no memory of its own
     bias = np.pad(bias, (0, padded - q), constant_values=-np.inf)  # labels that are never true have no gradient
     rates, exceptions = frequency_arrays(frequency, padded)
     if offsets is None:
@@ -99,7 +99,11 @@ def descend(
         )
         if epoch >= first_averaged:
             share = 1 / (epochs - first_averaged)
-            mean_v += np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n))) * v
+            shrink = np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n)))
+            if mean_v is v:
+                v *= shrink
+            else:
+                mean_v += shrink * v
             mean_bias += np.float32(share) * bias
     return mean_v[:, :q], mean_bias[:q]
 
