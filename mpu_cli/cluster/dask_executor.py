@@ -23,7 +23,7 @@ from distributed.comm.core import CommClosedError, connect
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.versions import difference, versions
 from mpu_cli.errors import ClusterError, MpuError
-from mpu_cli.runtime.executor import Handle
+from mpu_cli.runtime.executor import Handle, run_unit
 from mpu_cli.runtime.parallel import in_background
 
 # Seconds between looks at what is done, and at whether the cluster is still there.
@@ -253,7 +253,7 @@ def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
     """Run a unit on a worker. A worker may have joined after `check_workers`."""
     if differs := difference(expected, versions()):
         raise _other_versions(get_worker().address, differs)
-    return function(*arguments)
+    return run_unit(function, *arguments)
 
 
 def _other_versions(worker: str, differs: str) -> ClusterError:

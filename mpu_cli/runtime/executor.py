@@ -7,6 +7,8 @@ can be an argument of other units.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from mpu_cli.runtime.parallel import blas_on_one_thread
+
 # What stands for the result of a unit.
 Handle: TypeAlias = Any
 
@@ -27,12 +29,18 @@ class Executor(Protocol):
         """Wait for units, and return their results in the same order."""
 
 
+def run_unit(function: Callable, *arguments: Any) -> Any:
+    """Run a unit in this process. BLAS gets one thread, so that the order of its sums is the same in all processes."""
+    with blas_on_one_thread():
+        return function(*arguments)
+
+
 class InProcess:
     """Runs each unit at once, in this process: the result is its own handle."""
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Run a unit."""
-        return function(*arguments)
+        return run_unit(function, *arguments)
 
     def keep(self, value: Any) -> Handle:
         """Return the value."""
