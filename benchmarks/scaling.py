@@ -22,7 +22,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.mixing import Mixing, Selected, rounds_of
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
-from mpu_cli.core.sgd import LinearModel, Settings
+from mpu_cli.core.sgd import LinearModel, Settings, label_blocks
 from mpu_cli.runtime.executor import Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -65,27 +65,43 @@ class Simulation:
     costs : Costs
     instances : int
         Of a part.
-    model_bytes : int
+    features, labels : int
     units : list of Unit
     """
 
     costs: Costs
     instances: int
-    model_bytes: int
+    features: int
+    labels: int
     units: list[Unit] = field(default_factory=list)
+
+    @property
+    def model_bytes(self) -> int:
+        """Return the size of a model."""
+        return FLOAT * (self.features + 1) * self.labels
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Note a unit, which runs where its first argument is: the part, if it takes one."""
         inputs = [one for argument in arguments for one in _listed(argument) if isinstance(one, Unit)]
-        seconds, size = self.costs.add, self.model_bytes
+        if not inputs:
+            return Unit(0)  # a cold start, which is small
+        size = sum(one.bytes for one in inputs) if function is parts.joined else inputs[0].bytes
+        if function is parts.block_of:
+            size = round(self.model_bytes * self._share_of_labels(arguments[1]))
+        seconds = self.costs.add * size / self.model_bytes
         if function is parts.learn:
-            seconds = self.costs.learn * self.instances * _share(arguments[1])
+            share = self._share_of_labels(arguments[2])
+            size = round(self.model_bytes * share)
+            seconds = self.costs.learn * self.instances * _share(arguments[1]) * share
         elif function is parts.predict_out_of_fold:
             seconds, size = self.costs.predict * self.instances, 0
         elif function is parts.predict_selected:
             seconds, size = self.costs.predict * self.instances * _share(arguments[1]), 0
         self.units.append(Unit(inputs[0].worker, seconds, size, inputs))
         return self.units[-1]
+
+    def _share_of_labels(self, block: slice) -> float:
+        return (block.stop - block.start) / self.labels
 
     def keep(self, value: Any) -> Handle:
         """Return the value."""
@@ -163,7 +179,7 @@ def levels(
     frequency = LabelFrequency.of(np.ones(labels), (n_parts * instances, labels))
     n = n_parts * instances
     for level in range(2):
-        simulation = Simulation(costs, instances, FLOAT * (features + level * labels + 1) * labels)
+        simulation = Simulation(costs, instances, features + level * labels, labels)
         mixing = Mixing(simulation, frequency, shards, rounds_of(shards), Run())
         # Dask deals files out to workers in turn; its choices differ, as what is idle gets more.
         placed = [Unit(number % workers) for number in range(n_parts)]
@@ -192,7 +208,12 @@ def measured(file: Path) -> tuple[Costs, int, int]:
     start = LinearModel(np.empty((0, labels.shape[1]), np.float32), np.full(labels.shape[1], -3, np.float32))
 
     def learned(model: LinearModel) -> LinearModel:
-        return parts.learn(part, EVERYTHING, rates, _SETTINGS, model, 0, len(part), 0, run)
+        blocks = label_blocks(labels.shape[1], run)
+        of_blocks = [
+            parts.learn(part, EVERYTHING, block, rates, _SETTINGS, parts.block_of(model, block), 0, len(part), 0, run)
+            for block in blocks
+        ]
+        return parts.joined(of_blocks)
 
     model = learned(start)  # compiled now
     seconds = [_timed(lambda: learned(model)), _timed(lambda: parts.predict_selected(part, EVERYTHING, model, run))]
@@ -218,9 +239,8 @@ def main(file: Path, gigabits: str) -> None:
         f"a model: {FLOAT * n_features * n_labels / 1e6:.1f} MB, {costs.add:.3f} s to add two\n"
     )
     speeds = " | ".join(f"{speed:g} Gbit/s, s" for speed in networks)
-    click.echo(
-        f"| instances | workers | shards | rounds | moved, GB | a round and worker, MB | no network, s | {speeds} |"
-    )
+    moved = "moved, GB | to a worker in a round, MB"
+    click.echo(f"| instances | workers | shards | rounds | {moved} | computing alone, s | {speeds} |")
     click.echo("|---:" * (7 + len(networks)) + "|")
     for times, workers, shards in _CASES:
         shape = 16 * times, _PART, n_features, n_labels, workers, shards
@@ -229,7 +249,7 @@ def main(file: Path, gigabits: str) -> None:
             for bandwidth in (float("inf"), *(speed * GIGABIT for speed in networks))
         ]
         seconds = [sum(took for took, _ in of_levels) for of_levels in runs]
-        size, rounds = sum(moved for _, moved in runs[0]), rounds_of(shards)
+        size, rounds = sum(bytes_ for _, bytes_ in runs[0]), rounds_of(shards)
         cells = [f"{times * 16 * _PART:,}", workers, shards, rounds, f"{size / 1e9:,.1f}"]
         cells += [f"{size / (2 * rounds + 1) / workers / 1e6:,.0f}", *(f"{took:,.1f}" for took in seconds)]
         click.echo("| " + " | ".join(map(str, cells)) + " |")
@@ -242,12 +262,12 @@ _CASES = [
     (1, 4, 4),
     (1, 8, 4),
     (10, 8, 4),
+    (10, 20, 4),
     (10, 20, 16),
-    (10, 64, 64),
-    (100, 8, 4),
     (100, 20, 16),
+    (100, 128, 16),
     (100, 128, 64),
-    (1000, 20, 16),
+    (1000, 128, 16),
     (1000, 128, 64),
 ]
 

@@ -28,7 +28,7 @@ from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.settling import Settled, settle
-from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.sgd import LinearModel, label_blocks
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import best_threshold, pooled_threshold
 from mpu_cli.core.training import MOST_AUTOMATIC_LEVELS, Report
@@ -294,7 +294,8 @@ class _Learner:
     def _learned(self, level: int, passes: int, learn: Callable[[Mixing], list[Handle]]) -> list[Handle]:
         """Return the models of a level, which are learned in so many passes over the parts, or kept."""
         executor, step = self.instances.executor, f"level {level}"
-        with self.run.step(step, passes * len(self.level_parts)) as tick:
+        blocks = label_blocks(len(self.instances.annotations), self.run)
+        with self.run.step(step, passes * len(self.level_parts) * len(blocks)) as tick:
             found = self.run.journal.kept(step)
             if found is not None:
                 return [executor.keep(model) for model in _models(found)]

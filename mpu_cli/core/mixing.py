@@ -1,7 +1,8 @@
 """One model from many parts: shards learn side by side, and the mean of their models is the model.
 
-The parts are dealt out to shards. A shard's model goes from part to part and learns from each in turn. The mean of the
-shards' models, by their numbers of instances, is the model, or the start of another round (iterative parameter mixing:
+The parts are dealt out to shards. A shard's model goes from part to part and learns from each in turn; each block of
+labels does so on its own, and begins at another part, so that they keep as many workers busy. The mean of the shards'
+models, by their numbers of instances, is the model, or the start of another round (iterative parameter mixing:
 McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron", NAACL 2010). A shard makes
 fewer steps than one that learns from all, so they are larger, by the square root of the number of shards.
 
@@ -132,15 +133,17 @@ class Mixing:
     ) -> Handle:
         """Learn from each selected instance once, after so many others, of n that make the model; return the mean."""
         settings = replace(settings, step=settings.step * float(np.sqrt(self.n_shards)))
-        models, sizes = [], []
-        for shard in range(self.n_shards):
-            model, size = start, 0
-            for number in range(shard, len(level_parts), self.n_shards):
+
+        def through(numbers: Sequence[int], model: Handle, block: slice) -> Handle:
+            """Have the model of a shard and block of labels learn from these parts, one after another."""
+            size = 0
+            for number in numbers:
                 before = seen // self.n_shards + size
                 model = self.executor.submit(
                     parts.learn,
                     level_parts[number],
                     selected.selection,
+                    block,
                     self.frequency.rates,
                     settings,
                     model,
@@ -151,6 +154,20 @@ class Mixing:
                 )
                 self.submitted(model)
                 size += selected.sizes[number]
-            models.append(model)
-            sizes.append(size)
-        return self.mean(models, sizes)
+            return model
+
+        shards = [range(shard, len(level_parts), self.n_shards) for shard in range(self.n_shards)]
+        sizes = [sum(selected.sizes[number] for number in shard) for shard in shards]
+        blocks = sgd.label_blocks(len(self.frequency.rates), self.run)
+        means = []
+        for place, block in enumerate(blocks):
+            begin = self.executor.submit(parts.block_of, start, block)
+            models = [through(_rotated(shard, place / len(blocks)), begin, block) for shard in shards]
+            means.append(self.mean(models, sizes))
+        return self.executor.submit(parts.joined, means) if len(means) > 1 else means[0]
+
+
+def _rotated(numbers: Sequence[int], share: float) -> list[int]:
+    """Return numbers from the place at this share of them on, and then those before it."""
+    place = int(share * len(numbers))
+    return [*numbers[place:], *numbers[:place]]

@@ -96,6 +96,7 @@ def sum_of_squared_norms(part: PartRows) -> float:
 def learn(
     part: PartRows,
     selection: Selection,
+    block: slice,
     rates: np.ndarray,
     settings: sgd.Settings,
     start: sgd.LinearModel,
@@ -104,17 +105,19 @@ def learn(
     round_: int,
     run: Run,
 ) -> sgd.LinearModel:
-    """Go on learning all labels, in one pass over the selected instances of a part.
+    """Go on learning a block of labels, in one pass over the selected instances of a part.
 
     Parameters
     ----------
     part : PartRows
     selection : Selection
+    block : slice
+        The labels.
     rates : ndarray of float64, shape (q,)
         Label frequencies.
     settings : Settings
     start : LinearModel
-        What the parts before have left.
+        What the parts before have left, of these labels.
     seen : int
         Instances that it has learned from.
     n : int
@@ -129,9 +132,19 @@ def learn(
     run = replace(run, seed=seed_of(run.seed, part.number, round_))
     data = sgd.TrainingSet(part.features, part.labels, rows, run)
     frequency = LabelFrequency.of(rates, part.labels.shape)
-    return sgd.train_linear(
-        data, frequency, replace(settings, epochs=1, cost=settings.cost * n / len(rows)), start, seen
-    )
+    settings = replace(settings, epochs=1, cost=settings.cost * n / len(rows))
+    return sgd.train_block(data, block, frequency, settings, start, seen)
+
+
+def block_of(model: sgd.LinearModel, block: slice) -> sgd.LinearModel:
+    """Return the model of a block of labels."""
+    return model.block(block)
+
+
+def joined(blocks: list[sgd.LinearModel]) -> sgd.LinearModel:
+    """Return the model of all labels from those of consecutive blocks."""
+    weights = np.hstack([model.weights for model in blocks])
+    return sgd.LinearModel(weights, np.concatenate([model.bias for model in blocks]))
 
 
 def scaled(model: sgd.LinearModel, share: float) -> sgd.LinearModel:
