@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mpu_cli import arrays, bundle, learning, parameters
+from mpu_cli import arrays, blockwise, bundle, cluster_learning, learning, parameters
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
 
@@ -92,12 +92,13 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         reviewed: Any = None,
         complete: ArrayLike | None = None,
         ignored: Any = None,
         sampled: ArrayLike | None = None,
         label_features: Any = None,
+        client: Any = None,
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
@@ -124,6 +125,10 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
             far as that helps (`prior`). A row of zeros: nothing is known of the label.
+        client : distributed.Client, optional
+            Learn on its Dask cluster, as ``mpu train --cluster`` does. X and y are dask arrays with the same chunks of
+            whole rows, dense or of sparse matrices; or X is a list of LIBSVM files or URLs, which the workers read, and
+            y is left out. What else is known of labels cannot be given. Default, for such X: Dask's present client.
 
         Returns
         -------
@@ -135,13 +140,21 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             An array has a wrong shape, type or value, or no label is annotated, or a parameter is out of its range.
         MpuError
-            The data are too large for the memory, or features too large for 32-bit numbers.
+            The data are too large for the memory, or features too large for 32-bit numbers. Or a file cannot be read,
+            or the cluster fails (`ClusterError`).
 
         Warns
         -----
         MpuWarning
             What to know before the model is trusted, as where c cannot be told.
         """
+        if cluster_learning.is_meant(X, y, client):
+            known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+            known["label_features"] = label_features
+            learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, known)
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self.n_features_in_ = learned.model.predictor.n_features
+            return self._become(learned.model, learned.columns, learned.classes, learned.sparse)
         names = getattr(y, "columns", None) if self.classes is None else self.classes
         if arrays.are_label_sets(y):
             y, names = arrays.from_label_sets(y, names)
@@ -156,13 +169,10 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled, label_features)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        self._model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
-        self._columns = columns
-        self.classes_ = names
-        self.sparse_output_ = not isinstance(y, np.ndarray)
-        self._tell()
-        return self
+        model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
+        return self._become(model, columns, names, not isinstance(y, np.ndarray))
 
+    @blockwise.of_blocks(np.float32, is_sparse=lambda _: False)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict how probable each label is.
 
@@ -188,6 +198,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         matrix, run = self._features(X), parameters.run_of(self)
         return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self.classes_))
 
+    @blockwise.of_blocks(np.float32, is_sparse=lambda _: True)
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
         """Predict the most probable labels, whether or not they reach their threshold.
 
@@ -229,6 +240,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         found = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
         return self._in_columns(found)
 
+    @blockwise.of_blocks(int, is_sparse=lambda model: model.sparse_output_)
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
 
@@ -268,7 +280,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError, MpuError
             As for `predict_proba`.
         """
-        predicted = csr_array(self.predict(X))
+        predicted = csr_array(blockwise.computed(self.predict(X)))
         predicted.sort_indices()
         names = self.classes_[predicted.indices].tolist()
         ends = predicted.indptr.tolist()
@@ -296,7 +308,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             As for `predict_proba`; or `y` is no indicator matrix of this shape.
         """
-        predicted = arrays.indicator(self.predict(X), "predictions")
+        predicted, y = arrays.indicator(blockwise.computed(self.predict(X)), "predictions"), blockwise.computed(y)
         if arrays.are_label_sets(y):
             new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
             y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
@@ -332,15 +344,19 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             model = replace(model, names=arrays.label_names(self.classes_[self._columns], model.label_ids))
         bundle.save(model, Path(path))
 
-    def _tell(self) -> None:
-        """Set the attributes that tell what training found."""
-        c = self._model.c
+    def _become(
+        self, model: bundle.TrainedModel, columns: np.ndarray, classes: np.ndarray, sparse: bool
+    ) -> "MPUClassifier":
+        """Take a model, the places of its labels among all, and the names of these."""
+        self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, classes, sparse
+        c = model.c
         self.record_ = self._model.options
         self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
         self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
         self.__dict__.pop("expected_f1_", None)  # of an earlier fit
         if "expected_micro_f1" in self.record_:
             self.expected_f1_ = self.record_["expected_micro_f1"]
+        return self
 
     def _predictor(self) -> Any:
         check_is_fitted(self)

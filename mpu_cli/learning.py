@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli import methods
 from mpu_cli.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands import origin
 from mpu_cli.commands.label_features import known_features
 from mpu_cli.core import propensity, thresholds, training
@@ -48,7 +49,9 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     TrainedModel
         As `mpu train` saves it.
     """
-    method, options, run = chosen["method"], _options(chosen, annotations), _run(chosen)
+    if chosen["shards"] != OnCluster.shards:
+        raise DataError(f"shards is {chosen['shards']}, and without a cluster there are none: give fit dask arrays")
+    method, options, run = chosen["method"], _options(chosen, annotations), run_of(chosen)
     fitted = methods.fit(method, matrix, annotations.labels, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
@@ -106,7 +109,7 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
     options = _options(chosen, annotations)
     refuse_large_predictions(*annotations.labels.shape)
-    _, report = training.train(matrix, annotations.labels, options, _run(chosen), hold_out_all=True)
+    _, report = training.train(matrix, annotations.labels, options, run_of(chosen), hold_out_all=True)
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)
     probabilities = report.held_out.probabilities
@@ -119,7 +122,7 @@ def estimate_frequency(
     """Estimate c as `mpu estimate-c` does."""
     q = len(annotations.columns)
     refuse_too_large(matrix.shape[1], q, levels=1)
-    run = _run(chosen)
+    run = run_of(chosen)
     some = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
     features = Features.of(matrix)
@@ -151,7 +154,7 @@ def best_thresholds(
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
     """Return the options of the chosen method, with what is known of the labels."""
     declaration = methods.METHODS[chosen["method"]].options
-    values = {name: chosen[name] for name in options_of(declaration)}
+    values = values_for(chosen, annotations.columns, annotations.width)
     if annotations.features is not None:
         if not hasattr(declaration, "label_features"):
             raise DataError(f"label_features: the method {chosen['method']} does not use them")
@@ -160,13 +163,20 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
         if not hasattr(declaration, "known"):
             raise DataError(f"reviewed, complete, ignored and sampled: the method {chosen['method']} does not use them")
         values |= {"known": annotations.known, "sampled": annotations.sampled}
-    c = values.get("c")
-    if c is not None and np.ndim(c):
-        if np.shape(c) != (annotations.width,):
-            raise DataError(f"c has shape {np.shape(c)}, and y has {annotations.width} columns: give one for each")
-        values["c"] = c[annotations.columns]
     return declaration(**values)
 
 
-def _run(chosen: Mapping[str, Any]) -> Run:
+def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> dict[str, Any]:
+    """Return the options of the chosen method, by name, for some of so many labels."""
+    values = {name: chosen[name] for name in options_of(methods.METHODS[chosen["method"]].options)}
+    c = values.get("c")
+    if c is not None and np.ndim(c):
+        if np.shape(c) != (width,):
+            raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one for each")
+        values["c"] = c[columns]
+    return values
+
+
+def run_of(chosen: Mapping[str, Any]) -> Run:
+    """Return the run that was chosen."""
     return Run(**{name: chosen[name] for name in options_of(RunOptions) if name in chosen})

@@ -40,12 +40,5 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
         if model.options.get(name) is not None and model.method in methods.owners(name)
     }
     classifier = MPUClassifier(**{**known, "method": model.method})
-    classifier._model = model
-    classifier._columns = np.arange(len(model.label_ids))
-    classifier.classes_ = model.label_ids
-    if model.names is not None and not numbers:
-        classifier.classes_ = np.array([model.names.shown(number) for number in model.label_ids.tolist()], object)
-    classifier.sparse_output_ = True
     classifier.n_features_in_ = model.predictor.n_features
-    classifier._tell()
-    return classifier
+    return classifier._become(model, np.arange(len(model.label_ids)), model.shown_labels(numbers), sparse=True)

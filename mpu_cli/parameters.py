@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mpu_cli import methods
+from mpu_cli.cluster.address import OnCluster
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import FREQUENCY, Option, options_of
 from mpu_cli.runtime.run import Run
@@ -17,7 +18,7 @@ from mpu_cli.runtime.values import checked_value, described, real
 Estimator = TypeVar("Estimator", bound=type)
 
 _OF_RUN = options_of(RunOptions)
-DECLARED: dict[str, Option] = methods.options() | _OF_RUN
+DECLARED: dict[str, Option] = methods.options() | _OF_RUN | options_of(OnCluster)
 
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:

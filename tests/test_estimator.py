@@ -157,7 +157,7 @@ def test_one_frequency_a_label(dense):
     rates = [0.9, 0.3, 0.2, 0.5, 0.6]
     model = MPUClassifier(**QUICK | {"c": rates}).fit(X, np.insert(S, 2, 0, axis=1))
     np.testing.assert_array_equal(model.c_, [0.9, 0.3, np.nan, 0.5, 0.6])
-    with pytest.raises(ValueError, match=r"c has shape \(5,\), and y has 4 columns"):
+    with pytest.raises(ValueError, match=r"c has shape \(5,\), and there are 4 labels"):
         MPUClassifier(c=rates).fit(X, S)
 
 

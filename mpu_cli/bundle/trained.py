@@ -49,6 +49,12 @@ class TrainedModel:
     vectorizer: bytes | None = None
     origin: bytes | None = None
 
+    def shown_labels(self, numbers: bool = False) -> np.ndarray:
+        """Return the names of its labels, or their numbers where these are wanted or no names are known."""
+        if self.names is None or numbers:
+            return self.label_ids
+        return np.array([self.names.shown(number) for number in self.label_ids.tolist()], object)
+
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""
         return matrix.nnz - self.known.count(matrix)

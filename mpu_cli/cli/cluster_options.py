@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.values import Number, WholeNumber
+from mpu_cli.cli.values import Number, click_type
 from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
+from mpu_cli.runtime.options import options_of
 
 
 class ClusterAddress(click.ParamType):
@@ -52,14 +53,9 @@ def cluster_options(function: Callable) -> Callable:
 
 def shards_option(function: Callable) -> Callable:
     """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
+    declared = options_of(OnCluster)["shards"]
 
-    @click.option(
-        "--shards",
-        type=WholeNumber(1, 10_000),
-        show_default=str(OnCluster.shards),
-        help="On a cluster, learn this many models side by side and take their mean. More than the default make use of "
-        "more workers, and take two rounds, or three. The model depends on this number, not on that of the workers.",
-    )
+    @click.option("--shards", type=click_type(declared.kind), show_default=str(declared.default), help=declared.help)
     @wraps(function)
     def command(*args: Any, shards: int | None, on: OnCluster | None, **kwargs: Any) -> Any:
         _refuse_idle(on, "--shards", shards)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_cli.core.options import FEW_SHARDS
+from mpu_cli.runtime.options import Whole, option
 
 _LOCAL = re.compile(r"local(?::(?P<workers>[1-9]\d{0,3})(?::(?P<threads>[1-9]\d{0,3}))?)?")
 _URL = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}")
@@ -82,4 +83,9 @@ class OnCluster:
 
     address: Address
     timeout: float = 300.0
-    shards: int = FEW_SHARDS
+    shards: int = option(
+        Whole(1, 10_000),
+        FEW_SHARDS,
+        "On a cluster, learn this many models side by side and take their mean. More than the default make use of more "
+        "workers, and take two rounds, or three. The model depends on this number, not on that of the workers.",
+    )

@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import os
+import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +16,24 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from dask import config
-from distributed import Client, Future, KilledWorker, LocalCluster, Security, as_completed, get_worker
+from distributed import (
+    Client,
+    Future,
+    KilledWorker,
+    LocalCluster,
+    Security,
+    as_completed,
+    default_client,
+    get_worker,
+)
 from distributed.comm.core import CommClosedError, connect
 
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.versions import difference, versions
-from mpu_cli.errors import ClusterError, MpuError
+from mpu_cli.errors import ClusterError, DataError, MpuError
 from mpu_cli.runtime.executor import Handle, run_unit
 from mpu_cli.runtime.parallel import in_background
 
@@ -47,8 +58,7 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
     ClusterError
         There is no such cluster, it has no workers, or a worker has other versions of what computes.
     """
-    with _quiet(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+    with _quiet():
         cluster = None
         scheduler = address.scheduler
         if address.is_local:
@@ -62,14 +72,58 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
         except OSError as error:
             raise ClusterError(f"no cluster answers {address}: {error}") from None
         try:
-            executor = DaskExecutor(client, timeout)
-            executor.check_workers()
-            yield executor
+            with _working(client, timeout) as executor:
+                yield executor
         finally:
             with suppress(TimeoutError, OSError):
                 client.close(timeout=_LEAVE)
                 if cluster is not None:
                     cluster.close(timeout=_LEAVE)
+
+
+@contextmanager
+def borrowed(client: Client | None, timeout: float) -> Iterator["DaskExecutor"]:
+    """Use a client of somebody else, which stays open; nothing that is submitted stays on its cluster.
+
+    Parameters
+    ----------
+    client : Client or None
+        None: the one that Dask uses at present.
+    timeout : float
+        As for `connected`.
+
+    Raises
+    ------
+    DataError
+        There is no client, or it is asynchronous.
+    ClusterError
+        It is closed; or as for `connected`.
+    """
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError:
+            raise DataError("there is no cluster to learn on: give client=distributed.Client(...)") from None
+    if not isinstance(client, Client):
+        raise DataError(f"client is {type(client).__name__}: give a distributed.Client")
+    if client.asynchronous:
+        raise DataError("client is asynchronous, and nothing here is awaited: give one with asynchronous=False")
+    if client.status != "running":
+        raise ClusterError(f"the client is {client.status}: give one that is connected")
+    with _working(client, timeout) as executor:
+        yield executor
+
+
+@contextmanager
+def _working(client: Client, timeout: float) -> Iterator["DaskExecutor"]:
+    executor = DaskExecutor(client, timeout)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+        try:
+            executor.check_workers()
+            yield executor
+        finally:
+            executor.forget()
 
 
 def _address_in(file: Path, timeout: float) -> str:
@@ -156,7 +210,9 @@ class DaskExecutor:
         self._versions = versions()
         self._last_seen = time.monotonic()
         self._next_look = 0.0
+        self._name = secrets.token_hex(8)  # a client may serve several executors
         self._submitted = 0
+        self._futures: WeakSet[Future] = WeakSet()
 
     def check_workers(self) -> None:
         """Wait for a worker, and refuse those with other versions of what computes."""
@@ -184,8 +240,23 @@ class DaskExecutor:
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a worker run a unit."""
         self._submitted += 1
-        key = f"{function.__name__}-{self._client.id}-{self._submitted}"
-        return self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
+        key = f"{function.__name__}-{self._name}-{self._submitted}"
+        future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
+        self._futures.add(future)
+        return future
+
+    def blocks(self, *arrays: Any) -> list[list[Handle]]:
+        """Have the cluster compute the blocks of dask arrays, unless it has them; return handles of those of each."""
+        of_each = [list(array.to_delayed().ravel()) for array in arrays]
+        futures = iter(self._client.compute([block for blocks in of_each for block in blocks]))
+        found = [[next(futures) for _ in blocks] for blocks in of_each]
+        self._futures.update(future for blocks in found for future in blocks)
+        return found
+
+    def forget(self) -> None:
+        """Let the cluster drop what was submitted, whoever still has a handle of it, as the traceback of an error."""
+        for future in list(self._futures):
+            future.release()
 
     def keep(self, value: Any) -> Handle:
         """Return a handle of a value. Unlike with `Client.scatter`, it is not lost with the worker that has it."""

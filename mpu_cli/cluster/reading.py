@@ -19,7 +19,7 @@ from mpu_cli.svmlight.parts import Part, read_part
 
 # Size and time of change of a file.
 State = tuple[int, int]
-_CHANGED = "the file has changed since the work began; start again"
+_CHANGED = "has changed since the work began; start again"
 
 
 @dataclass(frozen=True)

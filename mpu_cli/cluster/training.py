@@ -1,6 +1,6 @@
 """Training on a cluster: from files to a model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -29,12 +29,13 @@ PART_BYTES = 64_000_000
 
 @dataclass(frozen=True)
 class Collection:
-    """The instances of files, read by the workers of a cluster.
+    """Instances that the workers of a cluster have: of files, or of blocks of arrays.
 
     Attributes
     ----------
     executor : Executor
     parts : list of Part
+        Where each part is from, for messages.
     data : list of Handle
         Of the `Dataset` of each part.
     facts : list of Facts
@@ -63,6 +64,21 @@ class Collection:
         """What is the same only for the same instances in the same parts."""
         return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
+    @classmethod
+    def of(
+        cls, executor: Executor, parts: list[Part], data: list[Handle], tick: Callable[[], None] = lambda: None
+    ) -> "Collection":
+        """Look at the `Dataset` of each part where it is, with a tick for each."""
+        told = [executor.submit(facts_of, one) for one in data]
+        executor.wait(told, tick)
+        facts: list[Facts] = executor.gather(told)
+        ids = reduce(np.union1d, [fact.ids for fact in facts])
+        annotations = np.zeros(len(ids), int)
+        for fact in facts:
+            annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
+        features = reduce(np.union1d, [fact.features for fact in facts]).astype(np.int32)
+        return cls(executor, parts, data, facts, ids, annotations, Columns(features, max(f.width for f in facts)))
+
 
 def read_files(
     executor: Executor, files: Sequence[str], reading: Reading, run: Run, part_bytes: int = PART_BYTES
@@ -90,18 +106,11 @@ def read_files(
     with run.step("read", len(parts)) as tick:
         unit_run = run.on_a_worker()
         data = [executor.submit(read_unchanged, part, states[part.path], reading, unit_run) for part in parts]
-        told = [executor.submit(facts_of, one) for one in data]
-        executor.wait(told, tick)
-        facts: list[Facts] = executor.gather(told)
-        check_counts(parts, [fact.size for fact in facts], reading)
-    ids = reduce(np.union1d, [fact.ids for fact in facts])
-    if not len(ids):
+        collection = Collection.of(executor, parts, data, tick)
+        check_counts(parts, [fact.size for fact in collection.facts], reading)
+    if not len(collection.ids):
         raise InputError(str(as_one(files)), None, "no instance has a label, so there is nothing to learn")
-    annotations = np.zeros(len(ids), int)
-    for fact in facts:
-        annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
-    features = reduce(np.union1d, [fact.features for fact in facts]).astype(np.int32)
-    return Collection(executor, parts, data, facts, ids, annotations, Columns(features, max(f.width for f in facts)))
+    return collection
 
 
 def learn(

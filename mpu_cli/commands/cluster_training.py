@@ -2,9 +2,10 @@
 
 import time
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
@@ -17,21 +18,45 @@ from mpu_cli.commands.training import Report, remembered, resumed
 from mpu_cli.commands.training_data import Sources
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
-from mpu_cli.methods import mpu
+from mpu_cli.methods import Fitted, mpu
+from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import fingerprint, folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.text.packed import packed
+from mpu_cli.text.stored import Stored
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
+    from mpu_cli.cluster.training import Collection
 
 
 _NO_NAMES = (
     "on a cluster, weights are not drawn towards the words of the names of labels, and labels that are never annotated "
     "do not belong to the model; --prior none says that this is meant"
 )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What there is beside files: names of labels, and the vectoriser that made the data, each perhaps None."""
+
+    names: LabelNames | None = None
+    vectorizer: Stored | None = None
+
+    @classmethod
+    def of(cls, sources: Sources, collection: "Collection") -> "Beside":
+        """Look beside files."""
+        names = sources.naming.names_of(collection.ids, sources.file)
+        return cls(names, kept_vectorizer(sources.file, len(collection)))
+
+    def names_are_idle(self, options: Options) -> bool:
+        """Whether the names would teach something on one machine."""
+        return self.vectorizer is not None and self.names is not None and options.prior is None
+
+
+NOTHING = Beside()
 
 
 def train(
@@ -68,7 +93,7 @@ def train(
     MpuError
         As for `training.train`.
     """
-    from mpu_cli.cluster.training import learn, read_files
+    from mpu_cli.cluster.training import read_files
 
     given = asked = Options() if options is None else options
     frequencies = given.c if isinstance(given.c, Path) else None
@@ -83,29 +108,20 @@ def train(
         start = time.perf_counter()
         collection = read_files(executor, files, sources.reading, run)
         seconds = {"read": time.perf_counter() - start}
-        ids, names = collection.ids, sources.naming.names_of(collection.ids, sources.file)
-        kept = kept_vectorizer(sources.file, len(collection))
+        ids, beside = collection.ids, Beside.of(sources, collection)
         if frequencies is not None:
-            asked = replace(asked, c=read_frequencies(frequencies, ids, names))
+            asked = replace(asked, c=read_frequencies(frequencies, ids, beside.names))
         steps = None
         if resume:
             steps = stack.enter_context(resumed(target, fingerprint(run, collection.content, asked, on.shards)))
             run = replace(run, journal=steps)
-        model, report, n_shards = learn(collection, asked, run, on.shards)
-        fitted = mpu.fitted(asked, model, report)
-        idle_names = kept is not None and names is not None and given.prior is None
-        warnings = (*([_NO_NAMES] if idle_names else []), *fitted.warnings)
+        fitted, n_shards = fit(collection, asked, run, on.shards, beside)
 
         start = time.perf_counter()
         with run.step("write"):
-            counts = origin.Counts(len(collection), collection.annotations, collection.annotations / fitted.c)
             described = origin.Source.by_name(sources.file).described()
-            told = origin.of_files(sources, described, counts, given, fitted, run)
-            record = methods.record(asked, run, fitted)
-            own_names = None if names is None else names.only(ids.tolist())
-            vectorizer = None if kept is None else packed(kept)
-            columns = collection.columns
-            save(bundle.TrainedModel("mpu", model, ids, fitted.c, columns, record, own_names, vectorizer, told))
+            told = origin.of_files(sources, described, counts_of(collection, fitted), given, fitted, run)
+            save(trained(collection, asked, run, fitted, told, beside))
         if steps is not None:
             steps.remove()
         workers = executor.workers
@@ -113,14 +129,14 @@ def train(
         target,
         "mpu",
         len(collection),
-        len(columns.indices),
+        len(collection.columns.indices),
         len(ids),
         0,
         fitted.findings,
-        dict(zip(ids.tolist(), model.thresholds.tolist(), strict=True)),
+        dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
         None,
-        seconds | report.seconds | {"write": time.perf_counter() - start},
-        warnings,
+        seconds | fitted.seconds | {"write": time.perf_counter() - start},
+        fitted.warnings,
         {"parts": len(collection.parts), "shards": n_shards, "workers": workers},
     )
     if history is not None:
@@ -128,10 +144,48 @@ def train(
     return done
 
 
+def fit(
+    collection: "Collection", options: Options, run: Run, shards: int, beside: Beside = NOTHING
+) -> tuple[Fitted, int]:
+    """Learn from all instances; return what was found, and how many shards there were."""
+    from mpu_cli.cluster.training import learn
+
+    model, report, n_shards = learn(collection, options, run, shards)
+    fitted = mpu.fitted(options, model, report)
+    warnings = (*([_NO_NAMES] if beside.names_are_idle(options) else []), *fitted.warnings)
+    return replace(fitted, warnings=warnings, seconds=report.seconds), n_shards
+
+
+def counts_of(collection: "Collection", fitted: Fitted) -> origin.Counts:
+    """Count what there was to learn from."""
+    return origin.Counts(len(collection), collection.annotations, collection.annotations / fitted.c)
+
+
+def trained(
+    collection: "Collection", options: Options, run: Run, fitted: Fitted, told: bytes, beside: Beside = NOTHING
+) -> bundle.TrainedModel:
+    """Return what was learned, with what `origin` tells of it and what there was beside the files, to be saved."""
+    ids, record = collection.ids, methods.record(options, run, fitted)
+    names = None if beside.names is None else beside.names.only(ids.tolist())
+    vectorizer = None if beside.vectorizer is None else packed(beside.vectorizer)
+    return bundle.TrainedModel(
+        "mpu", fitted.model, ids, fitted.c, collection.columns, record, names, vectorizer, origin=told
+    )
+
+
 def connected(on: OnCluster) -> AbstractContextManager["DaskExecutor"]:
     """Connect with a cluster, or start one; errors as for `cluster.dask_executor.connected`."""
+    return _dask_executor().connected(on.address, on.timeout)
+
+
+def borrowed(client: Any, timeout: float = OnCluster.timeout) -> AbstractContextManager["DaskExecutor"]:
+    """Use a client of somebody else; errors as for `cluster.dask_executor.borrowed`."""
+    return _dask_executor().borrowed(client, timeout)
+
+
+def _dask_executor() -> ModuleType:
     try:
         from mpu_cli.cluster import dask_executor
     except ImportError as error:
         raise MpuError(f"a cluster needs Dask; install it with: pip install distributed ({error})") from None
-    return dask_executor.connected(on.address, on.timeout)
+    return dask_executor
