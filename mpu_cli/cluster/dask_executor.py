@@ -58,7 +58,7 @@ def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
     ClusterError
         There is no such cluster, it has no workers, or a worker has other versions of what computes.
     """
-    with _quiet():
+    with _quiet(), _unwarned():
         cluster = None
         scheduler = address.scheduler
         if address.is_local:
@@ -117,8 +117,7 @@ def borrowed(client: Client | None, timeout: float) -> Iterator["DaskExecutor"]:
 @contextmanager
 def _working(client: Client, timeout: float) -> Iterator["DaskExecutor"]:
     executor = DaskExecutor(client, timeout)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+    with _unwarned():
         try:
             executor.check_workers()
             yield executor
@@ -171,6 +170,14 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         log.setLevel(level)
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Have Dask not warn: of large arguments, and of ports."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+        yield
 
 
 def _local(address: Address) -> LocalCluster:
