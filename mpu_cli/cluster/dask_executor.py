@@ -312,9 +312,9 @@ class DaskExecutor:
             raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
 
     def _raise(self, future: Future) -> None:
-        if future.status == "finished":
+        if future.status in ("finished", "lost"):  # what has died with its worker is computed again
             return
-        if future.status in ("cancelled", "lost"):
+        if future.status == "cancelled":
             raise ClusterError("the scheduler of the cluster has gone, and with it what was computed")
         error = future.exception()
         if isinstance(error, MpuError):
