@@ -191,7 +191,7 @@ def _local(address: Address) -> LocalCluster:
                 n_workers=address.workers or os.cpu_count() or 1,
                 threads_per_worker=address.threads,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
                 silence_logs="CRITICAL",
             )
     finally:
