@@ -26,8 +26,7 @@ def print_report(report: dict) -> None:
     lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
     rest.pop("one_c_p_value", None)  # a warning says what it means
     if "cluster" in rest:
-        cluster = rest.pop("cluster")
-        lines["cluster"] = ", ".join(counted(number, what.removesuffix("s")) for what, number in cluster.items())
+        lines["cluster"] = _cluster(rest.pop("cluster"))
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
     if "c_by_people" in rest:
@@ -82,6 +81,12 @@ def frequency(c: float | list[float], estimated: bool, interval: list[float] | N
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
     ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
     return f"{c:.3f}{ends}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"
+
+
+def _cluster(numbers: dict[str, int | None]) -> str:
+    *of_things, (_, moved) = numbers.items()
+    found = [counted(number or 0, what.removesuffix("s")) for what, number in of_things]
+    return ", ".join([*found, *([] if moved is None else [f"{moved / 1e6:,.1f} MB moved"])])
 
 
 def _review(counts: dict[str, int]) -> str:

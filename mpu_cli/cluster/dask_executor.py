@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -25,6 +26,7 @@ from distributed import (
     KilledWorker,
     LocalCluster,
     Security,
+    Worker,
     as_completed,
     default_client,
     get_worker,
@@ -220,6 +222,7 @@ class DaskExecutor:
         self._name = secrets.token_hex(8)  # a client may serve several executors
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
+        self._sent_before: dict[str, int] = {}
 
     def check_workers(self) -> None:
         """Wait for a worker, and refuse those with other versions of what computes."""
@@ -235,6 +238,20 @@ class DaskExecutor:
                 raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {there}")
             if differs := difference(self._versions, there):
                 raise _other_versions(worker, differs)
+        self._sent_before = self._client.run(_sent, on_error="ignore")
+
+    @property
+    def moved_bytes(self) -> int | None:
+        """How many bytes workers have sent since `check_workers`, to each other and here, for all that they do.
+
+        Those of a worker that has died are missing. None where the cluster does not answer.
+        """
+        asked = in_background(partial(self._client.run, _sent, on_error="ignore"))
+        try:
+            sent: dict[str, int] = asked.result(_LEAVE)
+        except (OSError, TimeoutError, AttributeError):
+            return None
+        return sum(number - self._sent_before.get(worker, 0) for worker, number in sent.items())
 
     @property
     def workers(self) -> int:
@@ -336,6 +353,10 @@ def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
 
 def _other_versions(worker: str, differs: str) -> ClusterError:
     return ClusterError(f"worker {worker} has {differs}; install the same versions everywhere")
+
+
+def _sent(dask_worker: Worker) -> int:
+    return dask_worker.transfer_outgoing_bytes_total
 
 
 def _same(value: Any) -> Any:

@@ -16,6 +16,7 @@ from mpu_cli.commands.history import append, refuse_unwritable
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training import Report, remembered, resumed
 from mpu_cli.commands.training_data import Sources
+from mpu_cli.core.mixing import rounds_of
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.methods import Fitted, mpu
@@ -115,7 +116,7 @@ def train(
         if resume:
             steps = stack.enter_context(resumed(target, fingerprint(run, collection.content, asked, on.shards)))
             run = replace(run, journal=steps)
-        fitted, n_shards = fit(collection, asked, run, on.shards, beside)
+        fitted, models = fit(collection, asked, run, on.shards, beside)
 
         start = time.perf_counter()
         with run.step("write"):
@@ -124,7 +125,7 @@ def train(
             save(trained(collection, asked, run, fitted, told, beside))
         if steps is not None:
             steps.remove()
-        workers = executor.workers
+        workers, moved = executor.workers, executor.moved_bytes
     done = Report(
         target,
         "mpu",
@@ -137,7 +138,7 @@ def train(
         None,
         seconds | fitted.seconds | {"write": time.perf_counter() - start},
         fitted.warnings,
-        {"parts": len(collection.parts), "shards": n_shards, "workers": workers},
+        {"parts": len(collection.parts), **models, "workers": workers, "moved_bytes": moved},
     )
     if history is not None:
         append(history, remembered(done, sources, int(collection.annotations.sum())))
@@ -146,14 +147,15 @@ def train(
 
 def fit(
     collection: "Collection", options: Options, run: Run, shards: int, beside: Beside = NOTHING
-) -> tuple[Fitted, int]:
-    """Learn from all instances; return what was found, and how many shards there were."""
+) -> tuple[Fitted, dict[str, int]]:
+    """Learn from all instances; return what was found, and how many shards and rounds there were."""
     from mpu_cli.cluster.training import learn
 
     model, report, n_shards = learn(collection, options, run, shards)
     fitted = mpu.fitted(options, model, report)
     warnings = (*([_NO_NAMES] if beside.names_are_idle(options) else []), *fitted.warnings)
-    return replace(fitted, warnings=warnings, seconds=report.seconds), n_shards
+    models = {"shards": n_shards, "rounds": rounds_of(n_shards, report.settings.epochs)}
+    return replace(fitted, warnings=warnings, seconds=report.seconds), models
 
 
 def counts_of(collection: "Collection", fitted: Fitted) -> origin.Counts:

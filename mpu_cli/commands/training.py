@@ -54,7 +54,9 @@ class Report:
     warnings : tuple of str
         What the user should know before trusting the model.
     cluster : dict or None
-        Of a training on a cluster: numbers of parts, of shards that learned side by side, and of workers at the end.
+        Of a training on a cluster: numbers of parts, of shards that learned side by side, of rounds after each of which
+        the mean of their models was taken, of workers at the end, and of bytes that these had sent to each other and
+        here; None where they could no longer be asked.
     """
 
     model: Path
@@ -68,7 +70,7 @@ class Report:
     review: ReviewCounts | None
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-    cluster: dict[str, int] | None = None
+    cluster: dict[str, int | None] | None = None
 
 
 def train(
@@ -214,6 +216,7 @@ def remembered(report: Report, sources: Sources, annotations: int) -> dict[str, 
         "expected_micro_f1": findings.get("expected_micro_f1"),
         "seconds": round(sum(report.seconds.values()), 3),
         "warnings": list(report.warnings),
+        **({} if report.cluster is None else {"cluster": report.cluster}),
     }
 
 

@@ -217,7 +217,7 @@ class _Learner:
 
     @property
     def _rounds(self) -> int:
-        return max(self.settled.settings.epochs or 1, rounds_of(self.n_shards))
+        return rounds_of(self.n_shards, self.settled.settings.epochs)
 
     def of_next_level(self, predictions: list[Handle], calibration: Calibration | None, scale: float) -> "_Learner":
         """Return how the next level is learned, from the predictions of this one too."""

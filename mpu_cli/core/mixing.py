@@ -25,9 +25,9 @@ from mpu_cli.runtime.run import Run
 _SOME_SHARDS = 16
 
 
-def rounds_of(n_shards: int) -> int:
-    """Return how many rounds make the mean of so many shards as good as one of them that learns from all."""
-    return 1 if n_shards <= FEW_SHARDS else 2 if n_shards <= _SOME_SHARDS else 3
+def rounds_of(n_shards: int, epochs: int | None = None) -> int:
+    """Return how many rounds make the mean of so many shards as good as one that learns from all; at least `epochs`."""
+    return max(epochs or 1, 1 if n_shards <= FEW_SHARDS else 2 if n_shards <= _SOME_SHARDS else 3)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,10 @@ def arrays(model) -> list[bytes]:
 
 def test_the_model_is_that_of_the_same_parts_and_shards_anywhere(sources, files, on, tmp_path):
     report = train(sources, tmp_path / "news.mpu", OPTIONS, on=on)
-    assert report.cluster == {"parts": 4, "shards": 2, "workers": 2}
+    assert report.cluster is not None
+    moved = report.cluster.pop("moved_bytes")
+    assert report.cluster == {"parts": 4, "shards": 2, "rounds": 1, "workers": 2}
+    assert moved > sum(len(array) for array in learned(tmp_path / "news.mpu"))  # which came here
     assert (report.instances, report.labels) == (400, 5)
     assert learned(tmp_path / "news.mpu") == arrays(expected(files))
 
