@@ -34,6 +34,7 @@ from distributed import (
 from distributed.comm.core import CommClosedError, connect
 
 from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.sizes import tell_dask
 from mpu_cli.cluster.versions import difference, versions
 from mpu_cli.errors import ClusterError, DataError, MpuError
 from mpu_cli.runtime.executor import Handle, run_unit
@@ -348,6 +349,7 @@ def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
     """Run a unit on a worker. A worker may have joined after `check_workers`."""
     if differs := difference(expected, versions()):
         raise _other_versions(get_worker().address, differs)
+    tell_dask()
     return run_unit(function, *arguments)
 
 
@@ -356,6 +358,7 @@ def _other_versions(worker: str, differs: str) -> ClusterError:
 
 
 def _sent(dask_worker: Worker) -> int:
+    tell_dask()
     return dask_worker.transfer_outgoing_bytes_total
 
 

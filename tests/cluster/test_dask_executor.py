@@ -3,7 +3,10 @@
 import operator
 import time
 
+import numpy as np
+
 from mpu_cli.cluster.dask_executor import borrowed
+from mpu_cli.core.sgd import LinearModel
 
 
 def test_a_result_that_is_lost_after_it_was_done_is_computed_again(processes):
@@ -22,3 +25,13 @@ def test_a_result_that_is_lost_after_it_was_done_is_computed_again(processes):
 
         executor.wait(handles, lose_others)
         assert executor.gather(handles) == [0, -1, -2, -3]
+
+
+def test_dask_knows_how_large_results_are_and_what_is_moved(processes):
+    with borrowed(processes.client, 30) as executor:
+        model = executor.keep(LinearModel(np.ones((1000, 100), np.float32), np.ones(100, np.float32)))
+        executor.wait([model])
+        assert list(processes.client.nbytes(summary=False).values()) == [400_400]
+        assert executor.moved_bytes == 0
+        executor.gather([model])
+        assert executor.moved_bytes == 400_400
