@@ -17,7 +17,8 @@ from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import Block, Predictions, Top, collector
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, by_blocks
-from mpu_cli.core.validation import predict
+from mpu_cli.core.sparse_weights import pruned
+from mpu_cli.core.validation import predict, predict_top
 from mpu_cli.runtime.run import Run
 
 
@@ -64,16 +65,47 @@ def train_progressively(
     """
     n = len(features)
     first = np.setdiff1d(np.arange(n), last, assume_unique=True)
-    predictions = collector((len(last), labels.shape[1]), top, run.empty)
+    q = labels.shape[1]
+    predictions = collector((len(last), q), top, run.empty)
+    begun: list[tuple[LinearModel, np.ndarray]] = []  # of many labels, what predicts the last instances
     beginning, end = (TrainingSet(features, labels, rows, run, guidance) for rows in (first, last))
     start = beginning.cold_start(frequency)
 
+    def look(block: Block, model: LinearModel) -> None:
+        if top is not None and prune is not None:
+            begun.append((LinearModel(pruned(model.weights, prune), model.bias), np.arange(q)[block]))
+        else:
+            predict(model, features, last, block, predictions, run, prune, np.arange(len(last)))
+
+    model = train_in_turn(beginning, end, frequency, settings, start, look, prune, tick)
+    if top is not None and begun:
+        begun_model = LinearModel.of_blocks(*zip(*begun, strict=True))
+        predict_top(begun_model, features[last], np.arange(len(last)), predictions, top, run)
+    return model, predictions.result()
+
+
+def train_in_turn(
+    beginning: TrainingSet,
+    end: TrainingSet,
+    frequency: LabelFrequency,
+    settings: Settings,
+    start: LinearModel,
+    look: Callable[[Block, LinearModel], None],
+    prune: float | None,
+    tick: Callable[[], None] = lambda: None,
+) -> LinearModel:
+    """Learn all labels in one pass, first from the beginning and then from the end; arguments as above.
+
+    `look` is shown the model of each block of labels between the two.
+    """
+    n = beginning.size + end.size
+
     def in_part(data: TrainingSet) -> Settings:
-        return replace(settings, epochs=1, cost=settings.cost * n / len(data.rows))  # lambda is that of n instances
+        return replace(settings, epochs=1, cost=settings.cost * n / data.size)  # lambda is that of n instances
 
     def learn(block: Block) -> LinearModel:
         model = sgd.train_block(beginning, block, frequency, in_part(beginning), start.block(block))
-        predict(model, features, last, block, predictions, run, prune, np.arange(len(last)))
-        return sgd.train_block(end, block, frequency, in_part(end), model, len(first))
+        look(block, model)
+        return sgd.train_block(end, block, frequency, in_part(end), model, beginning.size)
 
-    return by_blocks(end, learn, prune, tick), predictions.result()
+    return by_blocks(end, learn, prune, tick)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core import order
@@ -18,6 +18,7 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.options import PU_LOGISTIC, SQUARED_HINGE
 from mpu_cli.core.overflow import largest, refuse_overflow
 from mpu_cli.core.predictions import LEAST, Block, Top
+from mpu_cli.core.sparse_weights import joined, pruned
 from mpu_cli.core.weight_rows import WeightRows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
@@ -111,6 +112,13 @@ class LinearModel:
             return self
         return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
 
+    @classmethod
+    def of_blocks(cls, models: Sequence["LinearModel"], labels: Sequence[np.ndarray]) -> "LinearModel":
+        """Return the model of all labels from sparse ones of blocks of them."""
+        bias = np.empty(sum(map(len, labels)), np.float32)
+        bias[np.concatenate(labels)] = np.concatenate([model.bias for model in models])
+        return cls(joined([model.weights for model in models], labels), bias)
+
     def __reduce__(self) -> tuple:
         return LinearModel, (self.weights, self.bias)  # without what is derived from them
 
@@ -160,6 +168,7 @@ class TrainingSet:
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
             self.batch_size = LARGE_BATCH_SIZE
         self.rows = order.shuffled(rows, self.batch_size, run.seed)
+        self.size = len(rows)
         self.run = run
         self.labels = labels
         self.guidance = guidance
@@ -271,11 +280,7 @@ def by_blocks(
     parts = list(parallel.run(keep, ((block,) for block in blocks), data.run.jobs))
     if prune is None:
         return LinearModel(weights, bias)
-    labels = np.concatenate([np.arange(q, dtype=np.int32)[block] for block in blocks])
-    joined = hstack(parts, format="csr")
-    sparse = csr_array((joined.data, labels[joined.indices], joined.indptr), shape=joined.shape)
-    sparse.sort_indices()
-    return LinearModel(sparse, bias)
+    return LinearModel(joined(parts, [np.arange(q)[block] for block in blocks]), bias)
 
 
 def train_block(
@@ -299,7 +304,7 @@ def train_block(
         length = settings.prior / np.sqrt(data.mean_squared_norm)
         mean, offsets = data.guidance.prior.mean(block, length), data.guidance.prior.offsets(block, length)
         weights = None if weights is None else weights - mean
-    epochs = settings.epochs or default_epochs(len(data.rows))
+    epochs = settings.epochs or default_epochs(data.size)
     annotated = frequency.positives(data.annotated(block))
     rng = np.random.default_rng(data.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -326,7 +331,7 @@ def train_block(
                 epochs=epochs,
                 rng=rng,
                 weights=weights,
-                seen=round(seen * n / len(data.rows)),
+                seen=round(seen * n / data.size),
                 offsets=offsets,
                 thin=settings.thin,
             )
@@ -334,13 +339,6 @@ def train_block(
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)
-
-
-def pruned(weights: np.ndarray, least: float) -> csr_array:
-    """Return the weights of at least this absolute value in a sparse matrix."""
-    rows, columns = np.nonzero(np.abs(weights) >= np.float32(max(least, LEAST)))
-    indptr = np.searchsorted(rows, np.arange(len(weights) + 1))
-    return csr_array((weights[rows, columns], columns.astype(np.int32), indptr), shape=weights.shape)
 
 
 def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:

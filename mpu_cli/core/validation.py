@@ -1,6 +1,6 @@
 """Out-of-fold predictions by m-fold cross-validation (Kong et al. 2014, the cross-validation figure)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
     return [np.sort(order[f::m]) for f in range(m)]
 
 
-def leading(fold_rows: list[np.ndarray], size: int) -> int:
+def leading(fold_rows: Sequence[Sized], size: int) -> int:
     """Count the folds, from the first on, that hold out at least `size` instances together; all of them if need be."""
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
 
@@ -163,15 +163,21 @@ def predict_top_of_folds(
     """Predict the most probable of many labels as `predict_folds` does, by the sparse weights of all together."""
     for fold in folds:
         model = sgd.train_linear(fold.training, frequency, settings, prune=prune)
-        features = fold.features
-
-        def predict_some(rows: np.ndarray, model=model, features=features) -> tuple[np.ndarray, csr_array]:
-            return rows, model.top(features[rows], top, run)
-
-        parts = ((fold.rows[start : start + _TOP_ROWS],) for start in range(0, len(fold.rows), _TOP_ROWS))
-        for rows, found in parallel.run(predict_some, parts, run.jobs):
-            predictions.put_back(rows, found)
+        predict_top(model, fold.features, fold.rows, predictions, top, run)
         tick()
+
+
+def predict_top(
+    model: sgd.LinearModel, features: Features, rows: np.ndarray, predictions: Collector, top: Top, run: Run
+) -> None:
+    """Predict the most probable of many labels of some of the instances."""
+
+    def predict_some(some: np.ndarray) -> tuple[np.ndarray, csr_array]:
+        return some, model.top(features[some], top, run)
+
+    parts = ((rows[start : start + _TOP_ROWS],) for start in range(0, len(rows), _TOP_ROWS))
+    for some, found in parallel.run(predict_some, parts, run.jobs):
+        predictions.put_back(some, found)
 
 
 def predict(

@@ -14,7 +14,8 @@ from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.features import Columns
 from mpu_cli.core.predictions import Top
-from mpu_cli.core.sgd import LinearModel, pruned
+from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.sparse_weights import pruned
 from mpu_cli.core.stacking import StackedModel
 
 D, Q = 4, 3
