@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csc_array, csr_array, vstack
 
 from mpu_cli.core.features import Features
 
 # Instances by which a label is known, at most, and features of a label: more change little.
-_INSTANCES, _FEATURES = 100, 64
+INSTANCES, _FEATURES = 100, 64
 _LABELS = 512  # at a time
 # Rounds of 2-means; it is nearly always at rest before.
 _ROUNDS = 10
@@ -78,20 +78,27 @@ def centroids(features: Features, positives: csr_array) -> csr_array:
     csr_array of float32, shape (q, D)
         Rows of unit length; zero where a label has no instance.
     """
+    q = positives.shape[1]
+    by_label = csc_array(positives)
+    blocks = (by_label[:, k : k + _LABELS] for k in range(0, q, _LABELS))
+    return csr_array(vstack([directions_of(sums_of_instances(features, block)) for block in blocks], format="csr"))
+
+
+def sums_of_instances(features: Features, positives: csc_array, most: int = INSTANCES) -> csr_array:
+    """Sum up the instances of each label, at most so many, of unit length each: float32, shape (q, D)."""
     X = features.as_sparse()
     lengths = np.sqrt(features.squared_norms)
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
-    found = positives.T.tocsr()
+    found = csr_array(positives.T)
     sizes = np.diff(found.indptr)
-    kept = np.minimum(sizes, _INSTANCES)
+    kept = np.minimum(sizes, most)
     places = _numbers(kept) * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(found.indptr[:-1], kept)
     instances = found.indices[places]
     of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=found.shape)
-    parts = [_largest(csr_array(of_labels[k : k + _LABELS] @ X)) for k in range(0, of_labels.shape[0], _LABELS)]
-    return csr_array(vstack(parts, format="csr"))
+    return csr_array(of_labels @ X)
 
 
-def _largest(sums: csr_array) -> csr_array:
+def directions_of(sums: csr_array) -> csr_array:
     """Keep the largest features of each row, and make it of unit length."""
     kept = np.zeros(sums.nnz, bool)
     size = np.abs(sums.data)

@@ -15,6 +15,7 @@ weights little: the gradient of an instance far away is nearly zero. The model i
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,16 +23,17 @@ from scipy.sparse import csr_array
 from mpu_cli.core.clustering import centroids, cluster
 from mpu_cli.core.features import Features, unit_rows
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.known_labels import KnownLabels
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Block, Top, at_least
 from mpu_cli.core.prior import Prior
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, train_linear
 from mpu_cli.core.weight_rows import WeightRows
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
 
 # Labels of a group: as many as are learned together by the compiled kernel.
-_SIZE = 64
+SIZE = 64
 # Of fewer instances, each is needed: docs/choices.md, "Many labels".
 _FEWEST_INSTANCES = 20_000
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random
@@ -93,6 +95,55 @@ def is_worthwhile(n: int, q: int) -> bool:
     return q > FEW_LABELS and n >= _FEWEST_INSTANCES
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Labels in groups, and what tells which of them an instance is like.
+
+    Attributes
+    ----------
+    group_of : ndarray of int32, shape (q,)
+        The group of each label. That of the most annotated labels is 0.
+    grouped : ndarray of int, shape (m,)
+        The other labels, ascending.
+    by_feature : WeightRows, of D features and m labels
+        The directions of these labels.
+    state : dict
+        Of the generator of random numbers that has made them.
+    """
+
+    group_of: np.ndarray
+    grouped: np.ndarray
+    by_feature: WeightRows
+    state: dict[str, Any]
+
+    def __len__(self) -> int:
+        return int(self.group_of.max()) + 1
+
+    @classmethod
+    def of(cls, directions: csr_array, grouped: np.ndarray, q: int, seed: int) -> "Groups":
+        """Group labels (m of q) by their directions (m x D)."""
+        rng = np.random.default_rng(seed)
+        group_of = np.zeros(q, np.int32)
+        group_of[grouped] = 1 + cluster(directions, SIZE, rng)
+        return cls(group_of, grouped, WeightRows.of(csr_array(directions.T)), dict(rng.bit_generator.state))
+
+    def generator(self) -> np.random.Generator:
+        """Return the generator that goes on where it has made them."""
+        rng = np.random.default_rng(0)
+        rng.bit_generator.state = self.state
+        return rng
+
+    def annotated(self, positives: csr_array) -> csr_array:
+        """Return where an instance has a label of a group: csr_array of bool, shape (n, groups)."""
+        shape = positives.shape[0], len(self)
+        return _joined(shape, [(_rows(positives), self.group_of[positives.indices])])
+
+
+def labels_to_group(annotations: np.ndarray) -> np.ndarray:
+    """Return the labels that are put into groups, ascending: all but the most annotated ones, which are a group."""
+    return np.sort(np.argsort(-annotations, kind="stable")[SIZE:])
+
+
 def make_shortlist(
     features: Features,
     labels: csr_array,
@@ -124,37 +175,64 @@ def make_shortlist(
     Shortlist
     """
     n, q = labels.shape
-    rng = np.random.default_rng(run.seed)
     positives = frequency.positives(labels)
-    by_annotations = np.argsort(-np.bincount(positives.indices, minlength=q), kind="stable")
-    others = np.sort(by_annotations[_SIZE:])
-    directions = centroids(features, positives[:, others])
+    grouped = labels_to_group(np.bincount(positives.indices, minlength=q))
+    directions = centroids(features, positives[:, grouped])
     if prior is not None:
-        directions = unit_rows(directions + csr_array(prior.vectors[:, others].T))
-    group_of = np.zeros(q, np.int32)
-    group_of[others] = 1 + cluster(directions, _SIZE, rng)
-    n_groups = int(group_of.max()) + 1
+        directions = unit_rows(directions + csr_array(prior.vectors[:, grouped].T))
+    groups = Groups.of(directions, grouped, q, run.seed)
+    annotated = groups.annotated(positives)[:, 1:]
+    data = TrainingSet(features, annotated, np.arange(n), run)
+    model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
+    return list_instances(features, positives, groups, model, n, groups.generator(), run, frequency.known)
 
-    annotated = _joined((n, n_groups), [(_rows(positives), group_of[positives.indices])])
-    by_feature = WeightRows.of(csr_array(directions.T))
-    no_bias = np.zeros(len(others), np.float32)
-    similar = kernel(run).top_scores(features.as_sparse(), by_feature, no_bias, Top(_SIMILAR, 0.5))
+
+def list_instances(
+    features: Features,
+    positives: csr_array,
+    groups: Groups,
+    model: LinearModel,
+    of: int,
+    rng: np.random.Generator,
+    run: Run,
+    known: KnownLabels | None = None,
+) -> Shortlist:
+    """Find the instances to learn each group from.
+
+    Parameters
+    ----------
+    features : Features, n instances
+    positives : csr_array of bool, shape (n, q)
+        Their annotated labels, corrected by what is known.
+    groups : Groups
+    model : LinearModel
+        Of the groups but the first.
+    of : int
+        How many instances there are in all.
+    rng : numpy.random.Generator
+        Draws the random groups of an instance.
+    run : Run
+    known : KnownLabels, optional
+        What is known of the instances.
+    """
+    n, n_groups = len(features), len(groups)
+    no_bias = np.zeros(len(groups.grouped), np.float32)
+    similar = kernel(run).top_scores(features.as_sparse(), groups.by_feature, no_bias, Top(_SIMILAR, 0.5))
     similar.eliminate_zeros()
-    data = TrainingSet(features, annotated[:, 1:], np.arange(n), run)
-    model = train_linear(data, LabelFrequency.of(1.0, (n, n_groups - 1)), settings, prune=prune)
-    most = int(np.ceil(min(_NEAREST / np.sqrt(n), 1.0) * (n_groups - 1)))
+    most = int(np.ceil(min(_NEAREST / np.sqrt(of), 1.0) * (n_groups - 1)))
     nearest = model.top(features, Top(most, LEAST), run)
     at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
 
+    group_of = groups.group_of
     cells = [
         (np.zeros(n, np.int32), np.arange(n, dtype=np.int32)),
-        (annotated.indices, _rows(annotated)),
-        (group_of[others[similar.indices]], _rows(similar)),
+        (group_of[positives.indices], _rows(positives)),
+        (group_of[groups.grouped[similar.indices]], _rows(similar)),
         (nearest.indices + 1, _rows(nearest)),
         (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
     ]
-    if frequency.known is not None:
-        cells.append((group_of[frequency.known.cells.indices], _rows(frequency.known.cells)))
+    if known is not None:
+        cells.append((group_of[known.cells.indices], _rows(known.cells)))
     return Shortlist(group_of, _joined((n_groups, n), cells))
 
 
