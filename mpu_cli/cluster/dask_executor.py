@@ -257,10 +257,18 @@ class DaskExecutor:
     @property
     def workers(self) -> int:
         """How many workers there are; 0 where the scheduler does not answer."""
+        return len(self._threads_of_workers())
+
+    @property
+    def threads(self) -> int:
+        """How many units can run at a time; 0 where the scheduler does not answer."""
+        return sum(self._threads_of_workers().values())
+
+    def _threads_of_workers(self) -> dict[str, int]:
         try:
-            return len(self._client.nthreads())
+            return self._client.nthreads()
         except (OSError, AttributeError):  # a client that has lost its scheduler has none to ask
-            return 0
+            return {}
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a worker run a unit."""

@@ -12,6 +12,8 @@ from mpu_cli.core.distributed import Instances, train_on_parts
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.options import FEW_SHARDS, Options
+from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.shortlist import is_worthwhile
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Report, train
 from mpu_cli.core.validation import default_folds
@@ -25,6 +27,8 @@ from mpu_cli.svmlight.sources import as_one
 
 # A larger plain file is cut into parts.
 PART_BYTES = 64_000_000
+# Of many labels, more instances are learned by all workers.
+FEW_INSTANCES_OF_MANY = 50_000
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,8 @@ def learn(
 ) -> tuple[StackedModel, Report, int]:
     """Learn a model of all labels.
 
-    Where there are no more than 200,000 instances, or no more than the sample has, one worker learns from all of them,
-    as a single machine does; more, or with a number of folds given, all workers.
+    Where there are no more than 200,000 instances (50,000 of more than 500 labels), or no more than the sample has, one
+    worker learns from all of them, as a single machine does; more, or with a number of folds given, all workers.
 
     Parameters
     ----------
@@ -145,7 +149,7 @@ def learn(
     """
     executor, facts, columns = collection.executor, collection.facts, collection.columns
     n = len(collection)
-    if n <= options.sample or (options.folds is None and default_folds(n) > 2):
+    if _by_one_worker(n, len(collection.ids), options):
         return *_learn_together(executor, collection.data, options, run), 1
     compact = 2 * len(columns.indices) < columns.width
     of_parts = zip(collection.data, collection.parts, facts, strict=True)
@@ -158,6 +162,15 @@ def learn(
     instances = Instances(executor, parts, [fact.size for fact in facts], collection.annotations, width)
     model, report = train_on_parts(instances, options, run, n_shards)
     return replace(model, columns=columns if compact else None), report, min(n_shards, len(parts))
+
+
+def _by_one_worker(n: int, q: int, options: Options) -> bool:
+    """Whether data are so small that one worker learns from all of them, unless a number of folds is given."""
+    if n <= options.sample:
+        return True
+    if q > FEW_LABELS:  # which take longer
+        return not is_worthwhile(n, q) or (options.folds is None and n <= FEW_INSTANCES_OF_MANY)
+    return options.folds is None and default_folds(n) > 2
 
 
 def _learn_together(executor: Executor, data: list[Handle], options: Options, run: Run) -> tuple[StackedModel, Report]:

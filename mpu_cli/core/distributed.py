@@ -3,39 +3,39 @@
 c, C and eta0 are settled on a sample, which is fetched. The levels are learned by shards (`mixing`), as a single
 machine learns those of large data: two halves in one pass each, of which each predicts the other, and at the last level
 one pass whose last instances are predicted before they are learned from (`halves`, `progressive`). Thresholds and
-calibration come from counts. One part alone gives the same model as `training.train`.
+calibration come from counts. Where labels are many, groups of them are learned (`distributed_groups`). One part alone
+gives the same model as `training.train`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import add
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core import parts
-from mpu_cli.core.bins import BinnedCells
+from mpu_cli.core import group_units, parts
 from mpu_cli.core.calibration import Calibration, calibrate_binned
 from mpu_cli.core.decision import decide
+from mpu_cli.core.distributed_groups import GroupLearner
 from mpu_cli.core.features import Features, coherence, draws
 from mpu_cli.core.halves import LARGER_STEPS
+from mpu_cli.core.level_parts import LevelParts, found_of, models_of
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_too_large
-from mpu_cli.core.mixing import Mixing, Selected, rounds_of
+from mpu_cli.core.mixing import Mixing, Selected
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, PU_LOGISTIC, SQUARED_HINGE, Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
-from mpu_cli.core.predictions import FEW_LABELS
-from mpu_cli.core.settling import Settled, settle
+from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.settling import settle
 from mpu_cli.core.sgd import LinearModel, label_blocks
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import best_threshold, pooled_threshold
-from mpu_cli.core.training import MOST_AUTOMATIC_LEVELS, Report
+from mpu_cli.core.training import MOST_AUTOMATIC_LEVELS, Report, enough_for_a_threshold
 from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.executor import Executor, Handle, reduced
-from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.executor import Executor, Handle
 from mpu_cli.runtime.run import Run
 
 
@@ -125,6 +125,16 @@ class _Labels:
     def __getitem__(self, rows: np.ndarray) -> csr_array:
         return self._instances.fetch(rows).labels
 
+    @cached_property
+    def indptr(self) -> np.ndarray:
+        submit, gather = self._instances.executor.submit, self._instances.executor.gather
+        counts = gather([submit(group_units.label_counts, part) for part in self._instances.parts])
+        return np.cumsum([0, *np.concatenate(counts)])
+
+    @property
+    def nnz(self) -> int:
+        return int(self._instances.annotations.sum())
+
 
 def train_on_parts(
     instances: Instances, options: Options, run: Run, n_shards: int = FEW_SHARDS
@@ -134,9 +144,10 @@ def train_on_parts(
     Parameters
     ----------
     instances : Instances
-        More than `options.sample`; each label is annotated somewhere.
+        More than `options.sample`, and of many labels so many that a shortlist is worthwhile; each label is annotated
+        somewhere.
     options : Options
-        Without known labels, label features and pruning.
+        Without known labels and label features, and, where labels are few, without pruning.
     run : Run
         Is told of every step; its journal has those that an interrupted training finished.
     n_shards : int
@@ -150,27 +161,28 @@ def train_on_parts(
     Raises
     ------
     DataError
-        There are too many labels, the loss is not PU_LOGISTIC, or weights are to be dropped.
+        The loss is not PU_LOGISTIC, or weights of few labels are to be dropped.
     TooLargeError, OverflowingError
         As for `training.train`.
     """
     n, q = len(instances), len(instances.annotations)
-    if q > FEW_LABELS:
-        raise DataError(f"there are {q:,} labels, and a cluster learns at most {FEW_LABELS} so far; use one machine")
+    many = q > FEW_LABELS
     if options.loss == SQUARED_HINGE:
         raise DataError(f"a cluster learns with the loss {PU_LOGISTIC} only, not {SQUARED_HINGE}")
-    if options.prune:
+    if options.prune and not many:
         raise DataError(f"a cluster keeps all weights: train without prune, which is {options.prune:g}")
     n_levels = options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
-    features = _Features(instances)
-    settled = settle(features, _Labels(instances), instances.annotations, options, run)
+    features, annotated = _Features(instances), _Labels(instances)
+    settled = settle(features, annotated, instances.annotations, options, run)
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
-    learner = _Learner(instances, instances.parts, settled, run, min(n_shards, len(instances.parts)))
+    top = Top.enough_for(annotated, float(settled.frequency.rates.mean()))
+    given = instances, instances.parts, settled, run, min(n_shards, len(instances.parts))
+    learner = _Learner(*given) if top is None else GroupLearner.at_first(LevelParts(*given), top)
 
     levels: list[LinearModel] = []
     calibrations: list[Calibration | None] = []
@@ -180,9 +192,9 @@ def train_on_parts(
         binned = learner.count_cells(predictions)
         levels.append(model)
         level_f1.append(min(best_threshold(binned)[1], 1.0))
-        calibrations.append(calibrate_binned(binned, int(instances.annotations.sum())))
+        calibrations.append(None if many else calibrate_binned(binned, int(instances.annotations.sum())))
         learner = learner.of_next_level(predictions, calibrations[-1], scale)
-    enough = n if options.threshold in (PER_LABEL, MACRO_F1) else options.sample
+    enough = n if options.threshold in (PER_LABEL, MACRO_F1) else enough_for_a_threshold(annotated, options.sample)
     model, held_out, labels = learner.learn_last(n_levels - 1, enough)
     levels.append(model)
     threshold, f1 = pooled_threshold(held_out.probabilities, labels, settled.frequency)
@@ -191,41 +203,12 @@ def train_on_parts(
     with run.step("thresholds"):
         every = np.arange(q)
         chosen, f1, calibration = decide(held_out, labels, settled.frequency, threshold, options, every)
-    stacked = StackedModel(tuple(levels), scale, chosen, calibrations=(*calibrations, calibration))
+    stacked = StackedModel(tuple(levels), scale, chosen, calibrations=(*calibrations, calibration), top=top)
     return stacked, Report.of(settled, level_f1, f1, held_out, seconds)
 
 
-@dataclass(frozen=True)
-class _Learner:
-    """How a level is learned.
-
-    Attributes
-    ----------
-    instances : Instances
-    level_parts : sequence of Handle
-        The parts as the level learns from them.
-    settled : Settled
-    run : Run
-    n_shards : int
-    """
-
-    instances: Instances
-    level_parts: Sequence[Handle]
-    settled: Settled
-    run: Run
-    n_shards: int
-
-    @property
-    def _rounds(self) -> int:
-        return rounds_of(self.n_shards, self.settled.settings.epochs)
-
-    def of_next_level(self, predictions: list[Handle], calibration: Calibration | None, scale: float) -> "_Learner":
-        """Return how the next level is learned, from the predictions of this one too."""
-        submit = self.instances.executor.submit
-        parts_and_predictions = zip(self.level_parts, predictions, strict=True)
-        return replace(
-            self, level_parts=[submit(parts.stacked, *both, calibration, scale) for both in parts_and_predictions]
-        )
+class _Learner(LevelParts):
+    """How a level of few labels is learned."""
 
     def learn(self, level: int) -> tuple[LinearModel, list[Handle]]:
         """Learn a level; return its model, and predictions of each part by models that have not seen what they predict.
@@ -245,7 +228,7 @@ class _Learner:
             models = [mixing.learn(self.level_parts, some, settings, len(some)) for some in selected]
             return [*models, mixing.mean(models, [1] * n_folds)] if by_halves else models
 
-        *of_folds, whole = self._learned(level, len(selected) * self._rounds, learn)
+        *of_folds, whole = self._learned(level, len(selected) * self.rounds, learn)
         executor, run = self.instances.executor, self.run.on_a_worker()
         predictions = [executor.submit(parts.predict_out_of_fold, part, of_folds, run) for part in self.level_parts]
         return executor.gather([whole])[0], predictions
@@ -267,22 +250,13 @@ class _Learner:
             begun = mixing.learn(self.level_parts, first, self.settled.settings, n)
             return [begun, mixing.go_on(self.level_parts, last, self.settled.settings, begun, len(first))]
 
-        begun, whole = self._learned(level, self._rounds + 1, learn)
+        begun, whole = self._learned(level, self.rounds + 1, learn)
         predicted = [
             executor.submit(parts.predict_selected, part, last.selection, begun, self.run.on_a_worker())
             for part in self.level_parts
         ]
         labels = [executor.submit(parts.labels_of, part, last.selection, self.run.seed) for part in self.level_parts]
         return executor.gather([whole])[0], *self._held_out(predicted, labels)
-
-    def count_cells(self, predictions: list[Handle]) -> BinnedCells:
-        """Count the cells of all parts by their predictions."""
-        executor, rates = self.instances.executor, self.settled.frequency.rates
-        counted = [
-            executor.submit(parts.count_cells, part, of_part, rates)
-            for part, of_part in zip(self.level_parts, predictions, strict=True)
-        ]
-        return executor.gather([reduced(executor, add, counted)])[0]
 
     def _held_out(self, predictions: list[Handle], labels: list[Handle]) -> tuple[HeldOut, csr_array]:
         gather = self.instances.executor.gather
@@ -298,21 +272,10 @@ class _Learner:
         with self.run.step(step, passes * len(self.level_parts) * len(blocks)) as tick:
             found = self.run.journal.kept(step)
             if found is not None:
-                return [executor.keep(model) for model in _models(found)]
+                return [executor.keep(model) for model in models_of(found)]
             submitted: list[Handle] = []
             run, frequency = self.run.on_a_worker(), self.settled.frequency
-            models = learn(Mixing(executor, frequency, self.n_shards, self._rounds, run, submitted.append))
+            models = learn(Mixing(executor, frequency, self.n_shards, self.rounds, run, submitted.append))
             executor.wait(submitted, tick)
-            self.run.journal.keep(step, lambda: _found(executor.gather(models)))
+            self.run.journal.keep(step, lambda: found_of(executor.gather(models)))
         return models
-
-
-def _found(models: list[LinearModel]) -> Found:
-    found: Found = {}
-    for number, model in enumerate(models):
-        found |= {f"weights {number}": model.weights, f"bias {number}": model.bias}
-    return found
-
-
-def _models(found: Found) -> list[LinearModel]:
-    return [LinearModel(found[f"weights {i}"], found[f"bias {i}"]) for i in range(len(found) // 2)]

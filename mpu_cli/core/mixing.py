@@ -50,6 +50,13 @@ class Selected:
     def __len__(self) -> int:
         return sum(self.sizes)
 
+    def start(self, frequency: LabelFrequency) -> sgd.LinearModel:
+        """Return where all labels start, cold, as `sgd.TrainingSet.cold_start` does."""
+        size = len(self)
+        share = self.annotations / max(size, 1) / frequency.single_precision().rates
+        bias = sgd.bias_of_shares(share, size)
+        return sgd.LinearModel(np.empty((0, len(bias)), np.float32), bias)
+
 
 @dataclass(frozen=True)
 class Mixing:
@@ -92,9 +99,7 @@ class Mixing:
             Of a LinearModel.
         """
         size = len(selected)
-        share = selected.annotations / max(size, 1) / self.frequency.single_precision().rates
-        bias = sgd.bias_of_shares(share, size)
-        model: Handle = sgd.LinearModel(np.empty((0, len(bias)), np.float32), bias)
+        model: Handle = selected.start(self.frequency)
         for round_ in range(self.rounds):
             model = self._round(level_parts, selected, settings, model, round_, round_ * size, n)
         return model

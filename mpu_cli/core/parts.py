@@ -12,8 +12,9 @@ from mpu_cli.core import sgd
 from mpu_cli.core.bins import BinnedCells
 from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.features import Features
+from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.predictions import DensePredictions
+from mpu_cli.core.predictions import DensePredictions, Predictions
 from mpu_cli.core.stacking import stack
 from mpu_cli.core.validation import deal, predict
 from mpu_cli.runtime.run import Run
@@ -30,11 +31,14 @@ class PartRows:
         Annotated labels.
     number : int
         Of the part. Its order and folds are drawn with a seed of its own.
+    guidance : Guidance
+        Of these instances.
     """
 
     features: Features
     labels: csr_array
     number: int
+    guidance: Guidance = NO_GUIDANCE
 
     def __len__(self) -> int:
         return len(self.features)
@@ -85,12 +89,12 @@ def count(part: PartRows, selection: Selection, seed: int) -> tuple[int, np.ndar
 
 def pick(part: PartRows, rows: np.ndarray) -> PartRows:
     """Return some instances."""
-    return replace(part, features=part.features[rows], labels=part.labels[rows])
+    return PartRows(part.features[rows], part.labels[rows], part.number)
 
 
-def sum_of_squared_norms(part: PartRows) -> float:
-    """Return the sum of the squared norms of the instances."""
-    return float(part.features.squared_norms.sum())
+def sum_of_squared_norms(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> float:
+    """Return the sum of the squared norms of the selected instances."""
+    return float(part.features.squared_norms[selection.rows(part, seed)].sum())
 
 
 def learn(
@@ -130,7 +134,7 @@ def learn(
     if not len(rows):
         return start
     run = replace(run, seed=seed_of(run.seed, part.number, round_))
-    data = sgd.TrainingSet(part.features, part.labels, rows, run)
+    data = sgd.TrainingSet(part.features, part.labels, rows, run, part.guidance)
     frequency = LabelFrequency.of(rates, part.labels.shape)
     settings = replace(settings, epochs=1, cost=settings.cost * n / len(rows))
     return sgd.train_block(data, block, frequency, settings, start, seen)
@@ -186,12 +190,13 @@ def _predict(
         predict(model.block(block), part.features, rows, block, DensePredictions(predictions), run, places=places)
 
 
-def count_cells(part: PartRows, predictions: np.ndarray, rates: np.ndarray) -> BinnedCells:
+def count_cells(part: PartRows, predictions: Predictions, rates: np.ndarray) -> BinnedCells:
     """Count the cells of a part by their predictions."""
     return BinnedCells.of(predictions, part.labels, LabelFrequency.of(rates, part.labels.shape))
 
 
-def stacked(part: PartRows, predictions: np.ndarray, calibration: Calibration | None, scale: float) -> PartRows:
+def stacked(part: PartRows, predictions: Predictions, calibration: Calibration | None, scale: float) -> PartRows:
     """Return a part as the next level learns from it."""
     probabilities = predictions if calibration is None else calibration(predictions)
-    return replace(part, features=stack(part.features, probabilities, scale))
+    features = stack(part.features, probabilities, scale)
+    return replace(part, features=features, guidance=part.guidance.of_next_level(probabilities, features.width))

@@ -173,7 +173,7 @@ def train(
     # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
     enough_at_last = n
     if options.threshold not in (PER_LABEL, MACRO_F1) and not hold_out_all:
-        enough_at_last = _enough_for_a_threshold(labels, options.sample)
+        enough_at_last = enough_for_a_threshold(labels, options.sample)
     below = None  # what was held out of the level before, where it may become the last
     for level in range(n_levels):
         is_last = level == n_levels - 1
@@ -244,7 +244,7 @@ def _guidance(
         return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
 
 
-def _enough_for_a_threshold(labels: csr_array, sample: int) -> int:
+def enough_for_a_threshold(labels: csr_array, sample: int) -> int:
     """Return how many instances tell the threshold for all labels: no more than tell the settings do."""
     if labels.shape[1] <= FEW_LABELS:
         return sample

@@ -16,6 +16,10 @@ Handle: TypeAlias = Any
 class Executor(Protocol):
     """Runs units of work."""
 
+    @property
+    def threads(self) -> int:
+        """How many units can run at a time, about."""
+
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a unit run. Arguments may be handles, or lists of them, in place of what they stand for."""
 
@@ -37,6 +41,8 @@ def run_unit(function: Callable, *arguments: Any) -> Any:
 
 class InProcess:
     """Runs each unit at once, in this process: the result is its own handle."""
+
+    threads = 1
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Run a unit."""

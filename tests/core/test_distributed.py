@@ -17,7 +17,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.executor import InProcess, reduced
 from mpu_cli.runtime.journal import Journal
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.simulated import as_features, hide, linear_problem
 
 # One pass and two folds are what large data get by default.
 OPTIONS = Options(epochs=1, folds=2, sample=100, levels=2)
@@ -140,9 +140,6 @@ def test_finished_steps_are_taken_over(problem):
 
 def test_what_a_cluster_cannot_learn_is_refused(problem):
     matrix, _, _ = problem
-    many = as_labels(np.eye(N, 501))
-    with pytest.raises(DataError, match="501 labels"):
-        train_on_parts(in_parts(matrix, many, 2), OPTIONS, Run())
     with pytest.raises(DataError, match="prune"):
         train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, prune=0.1), Run())
     with pytest.raises(DataError, match="squared-hinge"):
