@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from mpu_cli.evaluation.sums import Sums
+
 LABEL_BITS = 31  # labels are below 2**31
 
 
@@ -87,7 +89,7 @@ class LabelSetMetrics:
     true_positives: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     predicted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     support: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    _instance_sums: np.ndarray = field(default_factory=lambda: np.zeros(3))  # of precision, recall, F1
+    _of_instances: Sums = field(default_factory=lambda: Sums(3))  # precision, recall, F1
     _exact: int = 0
 
     def add(self, truth: csr_array, predicted: csr_array) -> None:
@@ -104,9 +106,18 @@ class LabelSetMetrics:
         n = truth.shape[0]
         true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
         sizes, true_sizes = np.diff(predicted.indptr), np.diff(truth.indptr)
-        self._instance_sums += [x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)]
+        self._of_instances.add([x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)])
         self._exact += int(np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes)))
         self.instances += n
+
+    def __add__(self, other: "LabelSetMetrics") -> "LabelSetMetrics":
+        """Return the counts of the instances of both."""
+        labels = merge_labels(self.labels, other.labels)
+        counts = np.zeros((3, len(labels)), np.int64)
+        for one in (self, other):
+            counts[:, np.searchsorted(labels, one.labels)] += [one.true_positives, one.predicted, one.support]
+        sums, exact = self._of_instances + other._of_instances, self._exact + other._exact
+        return LabelSetMetrics(self.instances + other.instances, labels, *counts, sums, exact)
 
     def _count_labels(self, *occurrences: np.ndarray) -> None:
         labels = merge_labels(self.labels, *occurrences)
@@ -130,7 +141,7 @@ class LabelSetMetrics:
         averages = {
             "micro": precision_recall_f1(*(count.sum() for count in counts)),
             "macro": [divide(x.sum(), len(x)) for x in precision_recall_f1(*counts)],
-            "samples": divide(self._instance_sums, self.instances),
+            "samples": divide(self._of_instances.total, self.instances),
         }
         results = {
             f"{average}_{name}": float(value)

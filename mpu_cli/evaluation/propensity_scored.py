@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from mpu_cli.evaluation.metrics import divide
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
+from mpu_cli.evaluation.sums import Sums
 
 
 @dataclass
@@ -40,8 +41,7 @@ class PropensityScoredMetrics:
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
-        self._gained = np.zeros((2, len(self.ks)))  # of precision, of nDCG
-        self._possible = np.zeros((2, len(self.ks)))
+        self._gains = Sums(2, 2, len(self.ks))  # what is gained, and what could be; of precision, of nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk.
@@ -62,18 +62,26 @@ class PropensityScoredMetrics:
         best = csr_array((self.propensities.inverse(truth.indices), truth.indices, truth.indptr), truth.shape)
         ideal = ranked_hits(truth, best)
         rankings = (
-            (self._gained, hits, self.propensities.inverse(hits.labels)),
-            (self._possible, ideal, self.propensities.inverse(ideal.labels)),
+            (hits, self.propensities.inverse(hits.labels)),
+            (ideal, self.propensities.inverse(ideal.labels)),
         )
         true_sizes = np.diff(truth.indptr)
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved, discounts = gains_up_to(longest)
+        gains = np.empty((2, 2, len(self.ks)))
         for i, k in enumerate(self.ks):
             reach = min(k, longest)
             most = discounts[np.minimum(true_sizes, reach)]
-            for total, ranked, weight in rankings:
-                total[0, i] += (weight * tied_gain(ranked, retrieved, reach)).sum()
-                total[1, i] += divide(weight * tied_gain(ranked, discounts, reach), most[ranked.rows]).sum()
+            for which, (ranked, weight) in enumerate(rankings):
+                gains[which, 0, i] = (weight * tied_gain(ranked, retrieved, reach)).sum()
+                gains[which, 1, i] = divide(weight * tied_gain(ranked, discounts, reach), most[ranked.rows]).sum()
+        self._gains.add(gains)
+
+    def __add__(self, other: "PropensityScoredMetrics") -> "PropensityScoredMetrics":
+        """Return the sums over the instances of both."""
+        both = PropensityScoredMetrics(self.propensities, self.ks)
+        both._gains = self._gains + other._gains
+        return both
 
     def results(self) -> dict[str, float]:
         """Return the metrics of all instances so far.
@@ -83,7 +91,7 @@ class PropensityScoredMetrics:
         dict
             ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 where there is no true label.
         """
-        values = divide(self._gained, self._possible)
+        values = divide(*self._gains.total)
         return {
             f"{name}_at_{k}": float(value)
             for name, row in zip(("psp", "psndcg"), values, strict=True)

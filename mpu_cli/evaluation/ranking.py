@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, merge_labels
+from mpu_cli.evaluation.sums import Sums
 
 
 class RankedHits(NamedTuple):
@@ -111,16 +112,13 @@ class RankingMetrics:
     ks: tuple[int, ...] = (1, 3, 5)
     instances: int = 0
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    _average_precision: float = 0.0  # without the part of unlisted true labels,
-    _unlisted: int = 0  # which is this number of them over q
-    _coverage: float = 0.0  # of instances whose true labels are all listed;
-    _coverage_is_q: int = 0  # the other instances
-    _top_is_true: float = 0.0
+    _unlisted: int = 0  # true labels whose part of the average precision is 1 / q
+    _coverage_is_q: int = 0  # instances whose true labels are not all listed
 
     def __post_init__(self) -> None:
-        self._precision = np.zeros(len(self.ks))
-        self._ndcg = np.zeros(len(self.ks))
-        self._recall = np.zeros(len(self.ks))
+        # Average precision without that part, coverage of the other instances, whether the top label is true.
+        self._sums = Sums(3)
+        self._at_k = Sums(3, len(self.ks))  # precision, nDCG, recall
         self._true_labels = np.empty(0, np.int64)  # that occur in a true set, ascending;
         self._retrieved = [self._true_labels] * len(self.ks)  # those of them that are retrieved once at least
 
@@ -141,29 +139,45 @@ class RankingMetrics:
 
         # An unlisted true label is at rank q with all true labels at or above it: its precision is |true| / q.
         listed_precision = np.bincount(hits.rows, hits.true_above / hits.last, minlength=n)
-        self._average_precision += divide(listed_precision, true_sizes).sum() + np.count_nonzero(true_sizes == 0)
-        self._unlisted += unlisted.sum()
+        average_precision = divide(listed_precision, true_sizes).sum() + np.count_nonzero(true_sizes == 0)
+        self._unlisted += int(unlisted.sum())
 
         coverage = np.zeros(n)
         np.maximum.at(coverage, hits.rows, hits.last)
-        self._coverage += coverage[unlisted == 0].sum()
         self._coverage_is_q += int(np.count_nonzero(unlisted))
 
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved, discounts = gains_up_to(longest)
         self._true_labels = merge_labels(self._true_labels, truth.indices)
-        self._top_is_true += tied_gain(hits, retrieved, k=1).sum()
+        top_is_true = tied_gain(hits, retrieved, k=1).sum()
+        self._sums.add([average_precision, coverage[unlisted == 0].sum(), top_is_true])
+        at_k = np.empty((3, len(self.ks)))
         for i, k in enumerate(self.ks):
             reach = min(k, longest)
             gain = np.bincount(hits.rows, tied_gain(hits, retrieved, reach), minlength=n)
-            self._precision[i] += gain.sum() / k
-            self._recall[i] += divide(gain, true_sizes).sum()
+            at_k[0, i] = gain.sum() / k
+            at_k[2, i] = divide(gain, true_sizes).sum()
             self._retrieved[i] = merge_labels(self._retrieved[i], hits.labels[hits.last <= k])
             gain = np.bincount(hits.rows, tied_gain(hits, discounts, reach), minlength=n)
-            self._ndcg[i] += divide(gain, discounts[np.minimum(true_sizes, reach)]).sum()
+            at_k[1, i] = divide(gain, discounts[np.minimum(true_sizes, reach)]).sum()
+        self._at_k.add(at_k)
 
         self.labels = merge_labels(self.labels, truth.indices, scores.indices)
         self.instances += n
+
+    def __add__(self, other: "RankingMetrics") -> "RankingMetrics":
+        """Return the sums over the instances of both."""
+        both = RankingMetrics(
+            self.ks,
+            self.instances + other.instances,
+            merge_labels(self.labels, other.labels),
+            self._unlisted + other._unlisted,
+            self._coverage_is_q + other._coverage_is_q,
+        )
+        both._sums, both._at_k = self._sums + other._sums, self._at_k + other._at_k
+        both._true_labels = merge_labels(self._true_labels, other._true_labels)
+        both._retrieved = [merge_labels(*found) for found in zip(self._retrieved, other._retrieved, strict=True)]
+        return both
 
     def results(self) -> dict[str, float]:
         """Return the metrics of all instances so far.
@@ -177,13 +191,16 @@ class RankingMetrics:
             true, among the first K of one instance at least.
         """
         q = len(self.labels)
+        average_precision, coverage, top_is_true = self._sums.total
         sums: dict[str, ArrayLike] = {
-            **{f"precision_at_{k}": total for k, total in zip(self.ks, self._precision, strict=True)},
-            **{f"ndcg_at_{k}": total for k, total in zip(self.ks, self._ndcg, strict=True)},
-            **{f"recall_at_{k}": total for k, total in zip(self.ks, self._recall, strict=True)},
-            "label_ranking_average_precision": self._average_precision + divide(self._unlisted, q),
-            "coverage_error": self._coverage + self._coverage_is_q * q,
-            "one_error": self.instances - self._top_is_true,
+            **{
+                f"{name}_at_{k}": total
+                for name, totals in zip(("precision", "ndcg", "recall"), self._at_k.total, strict=True)
+                for k, total in zip(self.ks, totals, strict=True)
+            },
+            "label_ranking_average_precision": average_precision + divide(self._unlisted, q),
+            "coverage_error": coverage + self._coverage_is_q * q,
+            "one_error": self.instances - top_is_true,
         }
         averages = {name: float(divide(total, self.instances)) for name, total in sums.items()}
         occurring = len(self._true_labels)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import divide, entries_in
+from mpu_cli.evaluation.sums import Sums
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
@@ -26,8 +27,6 @@ class Reliability:
     ----------
     cells, true : ndarray of int, shape (10,)
         How many scores are in a bin, and of how many of them the label is in the true set.
-    total : ndarray of float, shape (10,)
-        The scores of a bin added up.
 
     Examples
     --------
@@ -39,7 +38,7 @@ class Reliability:
 
     cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    total: np.ndarray = field(default_factory=lambda: np.zeros(_BINS))
+    _scores: Sums = field(default_factory=lambda: Sums(_BINS))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Count some instances.
@@ -63,7 +62,16 @@ class Reliability:
         number = np.minimum((p * _BINS).astype(int), _BINS - 1)
         self.cells += np.bincount(number, minlength=_BINS)
         self.true += np.bincount(number[entries_in(scores, truth)], minlength=_BINS)
-        self.total += np.bincount(number, p, minlength=_BINS)
+        self._scores.add(np.bincount(number, p, minlength=_BINS))
+
+    def __add__(self, other: "Reliability") -> "Reliability":
+        """Return the counts of the instances of both."""
+        return Reliability(self.cells + other.cells, self.true + other.true, self._scores + other._scores)
+
+    @property
+    def total(self) -> np.ndarray:
+        """The scores of each bin added up: float64, shape (10,)."""
+        return self._scores.total
 
     def rows(self, c: float = 1.0) -> list[dict[str, float]]:
         """Report each bin.
