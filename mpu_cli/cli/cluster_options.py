@@ -1,15 +1,19 @@
 """The options of commands that a cluster can run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mpu_cli.cli.values import Number, click_type
 from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
+from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import options_of
+
+if TYPE_CHECKING:
+    from mpu_cli.commands.training_data import Sources
 
 
 class ClusterAddress(click.ParamType):
@@ -69,9 +73,19 @@ def _refuse_idle(cluster: object, option: str, value: object) -> None:
         raise click.UsageError(f"{option} needs --cluster.")
 
 
-def refuse_with_cluster(**given: Any) -> None:
-    """Raise UsageError where options were given that have no effect on a cluster; by parameter names."""
+def refuse_with_cluster(files: Iterable[str], **given: Any) -> None:
+    """Raise UsageError where options were given that have no effect on a cluster, by parameter names; or no files."""
     for name, value in given.items():
         if value:
             option = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{option} cannot be had with --cluster; train on one machine.")
+            raise click.UsageError(f"{option} cannot be had with --cluster; leave out one of the two.")
+    if STANDARD_STREAM in files:
+        raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
+
+
+def refuse_sources(sources: "Sources", **given: Any) -> None:
+    """Raise UsageError where a command that trains is given what has no effect on a cluster; see the above."""
+    from mpu_cli.svmlight.sources import files_of
+
+    names = ("reviewed", "complete", "cache", "label_features")
+    refuse_with_cluster(files_of(sources.file), **given, **{name: getattr(sources, name) for name in names})

@@ -1,5 +1,7 @@
 """``mpu evaluate``."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from mpu_cli.cli.cluster_options import cluster_options, refuse_with_cluster
 from mpu_cli.cli.common import (
     json_option,
     print_json,
@@ -31,6 +34,7 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.evaluation import Report
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
@@ -146,6 +150,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     "and completely reviewed, and report 90 % intervals. Their predictions should come from a model that has not seen "
     "them.",
 )
+@cluster_options
 @reading_options
 @run_options("kernel")
 @json_option
@@ -167,6 +172,7 @@ def evaluate(
     calibration: bool,
     calibration_plot: str | None,
     reviewed: tuple[str, ...],
+    on: "OnCluster | None",
     reading: Reading,
     run: "Run",
     as_json: bool,
@@ -205,6 +211,7 @@ def evaluate(
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
       mpu evaluate test.svm old.mpu new.mpu tags.txt
       mpu evaluate part-*.svm.gz --predictions tags/
+      mpu evaluate part-*.svm.gz --predictions news.mpu --cluster tcp://scheduler:8786
     """
     from mpu_cli.commands import comparison, evaluation
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
@@ -238,11 +245,14 @@ def evaluate(
     if unknown := [name for name in names or () if name not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
 
+    if on is not None:
+        refuse_with_cluster((*truths, *predictions), reviewed=reviewed)
+
     least = None if _by_default("threshold") else threshold
+    how: dict[str, Any] = {"metrics": names, "c": c, "ks": ks, "threshold": least, "reading": reading, "run": run}
     if several:
-        how: dict[str, Any] = {"metrics": names, "c": c, "ks": ks, "threshold": least, "reading": reading, "run": run}
-        with counting("evaluating", noun="instance") as count:
-            compared = comparison.evaluate_several(truth, predictions, count=count, **how)
+        with _collecting(on, len(truths) * len(predictions)) as where:
+            compared = comparison.evaluate_several(truth, predictions, **how, **where)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         if as_json:
@@ -250,27 +260,22 @@ def evaluate(
         else:
             print_comparison(compared)
         return
-    with counting("evaluating", noun="instance") as count:
+    with _collecting(on, len(truths)) as where:
         report = evaluation.evaluate(
             truth,
-            *predictions,
-            metrics=names,
+            predictions[0],
             per_label=per_label,
             naming=naming,
             by_number=by_number,
-            c=c,
-            ks=ks,
             training=training,
             frequencies=frequencies,
             propensity_a=propensity_a,
             propensity_b=propensity_b,
-            threshold=least,
             calibration=calibration,
             calibration_plot=calibration_plot,
             reviewed=reviewed,
-            count=count,
-            reading=reading,
-            run=run,
+            **how,
+            **where,
         )
     if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):
         warn(_CUT.format(threshold))
@@ -282,6 +287,19 @@ def evaluate(
         print_json(report.as_json())
     else:
         _print_report(report)
+
+
+@contextmanager
+def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]]:
+    """Give what evaluations take: how progress is counted, and, on a cluster, how instances are collected."""
+    if on is None:
+        with counting("evaluating", noun="instance") as count:
+            yield {"count": count}
+        return
+    from mpu_cli.commands.cluster_evaluation import collecting
+
+    with collecting(on) as collect, counting("evaluating", n_files, "file") as count:
+        yield {"count": count, "collect": collect}
 
 
 def _named(predictions: tuple[str, ...]) -> dict[str, str]:

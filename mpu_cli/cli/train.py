@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.cluster_options import cluster_options, refuse_with_cluster, shards_option
+from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
 from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.run_options import run_options
@@ -112,7 +112,7 @@ def train(
     from mpu_cli.commands import training
     from mpu_cli.methods import DEFAULT
     from mpu_cli.runtime.memory import peak_bytes
-    from mpu_cli.svmlight.sources import Files, files_of
+    from mpu_cli.svmlight.sources import Files
 
     if output is None:
         if sources.file == "-":
@@ -130,18 +130,13 @@ def train(
     else:
         from mpu_cli.commands import cluster_training
 
-        refuse_with_cluster(
+        refuse_sources(
+            sources,
             method=method != DEFAULT and method,
             warm_start=warm_start,
             prior=getattr(options, "prior", None) not in (None, "none", 0),
             oof=oof,
-            reviewed=sources.reviewed,
-            complete=sources.complete,
-            cache=sources.cache,
-            label_features=sources.label_features,
         )
-        if "-" in files_of(sources.file):
-            raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
         done = cluster_training.train(sources, output, options, on=on, **common)
     for warning in done.warnings:
         warn(warning)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +16,7 @@ from mpu_cli.commands.prediction_parts import in_folder
 from mpu_cli.core.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
-from mpu_cli.evaluation.compare import pairs_of_files
+from mpu_cli.evaluation.compare import pairs_of_files, pairs_of_part
 from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -26,6 +27,19 @@ from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
 
 _log = logging.getLogger(__name__)
 _PROBABILITIES = 1 << 22  # that are in memory at a time
+
+
+class Evidence(Protocol):
+    """What an evaluation counts: that of instances, and of some more, added, is that of all of them."""
+
+    def add(self, true: Dataset, predicted: Dataset, /) -> None:
+        """Count some more instances."""
+
+    def __add__(self, other: Any, /) -> Self:
+        """Return what the instances of both give, in this order."""
+
+
+E = TypeVar("E", bound=Evidence)
 
 
 @dataclass(frozen=True)
@@ -57,18 +71,20 @@ class Candidate:
                 return cls(name, source=as_one(list(map(str, files.values()))))
         return cls(name, bundle.load(Path(name)))
 
-    def pairs(
+    def collect(
         self,
+        evidence: E,
         truth: Source,
         reading: Reading,
         run: Run,
         called: str = "PREDICTIONS",
         count: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[Dataset, Dataset]]:
-        """Yield instances of a data file, and their predictions in the form of `evaluation.compare`.
+    ) -> E:
+        """Add the instances of data, with their predictions in the form of `evaluation.compare`, to evidence.
 
         Parameters
         ----------
+        evidence : Evidence
         truth : str, Path or Files
         reading : Reading
         run : Run
@@ -77,19 +93,25 @@ class Candidate:
         count : callable
             Called with how many more instances are done with.
         """
-        for pair in self._pairs(truth, reading, run, called):
-            yield pair
-            count(len(pair[0]))
-
-    def _pairs(self, truth: Source, reading: Reading, run: Run, called: str) -> Iterator[tuple[Dataset, Dataset]]:
         if self.model is None:
-            yield from pairs_of_files(truth, self.source, reading, run, called)
-            return
-        fitness = Fitness()
-        for chunk in iter_chunks(truth, reading, run=run):
-            fitness += Fitness.of(self.model, chunk.features)
-            yield from _predicted(self.model, chunk, truth, run)
-        for warning in fitness.warnings(self.model):
+            _add(evidence, pairs_of_files(truth, self.source, reading, run, called), count)
+        else:
+            self.warn(_add_predicted(evidence, self.model, iter_chunks(truth, reading, run=run), truth, run, count))
+        return evidence
+
+    def collect_part(
+        self, evidence: E, truth: str, reading: Reading, run: Run, count: Callable[[int], None]
+    ) -> Fitness:
+        """Add the instances of one of several files; they may be none. Return whether a model fits them."""
+        if self.model is None:
+            _add(evidence, pairs_of_part(truth, str(self.source), reading, run), count)
+            return Fitness()
+        chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
+        return _add_predicted(evidence, self.model, chunks, truth, run, count)
+
+    def warn(self, fitness: Fitness) -> None:
+        """Say where the model does not fit the data."""
+        for warning in [] if self.model is None else fitness.warnings(self.model):
             _log.warning(f"{self.name}: {warning}")
 
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
@@ -97,6 +119,43 @@ class Candidate:
         if self.model is None:
             return _joined(iter_predictions(self.source, reading, run))
         return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
+
+
+class Collect(Protocol):
+    """How instances are added to evidence: `Candidate.collect`, or the same by other processes."""
+
+    def __call__(  # noqa: D102
+        self,
+        candidate: Candidate,
+        evidence: E,
+        truth: Source,
+        reading: Reading,
+        run: Run,
+        /,
+        called: str = "PREDICTIONS",
+        count: Callable[[int], None] = lambda _: None,
+    ) -> E: ...
+
+
+def _add(evidence: Evidence, pairs: Iterable[tuple[Dataset, Dataset]], count: Callable[[int], None]) -> None:
+    for pair in pairs:
+        evidence.add(*pair)
+        count(len(pair[0]))
+
+
+def _add_predicted(
+    evidence: Evidence,
+    model: bundle.TrainedModel,
+    chunks: Iterable[Dataset],
+    truth: Source,
+    run: Run,
+    count: Callable[[int], None],
+) -> Fitness:
+    fitness = Fitness()
+    for chunk in chunks:
+        fitness += Fitness.of(model, chunk.features)
+        _add(evidence, _predicted(model, chunk, truth, run), count)
+    return fitness
 
 
 def _joined(parts: Iterable[Dataset]) -> Dataset:

@@ -19,7 +19,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
-class _Model:
+class ModelFiles:
     """A model that all workers can read.
 
     Attributes
@@ -34,6 +34,11 @@ class _Model:
     path: Path
     sha256: str
     by_psp: bool
+
+    @classmethod
+    def of(cls, model: Path, by_psp: bool = False) -> "ModelFiles":
+        """Name a model for all workers."""
+        return cls(model.absolute(), checksum(model / MANIFEST), by_psp)
 
 
 def predict_files(
@@ -69,7 +74,7 @@ def predict_files(
     MpuError
         As for `prediction.predict`; the predictions of other files may be there then, each of them whole.
     """
-    meant = _Model(model.absolute(), checksum(model / MANIFEST), by_psp)
+    meant = ModelFiles.of(model, by_psp)
     with connected(on) as executor:
         done = [
             executor.submit(_predict, meant, file, state_of(file), target.absolute(), options, run.on_a_worker())
@@ -80,16 +85,16 @@ def predict_files(
 
 
 def _predict(
-    model: _Model, source: str, state: State | None, target: Path, options: dict[str, Any], run: Run
+    model: ModelFiles, source: str, state: State | None, target: Path, options: dict[str, Any], run: Run
 ) -> Report:
     refuse_other(source, state)
-    return predict(_loaded(model), source, target, run=run, **options)
+    return predict(loaded(model), source, target, run=run, **options)
 
 
 @lru_cache(maxsize=1)
-def _loaded(model: _Model) -> TrainedModel:
+def loaded(model: ModelFiles) -> TrainedModel:
     """Load a model once for all files that a worker predicts."""
-    loaded = bundle.load(model.path)
+    found = bundle.load(model.path)
     if checksum(model.path / MANIFEST) != model.sha256:
-        raise ModelError(f"{model.path}: is another model than when the prediction began")
-    return ordered_by_psp(loaded, model.path) if model.by_psp else loaded
+        raise ModelError(f"{model.path}: is another model than when the work began")
+    return ordered_by_psp(found, model.path) if model.by_psp else found

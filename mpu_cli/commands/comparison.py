@@ -1,16 +1,17 @@
 """Evaluate several models and files of predictions by one file of true labels, and compare them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mpu_cli.commands.candidates import Candidate
+from mpu_cli.commands.candidates import Candidate, Collect
 from mpu_cli.errors import MpuError, without_secrets
 from mpu_cli.evaluation.compare import Form, labels_from_scores
 from mpu_cli.evaluation.paired import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Source
 
@@ -79,6 +80,7 @@ def evaluate_several(
     ks: tuple[int, ...] = (1, 3, 5),
     threshold: float | None = None,
     count: Callable[[int], None] = lambda _: None,
+    collect: Collect = Candidate.collect,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -97,6 +99,8 @@ def evaluate_several(
         As for `commands.evaluation.evaluate`.
     count : callable
         Called with how many more instances have been compared, for each of the predictions.
+    collect : callable
+        As `Candidate.collect`.
     run : Run
         Its seed is that of the bootstrap.
 
@@ -110,9 +114,10 @@ def evaluate_several(
     cut: list[str] = []
     every = []
     for name in predictions:
-        counts, is_cut = _counts(Candidate.of(name, truth), truth, ks, threshold, count, reading, run)
-        every.append(counts)
-        cut += [name] * is_cut
+        begun = _Evidence(Form(name), threshold, Tally(ks), Tally(ks))
+        evidence = collect(Candidate.of(name, truth), begun, truth, reading, run, name, count)
+        every.append(evidence.counts())
+        cut += [name] * evidence.is_cut
     found, differences = compare(every, c, run.seed)
     common = [name for name in found[0] if all(name in one for one in found)]
     if missing := [name for name in metrics or () if name not in common]:
@@ -136,28 +141,40 @@ def evaluate_several(
     )
 
 
-def _counts(
-    candidate: Candidate,
-    truth: Source,
-    ks: tuple[int, ...],
-    threshold: float | None,
-    count: Callable[[int], None],
-    reading: Reading,
-    run: Run,
-) -> tuple[Counts, bool]:
-    """Return what is counted of one of the predictions, and whether its label sets come from the usual threshold."""
-    form = Form(candidate.name)
-    listed, over = Tally(ks), Tally(ks)
-    for true, predicted in candidate.pairs(truth, reading, run, candidate.name, count):
-        form.see(predicted)
-        listed.add(true.labels, predicted.labels, predicted.features)
-        if threshold is not None or not form.labels:
-            over.add(true.labels, labels_from_scores(predicted.features, threshold))
-    by_threshold = form.scores and (threshold is not None or not form.labels)
-    counts = (over if by_threshold else listed).counts()
-    has_scores = form.scores or not form.labels
-    gains = listed.gains() if has_scores else None
-    return Counts(counts.truth, counts.predicted, counts.hits, gains, ks), by_threshold and threshold is None
+@dataclass
+class _Evidence:
+    """What is counted of one of the predictions, with label lists, and with those labels that reach a threshold."""
+
+    form: Form
+    threshold: float | None
+    listed: Tally
+    over: Tally
+
+    def add(self, true: Dataset, predicted: Dataset) -> None:
+        """Count some more instances."""
+        self.form.see(predicted)
+        self.listed.add(true.labels, predicted.labels, predicted.features)
+        if self.threshold is not None or not self.form.labels:
+            self.over.add(true.labels, labels_from_scores(predicted.features, self.threshold))
+
+    def __add__(self, other: "_Evidence") -> "_Evidence":
+        """Return what the instances of both give."""
+        return _Evidence(self.form + other.form, self.threshold, self.listed + other.listed, self.over + other.over)
+
+    @property
+    def _by_threshold(self) -> bool:
+        return self.form.scores and (self.threshold is not None or not self.form.labels)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the label sets come from the usual threshold."""
+        return self._by_threshold and self.threshold is None
+
+    def counts(self) -> Counts:
+        """Return what was counted of all instances."""
+        counts = (self.over if self._by_threshold else self.listed).counts()
+        has_scores = self.form.scores or not self.form.labels
+        return replace(counts, gains=self.listed.gains() if has_scores else None)
 
 
 def _verdict(first: str, other: str, metric: str, difference: Difference) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.candidates import Candidate
+from mpu_cli.commands.candidates import Candidate, Collect
 from mpu_cli.commands.propensities import from_frequencies, from_training
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (
     Comparison,
+    Evidence,
     compare_pairs,
     labels_from_scores,
     lockstep,
@@ -110,6 +111,7 @@ def evaluate(
     calibration_plot: str | None = None,
     reviewed: Sequence[str] = (),
     count: Callable[[int], None] = lambda _: None,
+    collect: Collect = Candidate.collect,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -146,6 +148,8 @@ def evaluate(
         intervals.
     count : callable
         Called with how many more instances have been compared.
+    collect : callable
+        As `Candidate.collect`; not used with `reviewed`.
 
     Returns
     -------
@@ -173,7 +177,8 @@ def evaluate(
         comparison = compare_pairs([pair], predictions, **how)
         report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
     else:
-        comparison = compare_pairs(candidate.pairs(truth, reading, run, count=count), predictions, **how)
+        evidence = collect(candidate, Evidence.none(predictions, **how), truth, reading, run, count=count)
+        comparison = evidence.comparison()
         report = build_report(comparison, metrics, c)
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")

@@ -120,13 +120,18 @@ def pairs_of_files(
         return
     instances = 0
     for file, predicted in zip(truth, predictions, strict=True):
-        true_chunks = iter_chunks(file, reading, run=run, may_be_empty=True)
-        chunks = true_chunks, iter_predictions(predicted, reading, run, may_be_empty=True)
-        for pair in lockstep(*chunks, shown(predicted), shown(file)):
+        for pair in pairs_of_part(file, predicted, reading, run):
             instances += len(pair[0])
             yield pair
     if not instances:
         raise no_instances(truth)
+
+
+def pairs_of_part(truth: str, predictions: str, reading: Reading, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
+    """Read two files of several in step; they may have no instances."""
+    true_chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
+    predicted_chunks = iter_predictions(predictions, reading, run, may_be_empty=True)
+    yield from lockstep(true_chunks, predicted_chunks, shown(predictions), shown(truth))
 
 
 def compare_pairs(
@@ -149,29 +154,84 @@ def compare_pairs(
     threshold, ks, propensities, calibration
         As for `compare`.
     """
-    listed, cut, ranking = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
-    reliability = Reliability() if calibration else None
-    scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
-    form = Form(predictions)
-    for true, predicted in pairs:
+    evidence = Evidence.none(predictions, threshold, ks, propensities, calibration)
+    for pair in pairs:
+        evidence.add(*pair)
+    return evidence.comparison()
+
+
+@dataclass
+class Evidence:
+    """What a comparison comes from, chunk by chunk.
+
+    Attributes
+    ----------
+    form : Form
+    threshold : float or None
+    listed, cut : LabelSetMetrics
+        Counts of the label lists, and of the labels whose scores reach the threshold.
+    ranking, scored, reliability
+        As `Comparison` has them.
+    """
+
+    form: "Form"
+    threshold: float | None
+    listed: LabelSetMetrics
+    cut: LabelSetMetrics
+    ranking: RankingMetrics
+    scored: PropensityScoredMetrics | None
+    reliability: Reliability | None
+
+    @classmethod
+    def none(
+        cls,
+        predictions: str,
+        threshold: float | None = None,
+        ks: tuple[int, ...] = (1, 3, 5),
+        propensities: Propensities | None = None,
+        calibration: bool = False,
+    ) -> "Evidence":
+        """Begin a comparison; parameters as for `compare_pairs`."""
+        scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
+        reliability = Reliability() if calibration else None
+        counts = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
+        return cls(Form(predictions), threshold, *counts, scored, reliability)
+
+    def add(self, true: Dataset, predicted: Dataset) -> None:
+        """Compare some more instances."""
+        form = self.form
         form.see(predicted)
-        listed.add(true.labels, predicted.labels)
+        self.listed.add(true.labels, predicted.labels)
         if form.labels and not form.scores:
-            continue
-        if not form.labels or threshold is not None:
-            cut.add(true.labels, labels_from_scores(predicted.features, threshold))
-        ranking.add(true.labels, predicted.features)
-        if scored is not None:
-            scored.add(true.labels, predicted.features)
-        if reliability is not None:
-            reliability.add(true.labels, predicted.features)
-    if form.labels and not form.scores:
-        return Comparison(listed)
-    reliability = reliability if form.scores else None
-    if form.labels and threshold is None:
-        return Comparison(listed, ranking, None, reliability, scored)
-    used = THRESHOLD if threshold is None else threshold
-    return Comparison(cut, ranking, used if form.scores else None, reliability, scored)
+            return
+        if not form.labels or self.threshold is not None:
+            self.cut.add(true.labels, labels_from_scores(predicted.features, self.threshold))
+        for metrics in (self.ranking, self.scored, self.reliability):
+            if metrics is not None:
+                metrics.add(true.labels, predicted.features)
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        """Return what the instances of both give."""
+        return Evidence(
+            self.form + other.form,
+            self.threshold,
+            self.listed + other.listed,
+            self.cut + other.cut,
+            self.ranking + other.ranking,
+            None if self.scored is None or other.scored is None else self.scored + other.scored,
+            None if self.reliability is None or other.reliability is None else self.reliability + other.reliability,
+        )
+
+    def comparison(self) -> Comparison:
+        """Return the result."""
+        form, threshold = self.form, self.threshold
+        if form.labels and not form.scores:
+            return Comparison(self.listed)
+        reliability = self.reliability if form.scores else None
+        if form.labels and threshold is None:
+            return Comparison(self.listed, self.ranking, None, reliability, self.scored)
+        used = THRESHOLD if threshold is None else threshold
+        return Comparison(self.cut, self.ranking, used if form.scores else None, reliability, self.scored)
 
 
 @dataclass
@@ -196,6 +256,15 @@ class Form:
         self.labels |= predicted.labels.nnz > 0
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
+        self._refuse_data()
+
+    def __add__(self, other: "Form") -> "Form":
+        """Return what both consist of; errors as for `see`."""
+        both = Form(self.name, *(getattr(self, x) or getattr(other, x) for x in ("labels", "scores", "_unscored")))
+        both._refuse_data()
+        return both
+
+    def _refuse_data(self) -> None:
         if self.scores and self._unscored:
             raise InputError(
                 self.name,

@@ -116,8 +116,9 @@ class LabelSetMetrics:
         counts = np.zeros((3, len(labels)), np.int64)
         for one in (self, other):
             counts[:, np.searchsorted(labels, one.labels)] += [one.true_positives, one.predicted, one.support]
-        sums, exact = self._of_instances + other._of_instances, self._exact + other._exact
-        return LabelSetMetrics(self.instances + other.instances, labels, *counts, sums, exact)
+        instances, exact = self.instances + other.instances, self._exact + other._exact
+        sums = self._of_instances + other._of_instances
+        return LabelSetMetrics(instances, labels, counts[0], counts[1], counts[2], sums, exact)
 
     def _count_labels(self, *occurrences: np.ndarray) -> None:
         labels = merge_labels(self.labels, *occurrences)

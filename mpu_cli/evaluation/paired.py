@@ -60,6 +60,10 @@ class Tally:
         if scores is not None:
             self._gains.append(_gains(truth, scores, self.ks))
 
+    def __add__(self, other: "Tally") -> "Tally":
+        """Return the instances of one, then those of the other."""
+        return Tally(self.ks, self._sets + other._sets, self._gains + other._gains)
+
     def counts(self) -> "Counts":
         """Return what was added."""
         labels = np.unique(np.concatenate([truth.indices for truth, _ in self._sets]))

@@ -36,7 +36,7 @@ class Processes:
             "from distributed.cli.dask_scheduler import main; main()",
             *("--scheduler-file", self.file, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"),
         )
-        _wait(self.file.exists)
+        _wait(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))  # all of it is there
         self.address: str = json.loads(self.file.read_text())["address"]
         self.workers: list[subprocess.Popen] = []
         self.client = self._stack.enter_context(Client(self.address, set_as_default=False))
