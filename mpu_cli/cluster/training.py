@@ -68,6 +68,19 @@ class Collection:
         """What is the same only for the same instances in the same parts."""
         return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
+    def instances(self) -> tuple[Instances, Columns | None]:
+        """Return the instances as a training takes them, and the features that have columns there; None: all."""
+        submit, facts, columns = self.executor.submit, self.facts, self.columns
+        compact = 2 * len(columns.indices) < columns.width
+        of_parts = zip(self.data, self.parts, facts, strict=True)
+        parts = [
+            submit(placed, data, part, number, fact, self.ids, columns, compact)
+            for number, (data, part, fact) in enumerate(of_parts)
+        ]
+        width = len(columns.indices) if compact else columns.width
+        instances = Instances(self.executor, parts, [fact.size for fact in facts], self.annotations, width)
+        return instances, columns if compact else None
+
     @classmethod
     def of(
         cls, executor: Executor, parts: list[Part], data: list[Handle], tick: Callable[[], None] = lambda: None
@@ -147,21 +160,13 @@ def learn(
     MpuError
         As for `train_on_parts`; ClusterError where the cluster fails.
     """
-    executor, facts, columns = collection.executor, collection.facts, collection.columns
     n = len(collection)
     if _by_one_worker(n, len(collection.ids), options):
-        return *_learn_together(executor, collection.data, options, run), 1
-    compact = 2 * len(columns.indices) < columns.width
-    of_parts = zip(collection.data, collection.parts, facts, strict=True)
-    parts = [
-        executor.submit(placed, data, part, number, fact, collection.ids, columns, compact)
-        for number, (data, part, fact) in enumerate(of_parts)
-    ]
+        return *_learn_together(collection.executor, collection.data, options, run), 1
+    instances, columns = collection.instances()
     collection.data.clear()  # what the workers need not keep any longer
-    width = len(columns.indices) if compact else columns.width
-    instances = Instances(executor, parts, [fact.size for fact in facts], collection.annotations, width)
     model, report = train_on_parts(instances, options, run, n_shards)
-    return replace(model, columns=columns if compact else None), report, min(n_shards, len(parts))
+    return replace(model, columns=columns), report, min(n_shards, len(instances.parts))
 
 
 def _by_one_worker(n: int, q: int, options: Options) -> bool:
