@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mpu_cli.cli.cluster_options import cluster_options, refuse_sources
 from mpu_cli.cli.common import json_option, log_report, print_json, print_table
 from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
@@ -14,7 +15,8 @@ from mpu_cli.core.options import Validation
 from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.estimation import Report
+    from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.commands.estimation import Read, Report
     from mpu_cli.commands.training_data import Sources
     from mpu_cli.runtime.run import Run
 
@@ -55,6 +57,7 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
 )
 @options_from(Validation)
 @numbers_option
+@cluster_options
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @json_option
@@ -68,6 +71,7 @@ def estimate_c(
     folds: int | None,
     sample: int,
     by_number: bool,
+    on: "OnCluster | None",
     run: "Run",
     as_json: bool,
 ) -> None:
@@ -97,7 +101,7 @@ def estimate_c(
     \b
     Example:
       mpu estimate-c news.svm
-      mpu estimate-c part-*.svm.gz
+      mpu estimate-c part-*.svm.gz --cluster tcp://scheduler:8786
       mpu estimate-c news.svm --per-label --json
       mpu estimate-c news.svm --reviewed checked.tsv
       mpu estimate-c news.svm --plan
@@ -108,6 +112,12 @@ def estimate_c(
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
+    read: Read = estimation.read_all
+    if on is not None:
+        from mpu_cli.commands.cluster_estimation import reading
+
+        refuse_sources(sources)
+        read = reading(on)
     report = estimation.estimate(
         sources,
         method=method,
@@ -117,6 +127,7 @@ def estimate_c(
         folds=folds,
         sample=sample,
         by_number=by_number,
+        read=read,
         run=run,
     )
     for caution in report.cautions:

@@ -1,6 +1,6 @@
 """Estimate the label frequency c of a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,46 @@ class Report:
         return {name: value for name, value in numbers.items() if value is not None}
 
 
+@dataclass(frozen=True)
+class Whole:
+    """What was counted in the data that an estimate is for; no more of them are needed than a sample.
+
+    Attributes
+    ----------
+    instances : int
+    of_file : int
+        Those that are not of a second file.
+    annotations : ndarray of int, shape (q,)
+        How many instances are annotated with each label.
+    annotations_of_file : ndarray of int, shape (q,)
+        How many of those.
+    """
+
+    instances: int
+    of_file: int
+    annotations: np.ndarray
+    annotations_of_file: np.ndarray
+
+    @classmethod
+    def of(cls, data: TrainingData) -> "Whole":
+        """Count."""
+        annotations = count_annotations(data.labels)
+        if data.second is None:
+            return cls(len(data), len(data), annotations, annotations)
+        return cls(len(data), data.of_file, annotations, count_annotations(data.labels[: data.of_file]))
+
+
+# From files, the size of the sample and the run to data, all of them or the sample, and what the whole has.
+Read = Callable[[Sources, int, Run], tuple[TrainingData, Whole]]
+
+
+def read_all(sources: Sources, _sample: int, run: Run) -> tuple[TrainingData, Whole]:
+    """Read files here."""
+    with run.step("read"):
+        data = read_training_data(sources, run)
+    return data, Whole.of(data)
+
+
 def estimate(
     sources: Sources,
     *,
@@ -128,6 +168,7 @@ def estimate(
     folds: int | None = Validation.folds,
     sample: int = Validation.sample,
     by_number: bool = False,
+    read: Read = read_all,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
@@ -149,6 +190,8 @@ def estimate(
         Instances to estimate from, at most; drawn at random.
     by_number : bool
         Give no names of labels, also where they are known.
+    read : callable
+        `read_all`, or the same by other processes.
     run : Run
 
     Returns
@@ -162,12 +205,11 @@ def estimate(
     MpuError
         The output cannot be written; TooLargeError where the data do not fit in memory.
     """
-    with run.step("read"):
-        data = read_training_data(sources, run)
+    data, whole = read(sources, sample, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
     surely_from = propensity.FEWEST_ANNOTATIONS if per_label else np.inf
-    some = draw_labels(count_annotations(data.labels), run.seed, surely_from=surely_from)
+    some = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
     refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
     drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
     pooled: propensity.FrequencyEstimate | None = None
@@ -185,8 +227,7 @@ def estimate(
                 found = estimate_singly(probabilities, drawn.labels, method, pooled, common, drawn.known)
                 single = found.of_all(q, drawn.columns, pooled.c)
     known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
-    of_file = data.labels if data.second is None else data.labels[: data.second[0]]
-    annotations = np.bincount(of_file.indices, minlength=q)
+    annotations = whole.annotations_of_file
     annotated = int(annotations.sum())
     if known is not None:
         single = SingleFrequencies(known.rates, known.intervals, np.zeros(q, bool))
@@ -194,14 +235,14 @@ def estimate(
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
         assert common is not None
-        report = _by_annotations(pooled, annotated, method, data, common)
+        report = _by_annotations(pooled, annotated, method, q, whole.instances, common)
     if data.review is not None:
         report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
     if output is not None:
         with open_output(output) as out:
             rates = np.full(q, report.c) if single is None else single.c
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
-    per_instance = annotated / of_file.shape[0] / report.c  # true labels
+    per_instance = annotated / whole.of_file / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
@@ -223,7 +264,7 @@ def estimate(
 
 
 def _by_annotations(
-    pooled: propensity.FrequencyEstimate, annotated: int, method: str, data: TrainingData, common: CommonFrequency
+    pooled: propensity.FrequencyEstimate, annotated: int, method: str, q: int, n: int, common: CommonFrequency
 ) -> Report:
     return Report(
         pooled.c,
@@ -232,8 +273,8 @@ def _by_annotations(
         _interval(pooled),
         method,
         len(pooled.labels),
-        len(data.ids),
-        len(data),
+        q,
+        n,
         pooled.separable,
         None,
         None,

@@ -1,5 +1,6 @@
 """Instances in files, and a cluster with real processes."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from mpu_cli.cluster.address import Address, OnCluster
 from mpu_cli.commands.training_data import Sources
 from mpu_cli.core.options import Options
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import Files
 from tests.cluster.processes import Processes
 from tests.core.simulated import hide, linear_problem
@@ -54,6 +56,18 @@ def processes(tmp_path):
 @pytest.fixture
 def on(processes) -> OnCluster:
     return OnCluster(Address(scheduler=processes.address), timeout=30, shards=2)
+
+
+def at(phase: str, act) -> Run:
+    """Return a run in which something is done as a step begins."""
+
+    @contextmanager
+    def observe(name, ticks=None):
+        if name == phase:
+            act()
+        yield lambda: None
+
+    return Run(observe=observe)
 
 
 def same_arrays(one, other) -> bool:

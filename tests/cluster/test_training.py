@@ -21,23 +21,11 @@ from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.sources import Files
-from tests.cluster.conftest import OPTIONS, write_parts
+from tests.cluster.conftest import OPTIONS, at, write_parts
 from tests.cluster.processes import OTHER_VERSION
 from tests.endurance.commands import model_files
 
 PHASES = ["read", "estimate c", "choose C", "level 0", "level 1", "write"]
-
-
-def at(phase: str, act) -> Run:
-    """Return a run in which something is done as a step begins."""
-
-    @contextmanager
-    def observe(name, ticks=None):
-        if name == phase:
-            act()
-        yield lambda: None
-
-    return Run(observe=observe)
 
 
 def expected(files, n_shards=2, options=OPTIONS):

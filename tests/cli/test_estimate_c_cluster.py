@@ -1,0 +1,75 @@
+"""``mpu estimate-c --cluster``: the report is that of one machine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.training import message
+from tests.cluster.conftest import write_parts
+from tests.cluster.processes import Processes
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory):
+    started = Processes(tmp_path_factory.mktemp("dask"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+    paths = write_parts(tmp_path)
+    (tmp_path / "empty.svm").write_text("")
+    return [*paths[:2], str(tmp_path / "empty.svm"), *paths[2:]]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ("--json",),
+        ("--sample", 150, "--json"),
+        ("--per-label", "--method", "e1", "--plan", "0.1", "--folds", 3, "--sample", 333, "--seed", 4),
+    ],
+    ids=len,
+)
+def test_the_report_is_that_of_one_machine(run, processes, files, given):
+    here = run("estimate-c", *files, *given, "-q")
+    there = run("estimate-c", *files, *given, "-q", "--cluster", processes.address)
+    assert (there.exit_code, there.stdout, there.stderr) == (0, here.stdout, here.stderr)
+    assert here.stdout
+
+
+def test_frequencies_are_written(run, processes, files, tmp_path):
+    for name, given in (("here", ()), ("there", ("--cluster", processes.address))):
+        assert run("estimate-c", *files, "--per-label", "-o", tmp_path / name, "-q", *given).exit_code == 0
+    assert (tmp_path / "there").read_text() == (tmp_path / "here").read_text() != ""
+
+
+def test_names_of_labels(run, processes, files, tmp_path):
+    (tmp_path / "names.txt").write_text("".join(f"label{k}\n" for k in range(5)))
+    given = ("--per-label", "--labels", tmp_path / "names.txt", "--cluster", processes.address, "--json", "-q")
+    report = json.loads(run("estimate-c", *files, *given).stdout)
+    assert [row["name"] for row in report["per_label"]] == [f"label{k}" for k in range(5)]
+
+
+def test_a_bad_line_is_told_by_part_and_line(run, processes, files):
+    with Path(files[3]).open("a") as file:
+        file.write("1 1:x\n")
+    said = message(run("estimate-c", *files, "--cluster", processes.address, "-q"))
+    assert said.startswith(f"error: {files[3]}:101: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
+        (("--complete", "a.svm"), "--complete cannot be had with --cluster"),
+        (("--cache", "there"), "--cache cannot be had with --cluster"),
+        (("-",), "Workers of a cluster cannot read standard input"),
+    ],
+)
+def test_wrong_usage(run, files, given, said):
+    result = run("estimate-c", *files, *given, "--cluster", "tcp://127.0.0.1:9")
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
