@@ -83,9 +83,11 @@ def refuse_with_cluster(files: Iterable[str], **given: Any) -> None:
         raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
 
 
-def refuse_sources(sources: "Sources", **given: Any) -> None:
+def refuse_sources(sources: "Sources", options: Any = None, **given: Any) -> None:
     """Raise UsageError where a command that trains is given what has no effect on a cluster; see the above."""
     from mpu_cli.svmlight.sources import files_of
 
     names = ("reviewed", "complete", "cache", "label_features")
-    refuse_with_cluster(files_of(sources.file), **given, **{name: getattr(sources, name) for name in names})
+    given |= {name: getattr(sources, name) for name in names}
+    given["prior"] = getattr(options, "prior", None) not in (None, "none", 0)
+    refuse_with_cluster(files_of(sources.file), **given)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
 from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
@@ -19,7 +20,9 @@ from mpu_cli.runtime.ranges import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
+    from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.completion import Report
+    from mpu_cli.commands.completion_data import Prepare
     from mpu_cli.commands.training_data import Sources
     from mpu_cli.runtime.run import Run
 
@@ -66,6 +69,8 @@ if TYPE_CHECKING:
 )
 @numbers_option
 @options_as_one(Options)
+@cluster_options
+@shards_option
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option
@@ -85,6 +90,7 @@ def complete(
     model: Path | None,
     by_number: bool,
     options: Options,
+    on: "OnCluster | None",
     run: "Run",
     as_json: bool,
 ) -> None:
@@ -104,8 +110,10 @@ def complete(
       mpu complete news.svm --top 1000 -o missing.tsv
       mpu complete news.svm --reviewed checked.tsv --top 1000 -o more.tsv
       mpu complete news.svm --format svm -o filled.svm
+      mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
     from mpu_cli.commands import completion
+    from mpu_cli.commands.completion_data import prepared_here
     from mpu_cli.core.completion import Choice
 
     if fill_implied and (implied is None or form != "svm"):
@@ -114,6 +122,12 @@ def complete(
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
+    prepare: Prepare = prepared_here
+    if on is not None:
+        from mpu_cli.commands.cluster_completion import preparing
+
+        refuse_sources(sources, options)
+        prepare = preparing(on)
     report = completion.complete(
         sources,
         output,
@@ -126,6 +140,7 @@ def complete(
         out_of_fold=oof,
         model=model,
         by_number=by_number,
+        prepare=prepare,
         run=run,
     )
     for warning in report.warnings:

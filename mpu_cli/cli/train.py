@@ -132,9 +132,9 @@ def train(
 
         refuse_sources(
             sources,
+            options,
             method=method != DEFAULT and method,
             warm_start=warm_start,
-            prior=getattr(options, "prior", None) not in (None, "none", 0),
             oof=oof,
         )
         done = cluster_training.train(sources, output, options, on=on, **common)

@@ -122,13 +122,17 @@ def placed(
     """
     if _checksum(data) != facts.checksum:
         raise InputError(part.path, None, _CHANGED)
-    labels, own = data.occurring_labels()
-    places = np.searchsorted(ids, own).astype(labels.indices.dtype)
     matrix = with_width(data.features, columns.width)
     if compact:
         matrix = columns.of(matrix)
-    placed_labels = csr_array((labels.data, places[labels.indices], labels.indptr), shape=(len(data), len(ids)))
-    return PartRows(Features.of(matrix), placed_labels, number)
+    return PartRows(Features.of(matrix), placed_labels(data, ids), number)
+
+
+def placed_labels(data: Dataset, ids: np.ndarray) -> csr_array:
+    """Return the annotated labels of a part, in the columns that they have among all."""
+    labels, own = data.occurring_labels()
+    places = np.searchsorted(ids, own).astype(labels.indices.dtype)
+    return csr_array((labels.data, places[labels.indices], labels.indptr), shape=(len(data), len(ids)))
 
 
 def _checksum(data: Dataset) -> str:

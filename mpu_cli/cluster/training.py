@@ -131,7 +131,7 @@ def read_files(
 
 
 def learn(
-    collection: Collection, options: Options, run: Run, n_shards: int = FEW_SHARDS
+    collection: Collection, options: Options, run: Run, n_shards: int = FEW_SHARDS, hold_out_all: bool = False
 ) -> tuple[StackedModel, Report, int]:
     """Learn a model of all labels.
 
@@ -146,6 +146,8 @@ def learn(
     run : Run
     n_shards : int
         Models that are learned side by side, to take their mean.
+    hold_out_all : bool
+        As for `core.training.train`.
 
     Returns
     -------
@@ -162,10 +164,10 @@ def learn(
     """
     n = len(collection)
     if _by_one_worker(n, len(collection.ids), options):
-        return *_learn_together(collection.executor, collection.data, options, run), 1
+        return *_learn_together(collection.executor, collection.data, options, run, hold_out_all), 1
     instances, columns = collection.instances()
     collection.data.clear()  # what the workers need not keep any longer
-    model, report = train_on_parts(instances, options, run, n_shards)
+    model, report = train_on_parts(instances, options, run, n_shards, hold_out_all)
     return replace(model, columns=columns), report, min(n_shards, len(instances.parts))
 
 
@@ -178,16 +180,21 @@ def _by_one_worker(n: int, q: int, options: Options) -> bool:
     return options.folds is None and default_folds(n) > 2
 
 
-def _learn_together(executor: Executor, data: list[Handle], options: Options, run: Run) -> tuple[StackedModel, Report]:
+def _learn_together(
+    executor: Executor, data: list[Handle], options: Options, run: Run, hold_out_all: bool
+) -> tuple[StackedModel, Report]:
     with run.step("learn on one worker"):
-        return executor.gather([executor.submit(_together, data, options, run.on_a_worker())])[0]
+        return executor.gather([executor.submit(_together, data, options, run.on_a_worker(), hold_out_all)])[0]
 
 
-def _together(data: list[Dataset], options: Options, run: Run) -> tuple[StackedModel, Report]:
+def _together(data: list[Dataset], options: Options, run: Run, hold_out_all: bool) -> tuple[StackedModel, Report]:
     """Learn from all parts."""
     width, n_labels = (max(getattr(one, what).shape[1] for one in data) for what in ("features", "labels"))
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
     labels = csr_array(vstack([with_width(one.labels, n_labels) for one in data], format="csr"))
-    model, report = train(features, Dataset(labels, features).occurring_labels()[0], options, run)
+    occurring = Dataset(labels, features).occurring_labels()[0]
+    model, report = train(features, occurring, options, run, hold_out_all=hold_out_all)
+    if hold_out_all:
+        return model, report
     none = HeldOut(np.empty(0, int), np.empty((0, len(model.thresholds)), np.float32))
     return model, replace(report, held_out=none)  # all of them need not travel

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mpu_cli.cluster.training import Collection
 
 
-_NO_NAMES = (
+NO_NAMES = (
     "on a cluster, weights are not drawn towards the words of the names of labels, and labels that are never annotated "
     "do not belong to the model; --prior none says that this is meant"
 )
@@ -153,7 +153,7 @@ def fit(
 
     model, report, n_shards = learn(collection, options, run, shards)
     fitted = mpu.fitted(options, model, report)
-    warnings = (*([_NO_NAMES] if beside.names_are_idle(options) else []), *fitted.warnings)
+    warnings = (*([NO_NAMES] if beside.names_are_idle(options) else []), *fitted.warnings)
     models = {"shards": n_shards, "rounds": rounds_of(n_shards, report.settings.epochs)}
     return replace(fitted, warnings=warnings, seconds=report.seconds), models
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands import origin
+from mpu_cli.commands.completion_data import Prepare, prepared_here
 from mpu_cli.commands.implied import read_implications
-from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
 from mpu_cli.commands.out_of_fold import write_out_of_fold
-from mpu_cli.commands.text_input import kept_vectorizer
-from mpu_cli.commands.training_data import ReviewCounts, Sources, read_training_data
+from mpu_cli.commands.training_data import ReviewCounts, Sources
 from mpu_cli.core.completion import Choice, Count
 from mpu_cli.core.training import Options
 from mpu_cli.methods import mpu
@@ -112,6 +111,7 @@ def complete(
     out_of_fold: Path | None = None,
     model: Path | None = None,
     by_number: bool = False,
+    prepare: Prepare = prepared_here,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Find the labels that are missing from a file, and list them or fill them in.
@@ -139,6 +139,8 @@ def complete(
         Where to save the model that was trained.
     by_number : bool
         Write numbers of labels also where names are known.
+    prepare : callable
+        `completion_data.prepared_here`, or the same by other processes.
     run : Run
 
     Raises
@@ -162,38 +164,34 @@ def complete(
         refuse_stream(sources.file)
     with ExitStack() as stack:
         save = None if model is None else stack.enter_context(bundle.writer(model))
-        given, source = options, origin.Source.of(sources.file)
-        with run.step("read"):
-            data = read_training_data(sources, run)
-            kept = kept_vectorizer(sources.file, data.of_file)
-            data = with_label_features(data, sources, kept, run)
+        given, has_list = options, not fill or suspects is not None
+        prepared = stack.enter_context(prepare(sources, options, has_list, run))
+        data, digits = prepared.data, prepared.checksum or ""
         if frequencies is not None:
             options = replace(options, c=data.frequencies_of(frequencies))
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if by_number else data.names
         asked = data.known_of(options)
-        refuse_idle_prior(asked.prior, data.label_features)
-        found = find(data.features, data.labels, data.ids, asked, choice, implications, run)
+        found = find(*prepared.train(asked, run), data.labels, data.ids, asked, choice, implications, run)
         n = data.of_file
-        own = data.features[:n]
         filled = None
         if fill:
             most = found.worth if choice == Choice() else None
             rules = implications if fill_implied else None
             filled = write_filled(sources.file, target, found, most, rules, sources.reading, n)
         else:
-            write_list(target, found, own, sources.file, names)
+            write_list(target, found, digits, sources.file, names)
         if suspects is not None:
-            write_suspects(suspects, found, own, sources.file, choice.top, names)
+            write_suspects(suspects, found, digits, sources.file, choice.top, names)
         if out_of_fold is not None:
             write_out_of_fold(out_of_fold, found.training.held_out.probabilities, found.model.thresholds, data.ids, n)
         fitted = mpu.fitted(asked, found.model, found.training)
         if save is not None:
-            known = known_features(data.features, data.label_features, fitted)
+            known = prepared.known_features(fitted)
             record = methods.record(asked, run, fitted)
-            vectorizer = None if kept is None else packed(kept)
+            vectorizer = None if prepared.vectorizer is None else packed(prepared.vectorizer)
             counts = origin.Counts.of(data.labels, data.known, fitted.c)
-            told = origin.of_files(sources, source.described(), counts, given, fitted, run)
+            told = origin.of_files(sources, prepared.described(), counts, given, fitted, run)
             names_kept = data.model_names()
             save(
                 bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, names_kept, vectorizer, told)
@@ -211,5 +209,5 @@ def complete(
         found.f1_after,
         data.review,
         names,
-        (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
+        (*([] if data.review is None else data.review.cautions()), *prepared.cautions, *fitted.warnings),
     )

@@ -13,13 +13,12 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.known_labels import Verdict
 from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.training import Options, train
+from mpu_cli.core.training import Options
 from mpu_cli.core.training import Report as TrainingReport
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
-from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.files import STANDARD_STREAM
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -81,7 +80,8 @@ class Completion:
 
 
 def find(
-    matrix: csr_array,
+    model: StackedModel,
+    report: TrainingReport,
     labels: csr_array,
     ids: np.ndarray,
     options: Options,
@@ -89,12 +89,12 @@ def find(
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
 ) -> Completion:
-    """Train as `core.training.train` does, predict every instance out of fold, and list what is missing.
+    """List what is missing, by a training that has predicted all instances out of fold.
 
     Parameters
     ----------
-    matrix : csr_array, shape (n, D), float32
-        Features.
+    model : StackedModel
+    report : core.training.Report
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     ids : ndarray of int, shape (q,)
@@ -106,13 +106,7 @@ def find(
     implications : Implications, optional
         Labels that are implied by those of an instance are left out.
     run : Run
-
-    Raises
-    ------
-    MpuError
-        As for `core.training.train`.
     """
-    model, report = train(matrix, labels, options, run, hold_out_all=True)
     probabilities = report.held_out.probabilities
     frequency = LabelFrequency.of(report.c, labels.shape, options.known)
     positive = frequency.positives(labels).astype(bool)
@@ -147,7 +141,7 @@ def find(
 
 
 def write_list(
-    target: str | Path, found: Completion, matrix: csr_array, source: Source, names: LabelNames | None = None
+    target: str | Path, found: Completion, digits: str, source: Source, names: LabelNames | None = None
 ) -> None:
     """Write the suggestions as a review file in which nothing is decided.
 
@@ -156,27 +150,27 @@ def write_list(
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
     found : Completion
-    matrix : csr_array
-        The features of the data, by which a review of these suggestions is known to be one of these data.
+    digits : str
+        The checksum of the features, by which a review of these suggestions is known to be one of these data.
     source : str or Path
         The data, for those who read the file.
     names : LabelNames, optional
         By which labels are written.
     """
-    _write_cells(target, found.listed, found, matrix, source, names)
+    _write_cells(target, found.listed, found, digits, source, names)
 
 
 def write_suspects(
     target: str | Path,
     found: Completion,
-    matrix: csr_array,
+    digits: str,
     source: Source,
     top: int | None = None,
     names: LabelNames | None = None,
 ) -> int:
     """Write annotated labels that are probably false, the least probable first; return how many. As `write_list`."""
     cells = found.suspects(top)
-    _write_cells(target, cells, found, matrix, source, names)
+    _write_cells(target, cells, found, digits, source, names)
     return len(cells)
 
 
@@ -184,7 +178,7 @@ def _write_cells(
     target: str | Path,
     cells: Cells,
     found: Completion,
-    matrix: csr_array,
+    digits: str,
     source: Source,
     names: LabelNames | None,
 ) -> None:
@@ -195,7 +189,7 @@ def _write_cells(
             found.ids[cells.columns],
             probability=cells.probabilities,
             of=source,
-            checksum=checksum(matrix),
+            checksum=digits,
             names=names,
         )
 

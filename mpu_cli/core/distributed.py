@@ -137,7 +137,7 @@ class _Labels:
 
 
 def train_on_parts(
-    instances: Instances, options: Options, run: Run, n_shards: int = FEW_SHARDS
+    instances: Instances, options: Options, run: Run, n_shards: int = FEW_SHARDS, hold_out_all: bool = False
 ) -> tuple[StackedModel, Report]:
     """Learn a stacked model of all labels.
 
@@ -152,6 +152,8 @@ def train_on_parts(
         Is told of every step; its journal has those that an interrupted training finished.
     n_shards : int
         Shards that learn side by side, at most as many as there are parts.
+    hold_out_all : bool
+        As for `training.train`.
 
     Returns
     -------
@@ -194,7 +196,9 @@ def train_on_parts(
         level_f1.append(min(best_threshold(binned)[1], 1.0))
         calibrations.append(None if many else calibrate_binned(binned, int(instances.annotations.sum())))
         learner = learner.of_next_level(predictions, calibrations[-1], scale)
-    enough = n if options.threshold in (PER_LABEL, MACRO_F1) else enough_for_a_threshold(annotated, options.sample)
+    enough = n
+    if options.threshold not in (PER_LABEL, MACRO_F1) and not hold_out_all:
+        enough = enough_for_a_threshold(annotated, options.sample)
     model, held_out, labels = learner.learn_last(n_levels - 1, enough)
     levels.append(model)
     threshold, f1 = pooled_threshold(held_out.probabilities, labels, settled.frequency)

@@ -29,10 +29,16 @@ def checksum(features: csr_array) -> str:
     >>> checksum(one) == checksum(one.copy()), checksum(one) == checksum(other)
     (True, False)
     """
+    return checksum_of_parts([np.diff(features.indptr)], [features.indices], [features.data])
+
+
+def checksum_of_parts(sizes: Iterable[np.ndarray], indices: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> str:
+    """Return the same of features in parts: what each part has of the three."""
     digest = hashlib.sha256()
-    for numbers, kind in ((np.diff(features.indptr), "<i8"), (features.indices, "<i8"), (features.data, "<f4")):
-        for start in range(0, len(numbers), _ENTRIES):
-            digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
+    for arrays, kind in ((sizes, "<i8"), (indices, "<i8"), (values, "<f4")):
+        for numbers in arrays:
+            for start in range(0, len(numbers), _ENTRIES):
+                digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
     return digest.hexdigest()
 
 

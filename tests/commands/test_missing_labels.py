@@ -9,7 +9,7 @@ from mpu_cli.commands.implied import read_implications
 from mpu_cli.core.completion import Choice
 from mpu_cli.core.implications import Implications
 from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.training import Options
+from mpu_cli.core.training import Options, train
 from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
@@ -46,7 +46,9 @@ def data(tmp_path_factory):
 
 def find(data, choice=FIFTY, options=OPTIONS, implications=None, jobs=1):
     _, features, labels, _ = data
-    return missing_labels.find(features, labels, IDS, options, choice, implications, Run(jobs=jobs))
+    run = Run(jobs=jobs)
+    learned = train(features, labels, options, run, hold_out_all=True)
+    return missing_labels.find(*learned, labels, IDS, options, choice, implications, run)
 
 
 def test_what_is_listed_is_missing_and_mostly_right(data):
@@ -87,7 +89,7 @@ def test_checked_cells_are_not_listed_again(data):
 def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
     path, features, *_ = data
     found = find(data)
-    missing_labels.write_list(tmp_path / "missing.tsv", found, features, path)
+    missing_labels.write_list(tmp_path / "missing.tsv", found, checksum(features), path)
     lines = (tmp_path / "missing.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     assert rows[0] == ["instance", "label", "probability", "verdict", "source"]
@@ -110,11 +112,11 @@ def test_suspects_are_annotated_labels_that_are_improbable(data, tmp_path):
         if not data[3][i, k]:
             wrong[i, k] = True
             added.append((i, k))
-    found = missing_labels.find(csr_array(z), csr_array(wrong), IDS, OPTIONS, Choice(top=1), None, Run(jobs=1))
+    found = find((path, csr_array(z), csr_array(wrong), None), Choice(top=1))
     first = found.suspects(len(added))
     hits = len({*zip(first.rows.tolist(), first.columns.tolist(), strict=True)} & {*added})
     assert hits / len(added) > 3 * len(added) / wrong.sum()
-    assert missing_labels.write_suspects(tmp_path / "suspects.tsv", found, features, path, 5) == 5
+    assert missing_labels.write_suspects(tmp_path / "suspects.tsv", found, checksum(features), path, 5) == 5
     assert len((tmp_path / "suspects.tsv").read_text().splitlines()) == 2 + 1 + 5
 
 

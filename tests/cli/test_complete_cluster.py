@@ -1,0 +1,104 @@
+"""``mpu complete --cluster``."""
+
+from pathlib import Path
+
+import pytest
+
+from mpu_cli import bundle
+from mpu_cli.review import decisions
+from mpu_cli.review.numbering import checksum
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.sources import Files
+from tests.cli.training import message
+from tests.cluster.conftest import write_parts
+from tests.cluster.processes import Processes
+from tests.endurance.commands import model_files
+
+# What large data get by default, which these few are to be learned like.
+LARGE = ("--epochs", 1, "--folds", 2, "--sample", 100, "--levels", 2, "--shards", 2)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    processes = Processes(tmp_path_factory.mktemp("dask"))
+    yield processes.address
+    processes.close()
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+    paths = write_parts(tmp_path)
+    (tmp_path / "empty.svm").write_text("")
+    return [*paths[:2], str(tmp_path / "empty.svm"), *paths[2:]]
+
+
+def test_few_instances_give_what_one_machine_gives(run, cluster, files, tmp_path):
+    results = {}
+    for name, given in {"here": (), "there": ("--cluster", cluster)}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        outputs = ("--suspects", folder / "wrong.tsv", "--oof", folder / "oof.txt", "--model", folder / "a.mpu")
+        done = run("complete", *files, "-o", folder / "missing.tsv", "--top", 50, "--json", "-q", *outputs, *given)
+        written = [(folder / file).read_bytes() for file in ("missing.tsv", "wrong.tsv", "oof.txt")]
+        assert all(written)
+        results[name] = (done.exit_code, done.stdout, done.stderr, *written, model_files(folder / "a.mpu"))
+    assert results["there"] == results["here"]
+    assert results["here"][0] == 0
+
+
+def test_many_instances_are_predicted_by_models_that_have_not_seen_them(run, cluster, files, tmp_path):
+    outputs = ("-o", tmp_path / "missing.tsv", "--oof", tmp_path / "oof.txt", "--model", tmp_path / "a.mpu")
+    given = ("--cluster", cluster, "--top", 50, "-q", *LARGE)
+    done = run("complete", *files, *outputs, *given)
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    data = read(Files(files))
+    suggested = decisions.read([tmp_path / "missing.tsv"])
+    assert len((tmp_path / "oof.txt").read_text().splitlines()) == len(data) == 400
+    assert suggested.checksums == (checksum(data.features),)
+    assert len(bundle.load(tmp_path / "a.mpu").predictor.levels) == 2
+
+    lines = (tmp_path / "missing.tsv").read_bytes()
+    again = run("complete", *files, *outputs, *given)
+    assert (again.exit_code, (tmp_path / "missing.tsv").read_bytes()) == (0, lines)
+
+
+def test_the_model_is_that_of_a_training(run, cluster, files, tmp_path):
+    common = ("--cluster", cluster, "-q", *LARGE, "--threshold", "per-label")  # which predicts all instances too
+    assert run("train", *files, "-o", tmp_path / "train.mpu", *common).exit_code == 0
+    done = run("complete", *files, "-o", tmp_path / "missing.tsv", "--model", tmp_path / "complete.mpu", *common)
+    assert done.exit_code == 0
+    assert model_files(tmp_path / "complete.mpu") == model_files(tmp_path / "train.mpu")
+
+
+def test_labels_are_filled_in(run, cluster, files, tmp_path):
+    Path(files[0]).write_text("".join(Path(path).read_text() for path in files))
+    for name, given in {"here": (), "there": ("--cluster", cluster)}.items():
+        options = ("--format", "svm", "-o", tmp_path / name, "-q")
+        assert run("complete", files[0], *options, *given).exit_code == 0
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes() != Path(files[0]).read_bytes()
+    said = message(run("complete", *files, "--format", "svm", "-o", tmp_path / "no", "-q", "--cluster", cluster))
+    assert "labels are filled in to one file at a time" in said
+
+
+def test_a_bad_line_is_told_by_part_and_line(run, cluster, files, tmp_path):
+    with Path(files[3]).open("a") as file:
+        file.write("1 1:x\n")
+    said = message(run("complete", *files, "-o", tmp_path / "missing.tsv", "--cluster", cluster, "-q"))
+    assert said.startswith(f"error: {files[3]}:101: ")
+    assert not (tmp_path / "missing.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
+        (("--label-features", "a.svm"), "--label-features cannot be had with --cluster"),
+        (("--prior", "3"), "--prior cannot be had with --cluster"),
+        (("-",), "Workers of a cluster cannot read standard input"),
+    ],
+)
+def test_wrong_usage(run, files, given, said):
+    result = run("complete", *files, *given, "--cluster", "tcp://127.0.0.1:9")
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+    result = run("complete", *files, "--shards", 2)
+    assert (result.exit_code, "--shards needs --cluster" in result.stderr) == (2, True)

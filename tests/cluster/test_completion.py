@@ -1,0 +1,21 @@
+"""Finding missing labels on a cluster of real processes, one of which dies."""
+
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.commands.cluster_completion import preparing
+from mpu_cli.commands.completion import complete
+from mpu_cli.core.completion import Choice
+from tests.cluster.conftest import OPTIONS, at
+
+
+def listed(sources, on, target: Path, run) -> bytes:
+    complete(sources, target, OPTIONS, Choice(top=100), prepare=preparing(on), run=run)
+    return target.read_bytes()
+
+
+@pytest.mark.parametrize("phase", ["fetch labels", "level 0", "level 1"])
+def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, phase):
+    expected = listed(sources, on, tmp_path / "a.tsv", at("", None))
+    assert listed(sources, on, tmp_path / "b.tsv", at(phase, processes.kill_worker)) == expected
