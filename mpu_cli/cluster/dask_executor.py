@@ -5,6 +5,7 @@ result depends on its arguments alone, so it is the same then.
 """
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -42,6 +43,8 @@ from mpu_cli.runtime.parallel import in_background
 
 # Seconds between looks at what is done, and at whether the cluster is still there.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
+# What the system says of a disk without room.
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # Seconds that leaving a cluster may take.
 _LEAVE = 10.0
 
@@ -331,11 +334,21 @@ class DaskExecutor:
         if now < self._next_look:
             return
         self._next_look = now + _NOW_AND_THEN
-        if self._client.status == "running" and self.workers:
+        workers = self.workers if self._client.status == "running" else 0
+        if workers and self._able():
             self._last_seen = time.monotonic()
         elif now - self._last_seen > self._timeout:
+            if workers:
+                raise ClusterError(
+                    f"the workers have had no memory left for {self._timeout:g} seconds, and cannot put aside what "
+                    "they hold: give them more memory, or more room in their local directories"
+                )
             what = "worker" if self._client.status == "running" else "scheduler"
             raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
+
+    def _able(self) -> bool:
+        """Whether a worker takes work; one that has no memory left does not."""
+        return any(worker["status"] == "running" for worker in self._client.scheduler_info()["workers"].values())
 
     def _raise(self, future: Future) -> None:
         if future.status in ("finished", "lost"):  # what has died with its worker is computed again
@@ -350,7 +363,10 @@ class DaskExecutor:
                 f"workers died again and again at the same piece of work ({str(future.key).split('-')[0]}), as they do "
                 "for want of memory: give them more, or cut the data into smaller files"
             )
-        raise ClusterError(f"a worker has failed: {type(error).__name__}: {error}")
+        cause = _system_error(error) or error
+        full = isinstance(cause, OSError) and cause.errno in _FULL
+        hint = "; is its local directory full, where it puts aside what its memory does not hold?" if full else ""
+        raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
 
 
 def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
@@ -359,6 +375,13 @@ def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
         raise _other_versions(get_worker().address, differs)
     tell_dask()
     return run_unit(function, *arguments)
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """Return the error of the system from which an error has come; None where there is none."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _other_versions(worker: str, differs: str) -> ClusterError:
