@@ -1,5 +1,7 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,3 +112,18 @@ def topics():
 def dense(topics):
     texts, truth, S = topics
     return TfidfVectorizer().fit_transform(texts).toarray(), truth, S
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """Mount a file system of its own; skips where that is not allowed."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+
+    def mount(*options) -> bool:
+        return subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", folder], capture_output=True).returncode == 0
+
+    if os.geteuid() or not mount("-o", "size=4m"):
+        pytest.skip("no permission to mount a file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from tests.cli.training import QUICK
+from tests.full_disk import fill
 
 N = 1000  # so that what the commands write does not fit in what follows
 ROOM = 8 * 1024
@@ -75,32 +76,10 @@ def test_no_larger_files_are_allowed(prepared, tmp_path, name):
     fails(name, prepared, tmp_path, "File too large", preexec_fn=limit)
 
 
-@pytest.fixture
-def mounted(tmp_path):
-    """Mount a file system of its own; skips where that is not allowed."""
-    folder = tmp_path / "mounted"
-    folder.mkdir()
-
-    def mount(*options) -> bool:
-        return subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", folder], capture_output=True).returncode == 0
-
-    if os.geteuid() or not mount("-o", "size=4m"):
-        pytest.skip("no permission to mount a file system")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def fill(folder) -> None:
-    """Leave no more than a few kilobytes."""
-    with (folder / "filling").open("wb") as file:
-        size = shutil.disk_usage(folder).free - ROOM
-        os.posix_fallocate(file.fileno(), 0, size)
-
-
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "estimate-c"])
 def test_the_disk_is_full(prepared, mounted, name):
     place(prepared, name, mounted)
-    fill(mounted)
+    fill(mounted, ROOM)
     fails(name, prepared, mounted, "No space left on device")
 
 

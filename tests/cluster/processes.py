@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,15 @@ from typing import Any
 from distributed import Client
 
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20"}
-_WORKER = "from distributed.cli.dask_worker import main; main()"
+WORKER = "from distributed.cli.dask_worker import main; main()"
 # A worker of another version of mpu.
-OTHER_VERSION = f"import mpu_cli; mpu_cli.__version__ = '0.0.1'; {_WORKER}"
+OTHER_VERSION = f"import mpu_cli; mpu_cli.__version__ = '0.0.1'; {WORKER}"
+NOTHING: Mapping[str, str] = {}
+
+
+def worker_with_room(room: int) -> str:
+    """A worker that may write no larger files: as on a full disk, the system says so in the middle of one."""
+    return f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room})); {WORKER}"
 
 
 class Processes:
@@ -36,7 +43,7 @@ class Processes:
             "from distributed.cli.dask_scheduler import main; main()",
             *("--scheduler-file", self.file, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"),
         )
-        _wait(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))  # all of it is there
+        wait(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))  # all of it is there
         self.address: str = json.loads(self.file.read_text())["address"]
         self.workers: list[subprocess.Popen] = []
         self.client = self._stack.enter_context(Client(self.address, set_as_default=False))
@@ -44,10 +51,17 @@ class Processes:
             self.add()
         self.client.wait_for_workers(workers, timeout=60)
 
-    def add(self, code: str = _WORKER) -> None:
-        """Start another worker."""
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", self._folder)
-        self.workers.append(self._start("-c", code, self.address, *options))
+    def add(self, code: str = WORKER, *, disk: Path | None = None, settings: Mapping[str, str] = NOTHING) -> None:
+        """Start another worker, which may put data aside on some disk, with settings of Dask of its own."""
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", disk or self._folder)
+        given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
+        self.workers.append(self._start("-c", code, self.address, *options, **given))
+
+    def replace(self, code: str = WORKER, **how: Any) -> None:
+        """Start a worker in place of the first one."""
+        self.kill_worker()
+        self.add(code, **how)
+        wait(lambda: len(self.client.nthreads()) == len(self.workers))
 
     def kill_worker(self, which: int = 0) -> None:
         """Kill a worker."""
@@ -72,18 +86,19 @@ class Processes:
             process.wait()
         self.client.close(timeout=1)
 
-    def _start(self, *arguments: Any) -> subprocess.Popen:
+    def _start(self, *arguments: Any, **settings: str) -> subprocess.Popen:
         with (self._folder / "log.txt").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, *map(str, arguments)],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **_ENVIRONMENT},
+                env={**os.environ, **_ENVIRONMENT, **settings},
                 cwd=self._folder,
             )
 
 
-def _wait(until: Any, seconds: float = 60) -> None:
+def wait(until: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until something holds."""
     end = time.monotonic() + seconds
     while not until():
         if time.monotonic() > end:

@@ -1,0 +1,118 @@
+"""No room on the disks of workers: an error that names the file, or the same bytes as always; never half a file."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.commands.cluster_training import train
+from mpu_cli.errors import ClusterError
+from mpu_cli.runtime.run import Run
+from tests.cluster.conftest import OPTIONS, at
+from tests.cluster.processes import wait, worker_with_room
+from tests.endurance.commands import model_files
+from tests.full_disk import fill
+
+# The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
+ROOM = 2048
+LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2", "--shards", "2")
+# Everything that is computed is put aside at once.
+SPILLING = {"MEMORY__TARGET": "1e-9", "MEMORY__SPILL": "False", "MEMORY__PAUSE": "False"}
+NUMPY = ("--kernel", "numpy", "--cluster-timeout", "30")
+
+
+def mpu(*arguments) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def model(files, tmp_path) -> Path:
+    assert mpu("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q").returncode == 0
+    return tmp_path / "news.mpu"
+
+
+def failed(processes, reason, *arguments) -> None:
+    done = mpu(*arguments, "--cluster", processes.address, *NUMPY, "-q")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for what in reason:
+        assert what in done.stderr
+
+
+def in_scores(model, files, out) -> list:
+    return ["predict", model, *files, "-o", out, "--format", "scores"]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("*")}
+
+
+def test_predictions_that_find_no_room_are_named_and_not_there(model, files, processes, tmp_path):
+    for _ in range(2):
+        processes.replace(worker_with_room(ROOM))
+    out, new = tmp_path / "out", tmp_path / "new"
+    out.mkdir()
+    (out / "part-1.svm").write_text("old\n")
+    failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
+    wait(lambda: names(out) == {"part-1.svm"})  # the other worker may be at work
+    assert (out / "part-1.svm").read_text() == "old\n"
+    failed(processes, ["/new/part-", "File too large"], *in_scores(model, files, new))
+    wait(lambda: not names(new))
+
+
+def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(model, files, processes, tmp_path):
+    processes.replace(worker_with_room(ROOM))
+    out, here = tmp_path / "out", tmp_path / "here"
+    failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
+    assert mpu(*in_scores(model, files, here), "--kernel", "numpy").returncode == 0
+    wait(lambda: names(out) <= names(here))
+    for path in out.glob("*"):
+        assert path.read_bytes() == (here / path.name).read_bytes()
+
+
+def test_predictions_on_a_full_disk(model, files, processes, mounted):
+    out = mounted / "out"
+    out.mkdir()
+    fill(mounted, 4096)
+    failed(processes, ["/out/part-", "No space left on device"], *in_scores(model, files, out))
+    wait(lambda: all(name.startswith("part-") for name in names(out)))
+
+
+@pytest.mark.parametrize("n_full", [1, 2])
+def test_a_training_whose_workers_cannot_put_anything_aside_gives_the_same_bytes(
+    sources, on, processes, tmp_path, n_full
+):
+    run = Run(kernel="numpy")
+    train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=run)
+    for _ in range(n_full):
+        processes.replace(worker_with_room(0), settings=SPILLING)
+    train(sources, tmp_path / "b.mpu", OPTIONS, on=on, run=run)
+    assert model_files(tmp_path / "b.mpu") == model_files(tmp_path / "a.mpu")
+
+
+def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files, processes, tmp_path):
+    for _ in range(2):
+        processes.replace(worker_with_room(ROOM), settings=SPILLING)
+    model = tmp_path / "a.mpu"
+    failed(processes, ["File too large; is its local directory full"], "train", *files, "-o", model, *LARGE)
+    assert not model.exists()
+
+
+def test_workers_that_have_no_memory_left_either_are_waited_for_and_told(sources, on, processes, tmp_path):
+    settings = {"MEMORY__TARGET": "False", "MEMORY__SPILL": "False", "MEMORY__TERMINATE": "False"}
+    for _ in range(2):
+        processes.replace(settings=settings)
+
+    def fill():
+        def hold(dask_worker):
+            dask_worker.memory_manager.memory_pause_fraction = 1e-9  # as if the rest were taken
+
+        processes.client.run(hold)
+
+    with pytest.raises(ClusterError, match="the workers have had no memory left for 3 seconds"):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=at("level 0", fill))
+    assert not (tmp_path / "a.mpu").exists()
