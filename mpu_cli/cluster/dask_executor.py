@@ -363,6 +363,11 @@ class DaskExecutor:
                 f"workers died again and again at the same piece of work ({str(future.key).split('-')[0]}), as they do "
                 "for want of memory: give them more, or cut the data into smaller files"
             )
+        if isinstance(error, MemoryError):
+            what = str(error).partition(". ")[0]  # then Dask speaks of its own functions
+            raise ClusterError(
+                f"a worker has too little memory ({what}); give the workers more, or cut the data into smaller parts"
+            )
         cause = _system_error(error) or error
         full = isinstance(cause, OSError) and cause.errno in _FULL
         hint = "; is its local directory full, where it puts aside what its memory does not hold?" if full else ""

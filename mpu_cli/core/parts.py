@@ -197,6 +197,9 @@ def count_cells(part: PartRows, predictions: Predictions, rates: np.ndarray) -> 
 
 def stacked(part: PartRows, predictions: Predictions, calibration: Calibration | None, scale: float) -> PartRows:
     """Return a part as the next level learns from it."""
-    probabilities = predictions if calibration is None else calibration(predictions)
+    probabilities = predictions
+    if calibration is not None:
+        probabilities = predictions.copy()
+        calibration.apply(probabilities)  # some rows at a time
     features = stack(part.features, probabilities, scale)
     return replace(part, features=features, guidance=part.guidance.of_next_level(probabilities, features.width))

@@ -32,9 +32,11 @@ class Processes:
     folder : Path
         For their files.
     workers : int
+    memory : str
+        The limit of each of these.
     """
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 2, memory: str = "auto") -> None:
         self._folder = folder
         self.file = folder / "scheduler.json"
         self._stack = ExitStack()
@@ -48,12 +50,20 @@ class Processes:
         self.workers: list[subprocess.Popen] = []
         self.client = self._stack.enter_context(Client(self.address, set_as_default=False))
         for _ in range(workers):
-            self.add()
+            self.add(memory=memory)
         self.client.wait_for_workers(workers, timeout=60)
 
-    def add(self, code: str = WORKER, *, disk: Path | None = None, settings: Mapping[str, str] = NOTHING) -> None:
-        """Start another worker, which may put data aside on some disk, with settings of Dask of its own."""
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", disk or self._folder)
+    def add(
+        self,
+        code: str = WORKER,
+        *,
+        disk: Path | None = None,
+        memory: str = "auto",
+        settings: Mapping[str, str] = NOTHING,
+    ) -> None:
+        """Start another worker, with a limit of memory, which may put data aside on some disk, and settings of Dask."""
+        options = ("--nthreads", "1", "--memory-limit", memory, "--no-nanny", "--no-dashboard")
+        options = (*options, "--local-directory", disk or self._folder)
         given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
         self.workers.append(self._start("-c", code, self.address, *options, **given))
 

@@ -4,9 +4,12 @@ import operator
 import time
 
 import numpy as np
+import pytest
 
 from mpu_cli.cluster.dask_executor import borrowed
 from mpu_cli.core.sgd import LinearModel
+from mpu_cli.errors import ClusterError
+from tests.cluster.processes import Processes
 
 
 def test_a_result_that_is_lost_after_it_was_done_is_computed_again(processes):
@@ -35,3 +38,16 @@ def test_dask_knows_how_large_results_are_and_what_is_moved(processes):
         assert executor.moved_bytes == 0
         executor.gather([model])
         assert executor.moved_bytes == 400_400
+
+
+def test_what_exceeds_the_memory_of_a_worker_is_told(tmp_path):
+    processes = Processes(tmp_path, workers=1, memory="300MB")
+    try:
+        with borrowed(processes.client, 30) as executor:
+            large = executor.submit(np.ones, 40_000_000)
+            with pytest.raises(
+                ClusterError, match=r"a worker has too little memory \(Task 'len-.*\); give the workers more"
+            ):
+                executor.gather([executor.submit(len, large)])
+    finally:
+        processes.close()
