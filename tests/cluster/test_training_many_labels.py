@@ -14,6 +14,7 @@ from mpu_cli.commands.training_data import Sources
 from mpu_cli.core import shortlist
 from mpu_cli.core.options import Options
 from mpu_cli.runtime.executor import InProcess
+from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.sources import Files
@@ -72,3 +73,20 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, o
     train(Sources(Files(files)), tmp_path / "cluster.mpu", options, on=on)
     train_here(Sources(Files(files)), tmp_path / "here.mpu", options=options)
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
+
+
+def test_a_client_that_died_is_resumed(files, on, tmp_path):
+    class Died(BaseException):
+        pass
+
+    def die():
+        raise Died
+
+    model, sources = tmp_path / "news.mpu", Sources(Files(files))
+    with pytest.raises(Died):
+        train(sources, model, OPTIONS, on=on, resume=True, run=at("level 1", die))
+    kept = [path.name for path in folder_of(model).iterdir()]
+    train(sources, model, OPTIONS, on=on, resume=True)
+    assert kept
+    assert learned(model) == expected(files)
+    assert not folder_of(model).exists()
