@@ -4,207 +4,30 @@ Dask places the units, keeps their results where they were computed, and compute
 result depends on its arguments alone, so it is the same then.
 """
 
-import asyncio
 import errno
-import json
-import logging
-import os
 import secrets
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from dask import config
-from distributed import (
-    Client,
-    Future,
-    KilledWorker,
-    LocalCluster,
-    Security,
-    Worker,
-    as_completed,
-    default_client,
-    get_worker,
-)
-from distributed.comm.core import CommClosedError, connect
+from distributed import Client, Future, KilledWorker, Worker, as_completed, get_worker
+from distributed.comm.core import CommClosedError
 
-from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.sizes import tell_dask
 from mpu_cli.cluster.versions import difference, versions
-from mpu_cli.errors import ClusterError, DataError, MpuError
+from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.executor import Handle, run_unit
 from mpu_cli.runtime.parallel import in_background
 
 # Seconds between looks at what is done, and at whether the cluster is still there.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
+# Seconds that an answer may take which the training can do without.
+_ANSWER = 10.0
 # What the system says of a disk without room.
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-# Seconds that leaving a cluster may take.
-_LEAVE = 10.0
-
-
-@contextmanager
-def connected(address: Address, timeout: float) -> Iterator["DaskExecutor"]:
-    """Connect with a cluster, or start one on this machine.
-
-    Parameters
-    ----------
-    address : Address
-    timeout : float
-        Seconds to wait for a scheduler and for a worker, at the start and whenever there is none.
-
-    Raises
-    ------
-    ClusterError
-        There is no such cluster, it has no workers, or a worker has other versions of what computes.
-    """
-    with _quiet(), _unwarned():
-        cluster = None
-        scheduler = address.scheduler
-        if address.is_local:
-            cluster = _local(address)
-        elif address.file is not None:
-            scheduler = _address_in(address.file, timeout)
-        if scheduler is not None:
-            _refuse_unreachable(scheduler, timeout)
-        try:
-            client = Client(cluster or scheduler, timeout=timeout, set_as_default=False)
-        except OSError as error:
-            raise ClusterError(f"no cluster answers {address}: {error}") from None
-        try:
-            with _working(client, timeout) as executor:
-                yield executor
-        finally:
-            with suppress(TimeoutError, OSError):
-                client.close(timeout=_LEAVE)
-                if cluster is not None:
-                    cluster.close(timeout=_LEAVE)
-
-
-@contextmanager
-def borrowed(client: Client | None, timeout: float) -> Iterator["DaskExecutor"]:
-    """Use a client of somebody else, which stays open; nothing that is submitted stays on its cluster.
-
-    Parameters
-    ----------
-    client : Client or None
-        None: the one that Dask uses at present.
-    timeout : float
-        As for `connected`.
-
-    Raises
-    ------
-    DataError
-        There is no client, or it is asynchronous.
-    ClusterError
-        It is closed; or as for `connected`.
-    """
-    if client is None:
-        try:
-            client = default_client()
-        except ValueError:
-            raise DataError("there is no cluster to learn on: give client=distributed.Client(...)") from None
-    if not isinstance(client, Client):
-        raise DataError(f"client is {type(client).__name__}: give a distributed.Client")
-    if client.asynchronous:
-        raise DataError("client is asynchronous, and nothing here is awaited: give one with asynchronous=False")
-    if client.status != "running":
-        raise ClusterError(f"the client is {client.status}: give one that is connected")
-    with _working(client, timeout) as executor:
-        yield executor
-
-
-@contextmanager
-def _working(client: Client, timeout: float) -> Iterator["DaskExecutor"]:
-    executor = DaskExecutor(client, timeout)
-    with _unwarned():
-        try:
-            executor.check_workers()
-            yield executor
-        finally:
-            executor.forget()
-
-
-def _address_in(file: Path, timeout: float) -> str:
-    """Return the address in the file of a scheduler, as soon as it is there."""
-    end = time.monotonic() + timeout
-    while True:
-        problem = "is not a file that a scheduler of Dask has written"
-        try:
-            found = json.loads(file.read_text())
-            if isinstance(found, dict) and isinstance(found.get("address"), str):
-                return found["address"]
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-        except ValueError:
-            pass  # not JSON, or only half of it yet
-        if time.monotonic() > end:
-            raise ClusterError(f"{file}: {problem}")
-        time.sleep(_SOON)
-
-
-def _refuse_unreachable(scheduler: str, timeout: float) -> None:
-    """Raise ClusterError where no scheduler answers: a `Client` that finds none would go on trying for long."""
-
-    async def reach() -> None:
-        answer = await connect(scheduler, timeout=timeout, **Security().get_connection_args("client"))
-        await answer.close()
-
-    try:
-        asyncio.run(reach())
-    except (OSError, ValueError) as error:
-        raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
-    except TypeError as error:  # which is how Dask says that it has no certificates
-        raise ClusterError(
-            f"{scheduler} cannot be reached; the configuration of Dask must name certificates for TLS: {error}"
-        ) from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Have Dask log nothing but disasters: what it mends is no matter of the user."""
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
-
-
-@contextmanager
-def _unwarned() -> Iterator[None]:
-    """Have Dask not warn: of large arguments, and of ports."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
-        yield
-
-
-def _local(address: Address) -> LocalCluster:
-    given = os.environ.get("PYTHONWARNINGS")
-    # After Ctrl-C, Python's tracker of resources, which outlives this process, is not to talk of semaphores.
-    os.environ["PYTHONWARNINGS"] = ",".join([*([given] if given else []), "ignore:resource_tracker"])
-    try:
-        # Dask has workers give memory back at once, and asking for it again took a third of the time of a training.
-        with config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}):
-            return LocalCluster(
-                n_workers=address.workers or os.cpu_count() or 1,
-                threads_per_worker=address.threads,
-                processes=True,
-                dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
-                silence_logs="CRITICAL",
-            )
-    finally:
-        if given is None:
-            del os.environ["PYTHONWARNINGS"]
-        else:
-            os.environ["PYTHONWARNINGS"] = given
 
 
 class DaskExecutor:
@@ -252,7 +75,7 @@ class DaskExecutor:
         """
         asked = in_background(partial(self._client.run, _sent, on_error="ignore"))
         try:
-            sent: dict[str, int] = asked.result(_LEAVE)
+            sent: dict[str, int] = asked.result(_ANSWER)
         except (OSError, TimeoutError, AttributeError):
             return None
         return sum(number - self._sent_before.get(worker, 0) for worker, number in sent.items())

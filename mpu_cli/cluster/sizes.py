@@ -13,8 +13,10 @@ from dask.sizeof import sizeof
 from scipy.sparse import csr_array
 
 from mpu_cli.core.bins import BinnedCells
+from mpu_cli.core.group_units import Picked
 from mpu_cli.core.parts import PartRows
 from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.shortlist import Groups
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.svmlight.dataset import Dataset
 
@@ -36,5 +38,5 @@ def size_of(value: Any) -> int:
 @cache
 def tell_dask() -> None:
     """Have Dask ask for sizes in this process."""
-    for kind in (csr_array, BinnedCells, Dataset, LinearModel, PartRows, StackedModel):
+    for kind in (csr_array, BinnedCells, Dataset, Groups, LinearModel, PartRows, Picked, StackedModel):
         sizeof.register(kind, size_of)

@@ -176,18 +176,18 @@ def trained(
 
 
 def connected(on: OnCluster) -> AbstractContextManager["DaskExecutor"]:
-    """Connect with a cluster, or start one; errors as for `cluster.dask_executor.connected`."""
-    return _dask_executor().connected(on.address, on.timeout)
+    """Connect with a cluster, or start one; errors as for `cluster.connection.connected`."""
+    return _connection().connected(on.address, on.timeout)
 
 
 def borrowed(client: Any, timeout: float = OnCluster.timeout) -> AbstractContextManager["DaskExecutor"]:
-    """Use a client of somebody else; errors as for `cluster.dask_executor.borrowed`."""
-    return _dask_executor().borrowed(client, timeout)
+    """Use a client of somebody else; errors as for `cluster.connection.borrowed`."""
+    return _connection().borrowed(client, timeout)
 
 
-def _dask_executor() -> ModuleType:
+def _connection() -> ModuleType:
     try:
-        from mpu_cli.cluster import dask_executor
+        from mpu_cli.cluster import connection
     except ImportError as error:
         raise MpuError(f"a cluster needs Dask; install it with: pip install distributed ({error})") from None
-    return dask_executor
+    return connection

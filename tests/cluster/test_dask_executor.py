@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from mpu_cli.cluster.dask_executor import borrowed
+from mpu_cli.cluster.connection import borrowed
 from mpu_cli.core.sgd import LinearModel
 from mpu_cli.errors import ClusterError
 from tests.cluster.processes import Processes
