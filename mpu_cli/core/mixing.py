@@ -163,6 +163,10 @@ class Mixing:
 
         shards = [range(shard, len(level_parts), self.n_shards) for shard in range(self.n_shards)]
         sizes = [sum(selected.sizes[number] for number in shard) for shard in shards]
+        shards = [shard for shard, size in zip(shards, sizes, strict=True) if size]
+        if not shards:
+            return start
+        sizes = [size for size in sizes if size]
         blocks = sgd.label_blocks(len(self.frequency.rates), self.run)
         means = []
         for place, block in enumerate(blocks):

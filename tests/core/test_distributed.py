@@ -146,6 +146,20 @@ def test_what_a_cluster_cannot_learn_is_refused(problem):
         train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, loss=SQUARED_HINGE), Run())
 
 
+def test_shards_without_instances_have_no_share(problem):
+    matrix, labels, _ = problem
+    cuts = [0, 300, 300, N, N]  # the second and the fourth part, which are a shard, are empty
+    parts = [
+        PartRows(Features.of(matrix[start:stop]), labels[start:stop], number)
+        for number, (start, stop) in enumerate(pairwise(cuts))
+    ]
+    sizes = [len(part) for part in parts]
+    instances = Instances(InProcess(), parts, sizes, count_annotations(labels), matrix.shape[1])
+    _, expected = train_on_parts(replace(instances, parts=parts[::2], sizes=sizes[::2]), OPTIONS, Run(), 1)
+    _, report = train_on_parts(instances, OPTIONS, Run(), 2)
+    assert report.expected_f1 == pytest.approx(expected.expected_f1, abs=0.05)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_folds_part_the_instances_of_a_part(problem, n):
     part = PartRows(Features.of(problem[0][:n]), problem[1][:n], 3)
