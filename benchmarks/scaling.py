@@ -20,7 +20,7 @@ import numpy as np
 from mpu_cli.core import parts
 from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.mixing import Mixing, Selected, rounds_of
+from mpu_cli.core.mixing import Mixing, Selected, rounds_of, shards_of
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
 from mpu_cli.core.sgd import LinearModel, Settings, label_blocks
 from mpu_cli.runtime.executor import Handle
@@ -103,6 +103,10 @@ class Simulation:
     def _share_of_labels(self, block: slice) -> float:
         return (block.stop - block.start) / self.labels
 
+    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+        """Note the units."""
+        return [self.submit(function, *arguments) for arguments in argument_tuples]
+
     def keep(self, value: Any) -> Handle:
         """Return the value."""
         return value
@@ -181,8 +185,9 @@ def levels(
     for level in range(2):
         simulation = Simulation(costs, instances, features + level * labels, labels)
         mixing = Mixing(simulation, frequency, shards, rounds_of(shards), Run())
-        # Dask deals files out to workers in turn; its choices differ, as what is idle gets more.
-        placed = [Unit(number % workers) for number in range(n_parts)]
+        order = [number for shard in shards_of(n_parts, shards) for number in shard]
+        worker_of = {number: place * workers // n_parts for place, number in enumerate(order)}
+        placed = [Unit(worker_of[number]) for number in range(n_parts)]
         if level == 0:
             of_halves = [selected(Selection(2, half)) for half in range(2)]
             halves = [mixing.learn(placed, half, _SETTINGS, n) for half in of_halves]

@@ -98,7 +98,7 @@ def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: list[s
     from mpu_cli.cluster.training import read_files
 
     sources, run = Sources(as_one(files)), learning.run_of(chosen)
-    collection = read_files(executor, files, sources.reading, run)
+    collection = read_files(executor, files, sources.reading, run, chosen["shards"])
     columns = np.arange(len(collection.ids))
     options = Options(**learning.values_for(chosen, columns, len(columns)))
     beside = cluster_training.Beside.of(sources, collection)

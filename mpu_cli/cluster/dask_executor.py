@@ -98,9 +98,22 @@ class DaskExecutor:
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a worker run a unit."""
+        return self._submit(function, arguments)
+
+    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+        """Have a unit run for each tuple, and neighbours on one worker, unless it is lost or too busy."""
+        threads = [worker for worker, number in sorted(self._threads_of_workers().items()) for _ in range(number)]
+        n = len(argument_tuples)
+        return [
+            self._submit(function, arguments, threads[place * len(threads) // n] if threads else None)
+            for place, arguments in enumerate(argument_tuples)
+        ]
+
+    def _submit(self, function: Callable, arguments: tuple, worker: str | None = None) -> Future:
         self._submitted += 1
         key = f"{function.__name__}-{self._name}-{self._submitted}"
-        future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False, **where)
         self._futures.add(future)
         return future
 

@@ -11,6 +11,7 @@ from mpu_cli.cluster.reading import Facts, facts_of, placed, read_unchanged, sta
 from mpu_cli.core.distributed import Instances, train_on_parts
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.levels import HeldOut
+from mpu_cli.core.mixing import shards_of
 from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.shortlist import is_worthwhile
@@ -98,7 +99,12 @@ class Collection:
 
 
 def read_files(
-    executor: Executor, files: Sequence[str], reading: Reading, run: Run, part_bytes: int = PART_BYTES
+    executor: Executor,
+    files: Sequence[str],
+    reading: Reading,
+    run: Run,
+    n_shards: int = FEW_SHARDS,
+    part_bytes: int = PART_BYTES,
 ) -> Collection:
     """Have the workers of a cluster read files, each of which all of them can read.
 
@@ -108,6 +114,8 @@ def read_files(
     files : sequence of str
     reading : Reading
     run : Run
+    n_shards : int
+        Of the training; the parts of a shard are read by one worker, where that can be.
     part_bytes : int
         Larger plain files are cut into parts of at most this size.
 
@@ -122,7 +130,10 @@ def read_files(
     states = {path: state_of(path) for path in files}
     with run.step("read", len(parts)) as tick:
         unit_run = run.on_a_worker()
-        data = [executor.submit(read_unchanged, part, states[part.path], reading, unit_run) for part in parts]
+        order = [number for shard in shards_of(len(parts), n_shards) for number in shard]
+        given = [(parts[number], states[parts[number].path], reading, unit_run) for number in order]
+        read = dict(zip(order, executor.spread(read_unchanged, given), strict=True))
+        data = [read.pop(number) for number in range(len(parts))]
         collection = Collection.of(executor, parts, data, tick)
         check_counts(parts, [fact.size for fact in collection.facts], reading)
     if not len(collection.ids):

@@ -107,7 +107,7 @@ def train(
         save = stack.enter_context(bundle.writer(target, wait))
         executor = stack.enter_context(connected(on))
         start = time.perf_counter()
-        collection = read_files(executor, files, sources.reading, run)
+        collection = read_files(executor, files, sources.reading, run, on.shards)
         seconds = {"read": time.perf_counter() - start}
         ids, beside = collection.ids, Beside.of(sources, collection)
         if frequencies is not None:

@@ -30,6 +30,11 @@ def rounds_of(n_shards: int, epochs: int | None = None) -> int:
     return max(epochs or 1, 1 if n_shards <= FEW_SHARDS else 2 if n_shards <= _SOME_SHARDS else 3)
 
 
+def shards_of(n_parts: int, n_shards: int) -> list[range]:
+    """Deal parts out to shards: the numbers of those of each."""
+    return [range(shard, n_parts, n_shards) for shard in range(n_shards)]
+
+
 @dataclass(frozen=True)
 class Selected:
     """A selection, and what it selects of each part.
@@ -161,7 +166,7 @@ class Mixing:
                 size += selected.sizes[number]
             return model
 
-        shards = [range(shard, len(level_parts), self.n_shards) for shard in range(self.n_shards)]
+        shards = shards_of(len(level_parts), self.n_shards)
         sizes = [sum(selected.sizes[number] for number in shard) for shard in shards]
         shards = [shard for shard, size in zip(shards, sizes, strict=True) if size]
         if not shards:

@@ -23,6 +23,9 @@ class Executor(Protocol):
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a unit run. Arguments may be handles, or lists of them, in place of what they stand for."""
 
+    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+        """Have a unit run for each tuple, and neighbours in one process, where others need their results together."""
+
     def keep(self, value: Any) -> Handle:
         """Return a handle of a value, which many units can take."""
 
@@ -47,6 +50,10 @@ class InProcess:
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Run a unit."""
         return run_unit(function, *arguments)
+
+    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+        """Run the units."""
+        return [self.submit(function, *arguments) for arguments in argument_tuples]
 
     def keep(self, value: Any) -> Handle:
         """Return the value."""
