@@ -78,8 +78,8 @@ def _predictions(candidate: Candidate, files: list[str]) -> list[str] | list[Mod
     found = list(map(absolute, files_of(candidate.source)))
     if len(found) != len(files):
         raise MpuError(
-            f"{shown(candidate.name)}: is one file of predictions of {len(files)} files; with --cluster, give the "
-            "directory that `mpu predict` has written of them, or a model"
+            f"{shown(candidate.name)}: is no directory with predictions of {len(files)} files; with --cluster, give "
+            "the one that `mpu predict` has written of them, or a model"
         )
     return found
 

@@ -104,7 +104,9 @@ def test_errors_name_the_part(run, cluster, files, trained):
     short.unlink()
     assert said("short") == f"error: {short}: cannot be read: No such file or directory"
     (trained / "all").write_text("".join((trained / "both" / Path(path).name).read_text() for path in files))
-    assert said("all").startswith(f"error: {trained / 'all'}: is one file of predictions of 4 files; with --cluster")
+    assert said("all").startswith(
+        f"error: {trained / 'all'}: is no directory with predictions of 4 files; with --cluster"
+    )
     with Path(files[2]).open("a") as file:
         file.write("1 1:x\n")
     for kind in ("both", "one.mpu"):
