@@ -24,7 +24,7 @@ from mpu_cli.core.level_parts import LevelParts, found_of, models_of
 from mpu_cli.core.levels import HeldOut
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.mixing import Mixing, Selected
-from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, PU_LOGISTIC, SQUARED_HINGE, Options
+from mpu_cli.core.options import FEW_SHARDS, PU_LOGISTIC, SQUARED_HINGE, Options
 from mpu_cli.core.overflow import LARGEST_SUM
 from mpu_cli.core.parts import EVERYTHING, PartRows, Selection
 from mpu_cli.core.predictions import FEW_LABELS, Top
@@ -32,7 +32,7 @@ from mpu_cli.core.settling import settle
 from mpu_cli.core.sgd import LinearModel, label_blocks
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import best_threshold, pooled_threshold
-from mpu_cli.core.training import MOST_AUTOMATIC_LEVELS, Report, enough_for_a_threshold
+from mpu_cli.core.training import MOST_AUTOMATIC_LEVELS, Report, enough_at_last
 from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.executor import Executor, Handle
@@ -167,7 +167,7 @@ def train_on_parts(
     TooLargeError, OverflowingError
         As for `training.train`.
     """
-    n, q = len(instances), len(instances.annotations)
+    q = len(instances.annotations)
     many = q > FEW_LABELS
     if options.loss == SQUARED_HINGE:
         raise DataError(f"a cluster learns with the loss {PU_LOGISTIC} only, not {SQUARED_HINGE}")
@@ -196,10 +196,7 @@ def train_on_parts(
         level_f1.append(min(best_threshold(binned)[1], 1.0))
         calibrations.append(None if many else calibrate_binned(binned, int(instances.annotations.sum())))
         learner = learner.of_next_level(predictions, calibrations[-1], scale)
-    enough = n
-    if options.threshold not in (PER_LABEL, MACRO_F1) and not hold_out_all:
-        enough = enough_for_a_threshold(annotated, options.sample)
-    model, held_out, labels = learner.learn_last(n_levels - 1, enough)
+    model, held_out, labels = learner.learn_last(n_levels - 1, enough_at_last(annotated, options, hold_out_all))
     levels.append(model)
     threshold, f1 = pooled_threshold(held_out.probabilities, labels, settled.frequency)
     level_f1.append(min(f1, 1.0))

@@ -170,14 +170,10 @@ def train(
     levels: list[LinearModel] = []
     calibrations: list[Calibration | None] = []
     level_f1 = []
-    # One threshold needs no more instances than the settings do; the next level, or many thresholds, need all.
-    enough_at_last = n
-    if options.threshold not in (PER_LABEL, MACRO_F1) and not hold_out_all:
-        enough_at_last = enough_for_a_threshold(labels, options.sample)
     below = None  # what was held out of the level before, where it may become the last
     for level in range(n_levels):
         is_last = level == n_levels - 1
-        enough = enough_at_last if is_last else n
+        enough = enough_at_last(labels, options, hold_out_all) if is_last else n  # the next level needs all
         features_of = None
         if level:
             in_passing = start is None and is_last and learner.can_predict_in_passing(n, enough)
@@ -244,8 +240,14 @@ def _guidance(
         return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
 
 
-def enough_for_a_threshold(labels: csr_array, sample: int) -> int:
-    """Return how many instances tell the threshold for all labels: no more than tell the settings do."""
-    if labels.shape[1] <= FEW_LABELS:
-        return sample
-    return min(sample, int(np.ceil(_ENOUGH_ANNOTATIONS * labels.shape[0] / labels.nnz)))
+def enough_at_last(labels: csr_array, options: Options, hold_out_all: bool) -> int:
+    """Return how many instances to predict out of fold at the last level.
+
+    Thresholds of single labels need all. One for all labels needs no more than the settings do, of many labels fewer.
+    """
+    n, q = labels.shape
+    if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
+        return n
+    if q <= FEW_LABELS:
+        return options.sample
+    return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / labels.nnz)))
