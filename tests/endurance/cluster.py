@@ -17,7 +17,7 @@ from mpu_cli.commands.cluster_training import train
 from mpu_cli.commands.training_data import Sources
 from mpu_cli.svmlight.sources import Files
 from tests.cluster.conftest import OPTIONS, write_parts
-from tests.cluster.processes import Processes
+from tests.cluster.processes import Processes, wait
 from tests.endurance.commands import run_as_command
 
 _SHARDS = 3
@@ -63,7 +63,8 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
 
             def kill(done: threading.Event = done) -> None:
                 while not done.wait(rng.uniform(0, seconds)):
-                    processes.add()  # before, so that there is always one left
+                    processes.add()  # before, and it is waited for: workers must live longer than they take to start
+                    wait(lambda: done.is_set() or len(processes.client.nthreads()) == len(processes.workers))
                     processes.kill_worker(rng.randrange(3))
                     found["kills"] += 1
 
