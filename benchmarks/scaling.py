@@ -86,7 +86,7 @@ class Simulation:
         if not inputs:
             return Unit(0)  # a cold start, which is small
         size = sum(one.bytes for one in inputs) if function is parts.joined else inputs[0].bytes
-        if function is parts.block_of:
+        if function is LinearModel.block:
             size = round(self.model_bytes * self._share_of_labels(arguments[1]))
         seconds = self.costs.add * size / self.model_bytes
         if function is parts.learn:
@@ -215,7 +215,7 @@ def measured(file: Path) -> tuple[Costs, int, int]:
     def learned(model: LinearModel) -> LinearModel:
         blocks = label_blocks(labels.shape[1], run)
         of_blocks = [
-            parts.learn(part, EVERYTHING, block, rates, _SETTINGS, parts.block_of(model, block), 0, len(part), 0, run)
+            parts.learn(part, EVERYTHING, block, rates, _SETTINGS, model.block(block), 0, len(part), 0, run)
             for block in blocks
         ]
         return parts.joined(of_blocks)

@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from dask import config
@@ -39,27 +39,29 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
     ClusterError
         There is no such cluster, it has no workers, or a worker has other versions of what computes.
     """
-    with _quiet(), _unwarned():
-        cluster = None
-        scheduler = address.scheduler
-        if address.is_local:
-            cluster = _local(address)
+    with _quiet(), _unwarned(), ExitStack() as leaving:
+        found: str | LocalCluster
+        if address.scheduler is not None:
+            found = address.scheduler
         elif address.file is not None:
-            scheduler = _address_in(address.file, timeout)
-        if scheduler is not None:
-            _refuse_unreachable(scheduler, timeout)
+            found = _address_in(address.file, timeout)
+        else:
+            found = _local(address)
+            leaving.callback(_leave, found)
+        if isinstance(found, str):
+            _refuse_unreachable(found, timeout)
         try:
-            client = Client(cluster or scheduler, timeout=timeout, set_as_default=False)
+            client = Client(found, timeout=timeout, set_as_default=False)
         except OSError as error:
             raise ClusterError(f"no cluster answers {address}: {error}") from None
-        try:
-            with _working(client, timeout) as executor:
-                yield executor
-        finally:
-            with suppress(TimeoutError, OSError):
-                client.close(timeout=_LEAVE)
-                if cluster is not None:
-                    cluster.close(timeout=_LEAVE)
+        leaving.callback(_leave, client)
+        with _working(client, timeout) as executor:
+            yield executor
+
+
+def _leave(what: Client | LocalCluster) -> None:
+    with suppress(TimeoutError, OSError):
+        what.close(timeout=_LEAVE)
 
 
 @contextmanager

@@ -184,7 +184,8 @@ class DaskExecutor:
 
     def _able(self) -> bool:
         """Whether a worker takes work; one that has no memory left does not."""
-        return any(worker["status"] == "running" for worker in self._client.scheduler_info()["workers"].values())
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()  # Dask of 2025 lists five otherwise
+        return any(worker["status"] == "running" for worker in workers)
 
     def _raise(self, future: Future) -> None:
         if future.status in ("finished", "lost"):  # what has died with its worker is computed again

@@ -9,6 +9,7 @@ only so many instances that a process has room for them.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import getitem
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -174,9 +175,8 @@ class GroupLearner(LevelParts):
             return executor.submit(unit, picked, sizes, wholes, rates, settled.settings, settled.prune, run)
 
         under_way = max(executor.threads, 1)
-        ahead: deque[tuple[int, int, list[Handle]]] = (
-            deque()
-        )  # picked before what is learned, lest a worker waits for it
+        # Picked before what is learned, lest a worker waits for it.
+        ahead: deque[tuple[int, int, list[Handle]]] = deque()
         learned: list[Handle] = []
         for number in range(len(pieces) + under_way):
             if number < len(pieces):
@@ -187,7 +187,7 @@ class GroupLearner(LevelParts):
                 executor.wait([learned[-under_way - 1]], tick)
         executor.wait(learned[-under_way:], tick)
         models = range(len(selections))
-        return [[executor.submit(group_units.number, of_piece, model) for model in models] for of_piece in learned]
+        return [[executor.submit(getitem, of_piece, model) for model in models] for of_piece in learned]
 
     def _pieces(self) -> Iterator[tuple[int, int]]:
         """Part the groups but the first into ranges that are learned together."""

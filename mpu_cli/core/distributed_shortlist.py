@@ -6,6 +6,7 @@ learned by shards (`mixing`), a block of groups at a time.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import add
 from typing import TYPE_CHECKING
 
 from mpu_cli.core import group_units, sgd
@@ -56,7 +57,7 @@ def with_shortlists(
         for start in range(0, len(grouped), _LABELS):
             some = grouped[start : start + _LABELS]
             of_parts = [executor.submit(group_units.sums_of_labels, part, some, most) for part in parts]
-            directions.append(executor.submit(directions_of, reduced(executor, group_units.added, of_parts)))
+            directions.append(executor.submit(directions_of, reduced(executor, add, of_parts)))
         groups = executor.submit(group_units.group, directions, grouped, len(instances.annotations), run.seed)
 
         annotated = [executor.submit(group_units.annotated_groups, part, groups) for part in parts]

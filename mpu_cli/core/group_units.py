@@ -74,11 +74,6 @@ def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:
     return sums_of_instances(part.features, part.labels[:, labels], most)
 
 
-def added(one: csr_array, other: csr_array) -> csr_array:
-    """Return the sum of two matrices."""
-    return csr_array(one + other)
-
-
 def group(directions: list[csr_array], grouped: np.ndarray, q: int, seed: int) -> Groups:
     """Group labels by their directions, which come in blocks of labels."""
     return Groups.of(csr_array(vstack(directions, format="csr")), grouped, q, seed)
@@ -246,11 +241,6 @@ def side_by_side(models: list[LinearModel], labels: list[np.ndarray] | None = No
         ends = np.cumsum([len(model.bias) for model in models])
         labels = np.split(np.arange(ends[-1]), ends[:-1])
     return LinearModel.of_blocks(models, labels)
-
-
-def number(models: list[LinearModel], which: int) -> LinearModel:
-    """Return one of some models."""
-    return models[which]
 
 
 def predict_top_out_of_fold(part: PartRows, models: list[LinearModel], folds: int, top: Top, run: Run) -> csr_array:

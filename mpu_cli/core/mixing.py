@@ -175,7 +175,7 @@ class Mixing:
         blocks = sgd.label_blocks(len(self.frequency.rates), self.run)
         means = []
         for place, block in enumerate(blocks):
-            begin = self.executor.submit(parts.block_of, start, block)
+            begin = self.executor.submit(sgd.LinearModel.block, start, block)
             models = [through(_rotated(shard, place / len(blocks)), begin, block) for shard in shards]
             means.append(self.mean(models, sizes))
         return self.executor.submit(parts.joined, means) if len(means) > 1 else means[0]

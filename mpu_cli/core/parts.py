@@ -140,11 +140,6 @@ def learn(
     return sgd.train_block(data, block, frequency, settings, start, seen)
 
 
-def block_of(model: sgd.LinearModel, block: slice) -> sgd.LinearModel:
-    """Return the model of a block of labels."""
-    return model.block(block)
-
-
 def joined(blocks: list[sgd.LinearModel]) -> sgd.LinearModel:
     """Return the model of all labels from those of consecutive blocks."""
     weights = np.hstack([model.weights for model in blocks])

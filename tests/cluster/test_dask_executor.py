@@ -5,6 +5,8 @@ import time
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
+from distributed.core import Status
 
 from mpu_cli.cluster.connection import borrowed
 from mpu_cli.core.sgd import LinearModel
@@ -51,3 +53,24 @@ def test_what_exceeds_the_memory_of_a_worker_is_told(tmp_path):
                 executor.gather([executor.submit(len, large)])
     finally:
         processes.close()
+
+
+def test_one_worker_with_memory_left_is_enough_among_many():
+    with (
+        # Without a limit of memory, nobody sets them running again.
+        LocalCluster(n_workers=6, threads_per_worker=1, processes=False, memory_limit=0) as cluster,
+        Client(cluster) as client,
+    ):
+        names = list(client.scheduler_info(n_workers=-1)["workers"])
+        client.run(_pause, workers=names[:5])
+        with borrowed(client, 1) as executor:
+            assert executor.gather([executor.submit(_slow, 3)]) == [3]
+
+
+def _pause(dask_worker):
+    dask_worker.status = Status.paused
+
+
+def _slow(seconds):
+    time.sleep(seconds)
+    return seconds
