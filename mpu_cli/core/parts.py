@@ -161,7 +161,7 @@ def predict_out_of_fold(part: PartRows, models: list[sgd.LinearModel], run: Run)
     predictions = np.empty(part.labels.shape, np.float32)
     for fold, model in enumerate(models):
         rows = Selection(len(models), fold, inside=True).rows(part, run.seed)
-        _predict(model, part, rows, predictions, rows, run)
+        predict(model, part.features, rows, slice(None), DensePredictions(predictions), run)
     return predictions
 
 
@@ -169,20 +169,14 @@ def predict_selected(part: PartRows, selection: Selection, model: sgd.LinearMode
     """Predict the selected instances: float32, shape (m_i, q)."""
     rows = selection.rows(part, run.seed)
     predictions = np.empty((len(rows), part.labels.shape[1]), np.float32)
-    _predict(model, part, rows, predictions, np.arange(len(rows)), run)
+    places = np.arange(len(rows))
+    predict(model, part.features, rows, slice(None), DensePredictions(predictions), run, places=places)
     return predictions
 
 
 def labels_of(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> csr_array:
     """Return the annotated labels of the selected instances."""
     return part.labels[selection.rows(part, seed)]
-
-
-def _predict(
-    model: sgd.LinearModel, part: PartRows, rows: np.ndarray, predictions: np.ndarray, places: np.ndarray, run: Run
-) -> None:
-    for block in sgd.label_blocks(part.labels.shape[1], run):
-        predict(model.block(block), part.features, rows, block, DensePredictions(predictions), run, places=places)
 
 
 def count_cells(part: PartRows, predictions: Predictions, rates: np.ndarray) -> BinnedCells:
