@@ -1,7 +1,7 @@
 """One level of the stack: a model of all instances, and predictions of instances by models that have not seen them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,6 +15,7 @@ from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.progressive import train_progressively
 from mpu_cli.core.sgd import LinearModel, Settings, TrainingSet, label_blocks, train_linear
+from mpu_cli.core.stacking import stack
 from mpu_cli.core.validation import deal, default_folds, leading, out_of_unfinished_folds
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
@@ -47,6 +48,8 @@ class LevelLearner:
         Of these instances and labels.
     settings : Settings
         Of models that leave instances out; with the number of epochs.
+    level_settings : Settings
+        Of models of all instances; others than these where they begin warm.
     folds : int or None
         Number of cross-validation folds; None: by the number of instances.
     run : Run
@@ -57,23 +60,66 @@ class LevelLearner:
         Weights below this are dropped; None: none, and weights are dense.
     guidance : Guidance
         Of the level.
+    start : callable or None
+        Gives the model with which a level begins, by the number of the level; None: levels begin cold.
     """
 
     labels: csr_array
     frequency: LabelFrequency
     settings: Settings
+    level_settings: Settings
     folds: int | None
     run: Run
     top: Top | None = None
     prune: float | None = None
     guidance: Guidance = NO_GUIDANCE
+    start: Callable[[int], LinearModel] | None = None
 
-    def fit(self, level: int, features: Features, settings: Settings, start: LinearModel | None = None) -> LinearModel:
-        """Learn a level from all instances."""
+    def learn(
+        self,
+        level: int,
+        features: Features,
+        enough: int,
+        held_out: HeldOut | None = None,
+        features_of: Callable[[int], Features] | None = None,
+    ) -> tuple[LinearModel, HeldOut]:
+        """Learn a level from all instances, and predict at least so many of them by models that have not seen them.
+
+        Parameters
+        ----------
+        level : int
+        features : Features, n instances
+        enough : int
+        held_out : HeldOut, optional
+            Such predictions, where they are there already.
+        features_of : callable, optional
+            Gives the features of the instances where a fold is held out. Default: `features` for all folds.
+        """
+        if held_out is None and self.can_predict_in_passing(enough):
+            return self._learn_in_passing(level, features, enough)
+        if held_out is None and self._can_learn_by_halves(enough):
+            return self._learn_by_halves(level, features)
+        model = self._learn_whole(level, features)
+        if held_out is None:
+            held_out = self._predict(level, features, enough, features_of or (lambda fold: features))
+        return model, held_out
+
+    def of_next_level(
+        self, features: Features, predictions: Predictions, scale: float
+    ) -> tuple["LevelLearner", Features]:
+        """Return how the next level is learned, and its features, from those of this one and its predictions."""
+        features = stack(features, predictions, scale, self.run.empty)
+        return replace(self, guidance=self.guidance.of_next_level(predictions, features.width)), features
+
+    def _learn_whole(self, level: int, features: Features) -> LinearModel:
+        start = None
+        if self.start is not None:
+            start = self.start(level)
+            start.refuse_overflow(features)
 
         def learn() -> Found:
             data = TrainingSet(features, self.labels, np.arange(len(features)), self.run, self.guidance)
-            return _found(train_linear(data, self.frequency, settings, start, prune=self.prune, tick=tick))
+            return _found(train_linear(data, self.frequency, self.level_settings, start, prune=self.prune, tick=tick))
 
         with self.run.step(f"level {level}", self._blocks()) as tick:
             return _model(self.run.journal.take(f"level {level}", learn))
@@ -88,20 +134,14 @@ class LevelLearner:
         """Deal the instances into folds."""
         return deal(n, self.folds or default_folds(n), self.run.seed)
 
-    def predict(
-        self,
-        level: int,
-        features: Features,
-        enough: int,
-        features_of: Callable[[int], Features] | None = None,
-    ) -> HeldOut:
-        """Predict at least so many instances, or all, out of fold; perhaps with features of its own for each fold."""
+    def _predict(self, level: int, features: Features, enough: int, features_of: Callable[[int], Features]) -> HeldOut:
+        """Predict at least so many instances, or all, out of fold."""
         n = len(features)
         fold_rows = self.fold_rows(n)
         some = fold_rows[: leading(fold_rows, enough)]
         with self.run.step(f"level {level}, out of fold", len(some)) as tick:
             probabilities = out_of_unfinished_folds(
-                (lambda fold: features) if features_of is None else features_of,
+                features_of,
                 self.labels,
                 some,
                 self.frequency,
@@ -139,12 +179,16 @@ class LevelLearner:
             found = self.run.journal.take(step, compute)
             return [found[f"fold {i}"] for i in range(outer)]
 
-    def can_predict_in_passing(self, n: int, enough: int) -> bool:
-        """Whether `fit_and_predict` will do: one pass, and most of the instances are not among those predicted."""
-        return self.settings.epochs == 1 and n >= 2 * enough and self.settings.loss == PU_LOGISTIC
+    def can_predict_in_passing(self, enough: int) -> bool:
+        """Whether a level can be learned in one cold pass, with most of the instances not among those predicted."""
+        return self._is_one_cold_pass and self.labels.shape[0] >= 2 * enough
 
-    def fit_and_predict(self, level: int, features: Features, enough: int) -> tuple[LinearModel, HeldOut]:
-        """Learn a level from all instances in one pass, and predict at least so many in passing."""
+    @property
+    def _is_one_cold_pass(self) -> bool:
+        return self.start is None and self.settings.epochs == 1 and self.settings.loss == PU_LOGISTIC
+
+    def _learn_in_passing(self, level: int, features: Features, enough: int) -> tuple[LinearModel, HeldOut]:
+        """Learn a level from all instances in one pass, and predict at least so many before they are learned from."""
         n = len(features)
         last = deal(n, n // enough, self.run.seed)[0]
 
@@ -167,15 +211,15 @@ class LevelLearner:
             found = self.run.journal.take(f"level {level}", learn)
         return _model(found), HeldOut(last, unpacked("probabilities", found))
 
-    def can_be_learned_by_halves(self, n: int, enough: int) -> bool:
-        """Whether `fit_by_halves` will do: one pass, two folds, and all predictions are asked for.
+    def _can_learn_by_halves(self, enough: int) -> bool:
+        """Whether a level can be learned in one cold pass over two folds, with all predictions asked for.
 
         Of many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
         """
-        one_pass = self.settings.epochs == 1 and self.settings.loss == PU_LOGISTIC
-        return one_pass and (self.folds or default_folds(n)) == 2 and enough == n and self.top is None
+        n = self.labels.shape[0]
+        return self._is_one_cold_pass and (self.folds or default_folds(n)) == 2 and enough == n and self.top is None
 
-    def fit_by_halves(self, level: int, features: Features) -> tuple[LinearModel, HeldOut]:
+    def _learn_by_halves(self, level: int, features: Features) -> tuple[LinearModel, HeldOut]:
         """Learn a level from each half of the instances in one pass, and predict the other half."""
         halves = deal(len(features), 2, self.run.seed)
 

@@ -4,6 +4,7 @@ estimate c -> choose C and eta0 -> for each level: train, predict out of fold, a
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +16,7 @@ from mpu_cli.core.decision import decide, evidence
 from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.fold_features import features_without
 from mpu_cli.core.guidance import Guidance
-from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.label_frequency import count_annotations
 from mpu_cli.core.levels import HeldOut, LevelLearner
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
@@ -27,7 +28,7 @@ from mpu_cli.core.review_frequency import ReviewedFrequency
 from mpu_cli.core.settling import Settled, settle
 from mpu_cli.core.sgd import LinearModel, Settings
 from mpu_cli.core.shortlist import Shortlist, is_worthwhile, make_shortlist
-from mpu_cli.core.stacking import StackedModel, calibrated, stack
+from mpu_cli.core.stacking import StackedModel, calibrated
 from mpu_cli.core.warm_start import WarmStart
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.journal import Found
@@ -142,15 +143,7 @@ def train(
         Weights or scores would leave the range of float32.
     """
     n, q = labels.shape
-    label_features = None if options.prior in ("none", 0) else options.label_features
-    if label_features is not None:  # also features of labels that no instance has: others may have them
-        width = max(matrix.shape[1], label_features.shape[1])
-        matrix, label_features = with_width(matrix, width), with_width(label_features, width)
-    occurring = Columns.occurring(matrix, *([] if label_features is None else [label_features]))
-    compact = 2 * len(occurring.indices) < matrix.shape[1]
-    if compact:  # only features that occur are to take room
-        matrix = occurring.of(matrix)
-        label_features = None if label_features is None else occurring.of(label_features)
+    matrix, label_features, occurring, compact = _narrowed(matrix, options)
     many = q > FEW_LABELS
     n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
     refuse_too_large(matrix.shape[1], q, n_levels)
@@ -159,14 +152,28 @@ def train(
 
     features = Features.of(matrix, empty=run.empty)
     settled = settle(features, labels, count_annotations(labels), options, run, label_features, start)
-    frequency, settings, held_out = settled.frequency, settled.settings, settled.held_out
+    frequency, held_out = settled.frequency, settled.held_out
 
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
+    begin = None
+    if start is not None:
+        new = {"labels": labels, "frequency": frequency, "scale": scale}
+        begin = partial(start.level, features=occurring, **new, compact=compact, many=many)
     top = Top.enough_for(labels, float(frequency.rates.mean()))
-    guidance = _guidance(features, labels, frequency, settings, label_features, settled.prune, run)
-    learner = LevelLearner(labels, frequency, settings, settled.folds, run, top, settled.prune, guidance)
+    learner = LevelLearner(
+        labels,
+        frequency,
+        settled.settings,
+        settled.level_settings,
+        settled.folds,
+        run,
+        top,
+        settled.prune,
+        _guidance(features, labels, settled, label_features, run),
+        begin,
+    )
     levels: list[LinearModel] = []
     calibrations: list[Calibration | None] = []
     level_f1 = []
@@ -176,27 +183,14 @@ def train(
         enough = enough_at_last(labels, options, hold_out_all) if is_last else n  # the next level needs all
         features_of = None
         if level:
-            in_passing = start is None and is_last and learner.can_predict_in_passing(n, enough)
-            if level == 1 and not in_passing:
+            if level == 1 and not learner.can_predict_in_passing(enough):
                 features_of = features_without(learner, features, held_out.probabilities, enough, scale)
             calibrations.append(None if many else calibrate(*evidence(held_out, labels, frequency)))
             predictions = calibrated(held_out.probabilities, calibrations[-1])
-            features = stack(features, predictions, scale, run.empty)
-            learner = replace(learner, guidance=learner.guidance.of_next_level(predictions, features.width))
+            learner, features = learner.of_next_level(features, predictions, scale)
             held_out = None
-        if start is None and held_out is None and learner.can_predict_in_passing(n, enough):
-            model, held_out = learner.fit_and_predict(level, features, enough)
-        elif start is None and held_out is None and learner.can_be_learned_by_halves(n, enough):
-            model, held_out = learner.fit_by_halves(level, features)
-        else:
-            begin = None
-            if start is not None:
-                begin = start.level(level, occurring, labels, frequency, scale, compact, many)
-                begin.refuse_overflow(features)
-            model = learner.fit(level, features, settled.level_settings, begin)
+        model, held_out = learner.learn(level, features, enough, held_out, features_of)
         levels.append(model)
-        if held_out is None:
-            held_out = learner.predict(level, features, enough, features_of)
         threshold, f1 = thresholds.pooled_threshold(*evidence(held_out, labels, frequency))
         level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
         if options.levels is None and start is None and not is_last and not many:
@@ -219,22 +213,30 @@ def train(
     return stacked, Report.of(settled, level_f1, f1, held_out, seconds)
 
 
+def _narrowed(matrix: csr_array, options: Options) -> tuple[csr_array, csr_array | None, Columns, bool]:
+    """Return features and label features, the columns that occur, and whether only these are left."""
+    label_features = None if options.prior in ("none", 0) else options.label_features
+    if label_features is not None:  # also features of labels that no instance has: others may have them
+        width = max(matrix.shape[1], label_features.shape[1])
+        matrix, label_features = with_width(matrix, width), with_width(label_features, width)
+    occurring = Columns.occurring(matrix, *([] if label_features is None else [label_features]))
+    if 2 * len(occurring.indices) >= matrix.shape[1]:
+        return matrix, label_features, occurring, False
+    narrow = None if label_features is None else occurring.of(label_features)
+    return occurring.of(matrix), narrow, occurring, True
+
+
 def _guidance(
-    features: Features,
-    labels: csr_array,
-    frequency: LabelFrequency,
-    settings: Settings,
-    label_features: csr_array | None,
-    prune: float | None,
-    run: Run,
+    features: Features, labels: csr_array, settled: Settled, label_features: csr_array | None, run: Run
 ) -> Guidance:
     """Return what guides level 0."""
+    settings = settled.settings
     prior = Prior.of(features, label_features) if settings.prior else None
     if not is_worthwhile(*labels.shape):
         return Guidance(prior)
 
     def make() -> Found:
-        return make_shortlist(features, labels, frequency, settings, prune, run, prior).found()
+        return make_shortlist(features, labels, settled.frequency, settings, settled.prune, run, prior).found()
 
     with run.step("shortlist"):
         return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
