@@ -16,7 +16,7 @@ from mpu_cli.core.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.predictions import DensePredictions, Predictions
 from mpu_cli.core.stacking import stack
-from mpu_cli.core.validation import deal, predict
+from mpu_cli.core.validation import fold_of, predict
 from mpu_cli.runtime.run import Run
 
 
@@ -66,9 +66,8 @@ class Selection:
         n = len(part)
         if self.folds == 1:
             return np.arange(n)
-        dealt = deal(n, self.folds, seed_of(seed, part.number))
-        held_out = dealt[self.fold] if self.fold < len(dealt) else np.empty(0, int)
-        return held_out if self.inside else np.setdiff1d(np.arange(n), held_out, assume_unique=True)
+        held_out = fold_of(n, self.folds, self.fold, seed_of(seed, part.number))
+        return held_out if self.inside else np.delete(np.arange(n), held_out)
 
 
 EVERYTHING = Selection()

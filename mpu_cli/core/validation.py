@@ -56,6 +56,12 @@ def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
     return [np.sort(order[f::m]) for f in range(m)]
 
 
+def fold_of(n: int, m: int, fold: int, seed: int) -> np.ndarray:
+    """Return one of the folds into which `deal` deals n instances, without the others; empty where there are fewer."""
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[fold :: max(min(m, n), 1)])
+
+
 def leading(fold_rows: Sequence[Sized], size: int) -> int:
     """Count the folds, from the first on, that hold out at least `size` instances together; all of them if need be."""
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
