@@ -1,0 +1,219 @@
+"""What the units of work of a training of many labels take and give, measured on instances of a file."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from benchmarks.simulation import Costs
+from mpu_cli.core import group_units, parts, sgd
+from mpu_cli.core.bins import BinnedCells
+from mpu_cli.core.clustering import INSTANCES, directions_of
+from mpu_cli.core.features import Features
+from mpu_cli.core.group_units import Picked, Whole
+from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.mixing import Selected
+from mpu_cli.core.options import Options
+from mpu_cli.core.parts import EVERYTHING, PartRows
+from mpu_cli.core.predictions import Top
+from mpu_cli.core.settling import Settled
+from mpu_cli.core.sgd import LinearModel, Settings
+from mpu_cli.core.shortlist import Groups, labels_to_group
+from mpu_cli.runtime.executor import run_unit
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+
+_RUN = Run(jobs=1)
+_LABELS = 4096  # whose instances are summed up at a time
+# A model is also learned from one in so many instances, to see how it grows with them.
+_FEWER = 4
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What was measured.
+
+    Attributes
+    ----------
+    part : PartRows
+        The first instances of the file, which stand for each part.
+    annotations : ndarray of float, shape (q,)
+        Of all instances of the file, by their number.
+    options : Options
+        What it was learned with.
+    groups : Groups
+        By all instances of the file.
+    model_of_groups, model : LinearModel
+        Of groups and of labels, from as many other instances.
+    predictions : csr_array
+        Of the part, by the latter.
+    predicting : float
+        Seconds.
+    costs : Costs
+        `add` is also that of a byte of sparse models that are put side by side.
+    grouping : float
+        Seconds.
+    of_group, of_cell : float
+        Seconds of learning a group, for each feature there is, and for each that an instance on its list has.
+    growth : float
+        The weights that are left of a model grow by this power of the number of instances.
+    growth_of_sums : float
+        How many times as large the sum of the instances of labels is from two parts as from one.
+    """
+
+    part: PartRows
+    annotations: np.ndarray
+    options: Options
+    groups: Groups
+    model_of_groups: LinearModel
+    model: LinearModel
+    predictions: csr_array
+    predicting: float
+    costs: Costs
+    grouping: float
+    of_group: float
+    of_cell: float
+    growth: float
+    growth_of_sums: float
+    _results: dict[tuple, tuple[Any, float]] = field(default_factory=dict)
+
+    def run(self, function: Callable, *arguments: Any) -> tuple[Any, float]:
+        """Run a unit of work, but for one that was run before; return its result and seconds."""
+        key = function, *map(_key, arguments)
+        if key not in self._results:
+            self._results[key] = timed(function, *arguments)
+        return self._results[key]
+
+    def summary(self) -> str:
+        """Return in a sentence or two what was measured."""
+        weights = self.model.weights
+        return (
+            f"{len(self.part):,} instances, {len(self.annotations):,} labels in {len(self.groups):,} groups: "
+            f"{weights.nnz / weights.shape[1]:.0f} weights of a label, times n^{self.growth:.2f}; "
+            f"{self.of_group * weights.shape[0]:.4f} s a group and {self.of_cell * 1e9:.0f} ns a feature of an "
+            f"instance to learn, {self.predicting:.1f} s to predict; {self.grouping:.1f} s to make groups; "
+            f"sums of two parts are {self.growth_of_sums:.2f} times as large"
+        )
+
+    @classmethod
+    def of(cls, data: Dataset, size: int, options: Options) -> "Rehearsal":
+        """Measure with the first instances of a file, at most so many, and with as many others."""
+        labels, _ = data.occurring_labels()
+        annotations = count_annotations(labels)
+        size = min(size, len(data) // 2)
+
+        def some(start: int, end: int, number: int = 0) -> PartRows:
+            return PartRows(Features.of(data.features[start:end]), labels[start:end], number)
+
+        part, other, fewer = some(0, size), some(size, 2 * size, 1), some(size, size + size // _FEWER, 1)
+        frequency = LabelFrequency.of(options.c, labels.shape)
+        settings = Settings(options.cost, options.eta0, options.epochs, thin=True)
+        settled = Settled(frequency, None, None, None, settings, settings, None, options.prune, None)
+
+        grouped = labels_to_group(annotations)
+        everything = some(0, len(data))
+        blocks = [grouped[start : start + _LABELS] for start in range(0, len(grouped), _LABELS)]
+        sums = [group_units.sums_of_labels(everything, block, INSTANCES) for block in blocks]
+        given = [directions_of(of_block) for of_block in sums], grouped, len(annotations), _RUN.seed
+        groups, grouping = timed(group_units.group, *given)
+        one, another = (group_units.sums_of_labels(each, grouped, INSTANCES) for each in (part, other))
+
+        model_of_groups = _model_of_groups(other, groups, settled)
+        listed = [group_units.listed(each, groups, model_of_groups, len(each), _RUN) for each in (fewer, other)]
+        _learn(listed[0], groups, settled)  # compiled
+        (few, few_cells, few_seconds), (model, cells, seconds) = (_learn(each, groups, settled) for each in listed)
+        of_cell = max(seconds - few_seconds, 0.0) / (cells - few_cells)
+        of_group = max(seconds - of_cell * cells, 0.0) / (len(groups) - 1) / part.features.width
+        top = Top.enough_for(part.labels, options.c)
+        model.top(part.features[:1], top, _RUN)  # makes what predictions are looked up in, as a worker does once
+        predictions, predicting = timed(model.top, part.features, top, _RUN)
+        return cls(
+            part,
+            annotations / len(data),
+            options,
+            groups,
+            model_of_groups,
+            model,
+            predictions,
+            predicting,
+            costs_of(group_units.of_first_group(other, np.flatnonzero(groups.group_of == 0)), settings),
+            grouping,
+            of_group,
+            of_cell,
+            np.log(model.weights.nnz / few.weights.nnz) / np.log(_FEWER),
+            (one + another).nnz / one.nnz,
+        )
+
+
+def timed(function: Callable, *arguments: Any) -> tuple[Any, float]:
+    """Run a unit of work; return its result and seconds of processor time, since other work may be going on."""
+    start = time.process_time()
+    found = run_unit(function, *arguments)
+    return found, time.process_time() - start
+
+
+def cells_of(picked: Picked) -> int:
+    """Count the features of the instances that each group learns from, of each selection."""
+    features = np.diff(picked.features.sparse.indptr) * picked.selected.sum(axis=0)
+    return int((picked.instances @ features).sum())
+
+
+def _key(argument: Any) -> Any:
+    """Return what is the same only for the same argument: of results, which are kept here, where they are."""
+    if isinstance(argument, list):
+        return tuple(map(_key, argument))
+    if isinstance(argument, np.ndarray):
+        return argument.tobytes()
+    if isinstance(argument, slice):
+        return argument.start, argument.stop
+    return id(argument) if isinstance(argument, csr_array | BinnedCells | PartRows | Groups | LinearModel) else argument
+
+
+def _model_of_groups(part: PartRows, groups: Groups, settled: Settled) -> LinearModel:
+    annotated = group_units.annotated_groups(part, groups)
+    of_blocks = (group_units.of_labels(annotated, block) for block in sgd.label_blocks(len(groups) - 1, _RUN))
+    return group_units.side_by_side(
+        [group_units.pruned_model(_from_all(of_block, settled.settings), settled.prune) for of_block in of_blocks]
+    )
+
+
+def _from_all(part: PartRows, settings: Settings) -> LinearModel:
+    """Learn labels from all instances of a part."""
+    start = _start(part, LabelFrequency.of(1.0, part.labels.shape))
+    rates = np.ones(part.labels.shape[1])
+
+    def learned(block: slice) -> LinearModel:
+        given = part, EVERYTHING, block, rates, settings, start.block(block), 0, len(part), 0, _RUN
+        return parts.learn(*given)
+
+    return parts.joined([learned(block) for block in sgd.label_blocks(len(rates), _RUN)])
+
+
+def _start(part: PartRows, frequency: LabelFrequency) -> LinearModel:
+    return Selected(EVERYTHING, [len(part)], count_annotations(part.labels)).start(frequency)
+
+
+def _learn(listed: PartRows, groups: Groups, settled: Settled) -> tuple[LinearModel, int, float]:
+    """Learn all groups from a part; return the model, the cells of those but the first, and their seconds."""
+    first, *others = group_units.shortlist_of(listed).groups()
+    dense = _from_all(group_units.of_first_group(listed, first), settled.settings)
+    of_first = group_units.pruned_model(dense, settled.prune)
+    labels, sizes = np.concatenate(others), np.array([len(group) for group in others])
+    picked = group_units.pick_groups(listed, 1, len(groups), labels, [EVERYTHING], _RUN.seed)
+    bias = _start(listed, settled.frequency).bias[labels]
+    whole = Whole(len(listed), listed.features.mean_squared_norm(np.arange(len(listed))), bias)
+    given = [picked], sizes, [whole], settled.frequency.rates[labels], settled.settings, settled.prune, _RUN
+    (of_others,), seconds = timed(group_units.learn_groups, *given)
+    return group_units.side_by_side([of_first, of_others], [first, labels]), cells_of(picked), seconds
+
+
+def costs_of(part: PartRows, settings: Settings) -> Costs:
+    """Measure what labels take that are learned from all instances, on a part."""
+    _from_all(parts.pick(part, np.arange(min(len(part), 100))), settings)  # compiled
+    model, learning = timed(_from_all, part, settings)
+    _, predicting = timed(parts.predict_selected, part, EVERYTHING, model, _RUN)
+    cells = len(part) * part.labels.shape[1]
+    return Costs(learning / cells, predicting / cells, timed(parts.added, model, model)[1] / model.weights.nbytes)
