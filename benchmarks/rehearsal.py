@@ -50,8 +50,8 @@ class Rehearsal:
         Of groups and of labels, from as many other instances.
     predictions : csr_array
         Of the part, by the latter.
-    predicting : float
-        Seconds.
+    of_instance, of_weight : float
+        Seconds of predicting an instance, and so many more for each weight of the model.
     costs : Costs
         `add` is also that of a byte of sparse models that are put side by side.
     grouping : float
@@ -71,7 +71,8 @@ class Rehearsal:
     model_of_groups: LinearModel
     model: LinearModel
     predictions: csr_array
-    predicting: float
+    of_instance: float
+    of_weight: float
     costs: Costs
     grouping: float
     of_group: float
@@ -94,7 +95,8 @@ class Rehearsal:
             f"{len(self.part):,} instances, {len(self.annotations):,} labels in {len(self.groups):,} groups: "
             f"{weights.nnz / weights.shape[1]:.0f} weights of a label, times n^{self.growth:.2f}; "
             f"{self.of_group * weights.shape[0]:.4f} s a group and {self.of_cell * 1e9:.0f} ns a feature of an "
-            f"instance to learn, {self.predicting:.1f} s to predict; {self.grouping:.1f} s to make groups; "
+            f"instance to learn; {self.of_instance * 1e6:.0f} us an instance and {self.of_weight * 1e12:.1f} us a "
+            f"million weights to predict; {self.grouping:.1f} s to make groups; "
             f"sums of two parts are {self.growth_of_sums:.2f} times as large"
         )
 
@@ -128,8 +130,9 @@ class Rehearsal:
         of_cell = max(seconds - few_seconds, 0.0) / (cells - few_cells)
         of_group = max(seconds - of_cell * cells, 0.0) / (len(groups) - 1) / part.features.width
         top = Top.enough_for(part.labels, options.c)
-        model.top(part.features[:1], top, _RUN)  # makes what predictions are looked up in, as a worker does once
-        predictions, predicting = timed(model.top, part.features, top, _RUN)
+        (_, quickly), (predictions, slowly) = (_predicted(part, each, top) for each in (few, model))
+        of_weight = max(slowly - quickly, 0.0) / (model.weights.nnz - few.weights.nnz) / len(part)
+        of_instance = max(slowly / len(part) - of_weight * model.weights.nnz, 0.0)
         return cls(
             part,
             annotations / len(data),
@@ -138,7 +141,8 @@ class Rehearsal:
             model_of_groups,
             model,
             predictions,
-            predicting,
+            of_instance,
+            of_weight,
             costs_of(group_units.of_first_group(other, np.flatnonzero(groups.group_of == 0)), settings),
             grouping,
             of_group,
@@ -208,6 +212,11 @@ def _learn(listed: PartRows, groups: Groups, settled: Settled) -> tuple[LinearMo
     given = [picked], sizes, [whole], settled.frequency.rates[labels], settled.settings, settled.prune, _RUN
     (of_others,), seconds = timed(group_units.learn_groups, *given)
     return group_units.side_by_side([of_first, of_others], [first, labels]), cells_of(picked), seconds
+
+
+def _predicted(part: PartRows, model: LinearModel, top: Top) -> tuple[csr_array, float]:
+    model.top(part.features[:1], top, _RUN)  # makes what predictions are looked up in, as a worker does once
+    return timed(model.top, part.features, top, _RUN)
 
 
 def costs_of(part: PartRows, settings: Settings) -> Costs:

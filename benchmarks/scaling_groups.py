@@ -46,8 +46,9 @@ class GroupSimulation(Simulation):
     def __init__(self, rehearsal: Rehearsal, n_parts: int, workers: int) -> None:
         super().__init__(rehearsal.costs, len(rehearsal.part), rehearsal.part.features.width, workers)
         self._rehearsal = rehearsal
-        self._growth = n_parts**rehearsal.growth  # of what is left of a model
-        self._weights = rehearsal.model.weights.nnz / rehearsal.model.weights.shape[1] * self._growth
+        weights = rehearsal.model.weights.nnz * n_parts**rehearsal.growth
+        self._weights = weights / len(rehearsal.annotations)  # of a label
+        self._predicting = rehearsal.of_instance + rehearsal.of_weight * weights  # an instance
         self._pieces = 0
 
     def estimate(self, function: Callable, arguments: Sequence[Any], inputs: Sequence[Unit]) -> tuple[float, int, Any]:
@@ -68,10 +69,10 @@ class GroupSimulation(Simulation):
         if function is getitem:
             return 0.0, size // value, None
         if function is group_units.predict_top_out_of_fold:
-            return rehearsal.predicting * self._growth, size_of(rehearsal.predictions), rehearsal.predictions
+            return self._predicting * self.instances, size_of(rehearsal.predictions), rehearsal.predictions
         if function is group_units.predict_top_selected:
             found = rehearsal.predictions[arguments[1].rows(value, arguments[-1].seed)]
-            return rehearsal.predicting * self._growth * found.shape[0] / self.instances, size_of(found), found
+            return self._predicting * found.shape[0], size_of(found), found
         if isinstance(value, DenseModel) or function is parts.learn:
             return super().estimate(function, arguments, inputs)
         return self._rehearsed(function, arguments, inputs)
