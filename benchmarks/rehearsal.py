@@ -28,8 +28,10 @@ from mpu_cli.svmlight.dataset import Dataset
 
 _RUN = Run(jobs=1)
 _LABELS = 4096  # whose instances are summed up at a time
-# A model is also learned from one in so many instances, to see how it grows with them.
+# A model is also learned from one in so many instances, to see how time grows with them.
 _FEWER = 4
+# Groups that are also learned from all instances of the file, to see how a model grows with them.
+_GROUPS = 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Rehearsal:
 
     @classmethod
     def of(cls, data: Dataset, size: int, options: Options) -> "Rehearsal":
-        """Measure with the first instances of a file, at most so many, and with as many others."""
+        """Measure with the first instances of a file, at most so many, with as many others, and some with all."""
         labels, _ = data.occurring_labels()
         annotations = count_annotations(labels)
         size = min(size, len(data) // 2)
@@ -147,7 +149,7 @@ class Rehearsal:
             grouping,
             of_group,
             of_cell,
-            np.log(model.weights.nnz / few.weights.nnz) / np.log(_FEWER),
+            _growth(part, everything, model_of_groups, groups, settled),
             (one + another).nnz / one.nnz,
         )
 
@@ -205,13 +207,36 @@ def _learn(listed: PartRows, groups: Groups, settled: Settled) -> tuple[LinearMo
     first, *others = group_units.shortlist_of(listed).groups()
     dense = _from_all(group_units.of_first_group(listed, first), settled.settings)
     of_first = group_units.pruned_model(dense, settled.prune)
-    labels, sizes = np.concatenate(others), np.array([len(group) for group in others])
-    picked = group_units.pick_groups(listed, 1, len(groups), labels, [EVERYTHING], _RUN.seed)
+    of_others, cells, seconds = _learn_groups(listed, 1, others, settled)
+    labels = [first, np.concatenate(others)]
+    return group_units.side_by_side([of_first, of_others], labels), cells, seconds
+
+
+def _learn_groups(
+    listed: PartRows, first: int, groups: list[np.ndarray], settled: Settled
+) -> tuple[LinearModel, int, float]:
+    """Learn groups from one on, of these labels, from a part; return the model, cells, and seconds."""
+    labels, sizes = np.concatenate(groups), np.array([len(group) for group in groups])
+    picked = group_units.pick_groups(listed, first, first + len(groups), labels, [EVERYTHING], _RUN.seed)
     bias = _start(listed, settled.frequency).bias[labels]
     whole = Whole(len(listed), listed.features.mean_squared_norm(np.arange(len(listed))), bias)
     given = [picked], sizes, [whole], settled.frequency.rates[labels], settled.settings, settled.prune, _RUN
-    (of_others,), seconds = timed(group_units.learn_groups, *given)
-    return group_units.side_by_side([of_first, of_others], [first, labels]), cells_of(picked), seconds
+    (model,), seconds = timed(group_units.learn_groups, *given)
+    return model, cells_of(picked), seconds
+
+
+def _growth(
+    some: PartRows, everything: PartRows, model_of_groups: LinearModel, groups: Groups, settled: Settled
+) -> float:
+    """Return by which power of the number of instances the weights grow that are left of the model of some groups."""
+
+    def weights(part: PartRows) -> int:
+        listed = group_units.listed(part, groups, model_of_groups, len(part), _RUN)
+        labels = group_units.shortlist_of(listed).groups()
+        drawn = range(1, len(groups), -(-len(groups) // _GROUPS))
+        return sum(_learn_groups(listed, group, [labels[group]], settled)[0].weights.nnz for group in drawn)
+
+    return float(np.log(weights(everything) / weights(some)) / np.log(len(everything) / len(some)))
 
 
 def _predicted(part: PartRows, model: LinearModel, top: Top) -> tuple[csr_array, float]:
