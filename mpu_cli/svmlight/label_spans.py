@@ -137,4 +137,5 @@ def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.nd
 def _runs(rows: np.ndarray) -> Iterator[tuple[int, int, int]]:
     """Yield each of ascending numbers once, with the places where it starts and ends."""
     firsts = np.flatnonzero(np.diff(rows, prepend=-1))
-    yield from zip(rows[firsts].tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(rows)], strict=True)
+    ends = np.append(firsts, len(rows))[1:]
+    yield from zip(rows[firsts].tolist(), firsts.tolist(), ends.tolist(), strict=True)
