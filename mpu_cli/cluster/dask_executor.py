@@ -216,7 +216,12 @@ def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
     if differs := difference(expected, versions()):
         raise _other_versions(get_worker().address, differs)
     tell_dask()
-    return run_unit(function, *arguments)
+    try:
+        return run_unit(function, *arguments)
+    except MpuError as error:
+        # Dask sends what an error comes from too, and where a library's cannot be pickled, only the text of all.
+        error.__cause__ = error.__context__ = None
+        raise
 
 
 def _system_error(error: BaseException | None) -> OSError | None:

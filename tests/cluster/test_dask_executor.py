@@ -1,6 +1,7 @@
 """Units of work on a cluster."""
 
 import operator
+import threading
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ from distributed.core import Status
 
 from mpu_cli.cluster.connection import borrowed
 from mpu_cli.core.sgd import LinearModel
-from mpu_cli.errors import ClusterError
+from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.processes import Processes
 
 
@@ -40,6 +41,17 @@ def test_dask_knows_how_large_results_are_and_what_is_moved(processes):
         assert executor.moved_bytes == 0
         executor.gather([model])
         assert executor.moved_bytes == 400_400
+
+
+def test_an_error_is_told_whatever_it_comes_from(processes):
+    def fail():
+        try:
+            raise OSError(threading.Lock())  # as errors of libraries have what cannot be sent
+        except OSError as error:
+            raise InputError("a.svm", None, "cannot be read") from error
+
+    with borrowed(processes.client, 30) as executor, pytest.raises(InputError, match=r"a\.svm: cannot be read$"):
+        executor.gather([executor.submit(fail)])
 
 
 def test_what_exceeds_the_memory_of_a_worker_is_told(tmp_path):
