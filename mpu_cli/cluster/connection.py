@@ -146,13 +146,18 @@ def _refuse_unreachable(scheduler: str, timeout: float) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Have Dask log nothing but disasters: what it mends is no matter of the user."""
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
+    logs = [logging.getLogger("distributed")]
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed.") and logging.getLogger(name).level:  # which does not heed that of the first
+            logs.append(logging.getLogger(name))
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 @contextmanager

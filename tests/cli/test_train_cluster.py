@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import write_parts
+from tests.cluster.processes import Processes, wait
 
 
 def train(*arguments) -> subprocess.CompletedProcess:
@@ -123,6 +124,24 @@ def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
         time.sleep(0.1)
     assert processes_of(process.pid) == []
     assert said.read_text() == "interrupted\n"
+
+
+def test_a_scheduler_that_is_gone_is_told_in_one_line(tmp_path):
+    files = write_parts(tmp_path, 40)
+    started = Processes(tmp_path)
+    try:
+        command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]
+        command += ["--cluster", started.address, "--cluster-timeout", "2", "--folds", "2", "--sample", "100"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        wait(started.tasks)
+        started.kill_scheduler()
+        said = process.communicate(timeout=60)[1]
+    finally:
+        started.close()
+    assert process.returncode == 1
+    assert said.startswith("error: the ")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "news.mpu").exists()
 
 
 def processes_of(session: int) -> list[int]:
