@@ -1,5 +1,6 @@
 """Units that read parts of files, and what a training has to know of all of them."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from mpu_cli.svmlight.parts import Part, read_part
 
 # Size and time of change of a file.
 State = tuple[int, int]
+# What another process has another one of by this name.
+_STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 _CHANGED = "has changed since the work began; start again"
 
 
@@ -69,8 +72,26 @@ def refuse_other(path: str, state: State | None) -> None:
 
 
 def absolute(source: str) -> str:
-    """Return a file by the name that it has in every directory; a URL has one."""
-    return source if is_url(source) else str(Path(source).absolute())
+    """Return a file by the name that it has in every directory; a URL has one.
+
+    Raises
+    ------
+    InputError
+        It is a pipe, or a stream of this process, which a worker cannot read, or not again.
+    """
+    if is_url(source):
+        return source
+    path = Path(source).absolute()
+    if _STREAM.fullmatch(str(path)) or _is_pipe(path):
+        raise InputError(source, None, "is a stream, which workers of a cluster cannot read; write it to a file first")
+    return str(path)
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        return path.is_fifo()
+    except OSError:  # whoever reads it tells
+        return False
 
 
 def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:

@@ -75,10 +75,11 @@ def predict_files(
         As for `prediction.predict`; the predictions of other files may be there then, each of them whole.
     """
     meant = ModelFiles.of(model, by_psp)
+    files = {absolute(source): target.absolute() for source, target in targets.items()}
     with connected(on) as executor:
         done = [
-            executor.submit(_predict, meant, file, state_of(file), target.absolute(), options, run.on_a_worker())
-            for file, target in ((absolute(source), target) for source, target in targets.items())
+            executor.submit(_predict, meant, file, state_of(file), target, options, run.on_a_worker())
+            for file, target in files.items()
         ]
         executor.wait(done, tick)
         return sum(executor.gather(done), Report())
