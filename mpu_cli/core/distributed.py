@@ -4,7 +4,7 @@ c, C and eta0 are settled on a sample, which is fetched. The levels are learned 
 machine learns those of large data: two halves in one pass each, of which each predicts the other, and at the last level
 one pass whose last instances are predicted before they are learned from (`halves`, `progressive`). Thresholds and
 calibration come from counts. Where labels are many, groups of them are learned (`distributed_groups`). One part alone
-gives the same model as `training.train`.
+that is learned in one pass gives the same model as `training.train`.
 """
 
 from collections.abc import Callable, Sequence
