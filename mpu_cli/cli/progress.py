@@ -26,6 +26,8 @@ _NAMES = {
     "thresholds": "choosing thresholds",
     "train": "learning",
     "learn on one worker": "learning on one worker",
+    "fetch the sample": "fetching the sample",
+    "fetch labels": "fetching labels",
     "weights": "weighting instances",
     "ascend": "learning",
     "kernel matrix": "computing kernels",

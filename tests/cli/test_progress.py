@@ -2,9 +2,12 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+import mpu_cli
+from mpu_cli.cli.progress import name_of
 from tests.cli.terminal import on_terminal
 
 SLOW = """if True:
@@ -120,3 +123,10 @@ def test_elsewhere_a_phase_is_a_line(run, small):
     lines = [json.loads(line) for line in run("estimate-c", small, "--log-format", "json").stderr.splitlines()]
     assert [line.get("step") for line in lines[:-1]] == ["read", "out-of-fold predictions", "estimate c"]
     assert "report" in lines[-1]
+
+
+def test_every_step_has_a_name_for_people():
+    sources = (path.read_text() for path in Path(mpu_cli.__file__).parent.rglob("*.py"))
+    steps = {step for source in sources for step in re.findall(r'\.step\(\s*"([^"]+)"', source)}
+    assert {"read", "thresholds", "write"} <= steps
+    assert [step for step in sorted(steps) if name_of(step) == step] == []
