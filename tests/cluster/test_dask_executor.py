@@ -70,7 +70,9 @@ def test_what_exceeds_the_memory_of_a_worker_is_told(tmp_path):
 def test_one_worker_with_memory_left_is_enough_among_many():
     with (
         # Without a limit of memory, nobody sets them running again.
-        LocalCluster(n_workers=6, threads_per_worker=1, processes=False, memory_limit=0) as cluster,
+        LocalCluster(
+            n_workers=6, threads_per_worker=1, processes=False, memory_limit=0, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster) as client,
     ):
         names = list(client.scheduler_info(n_workers=-1)["workers"])
