@@ -1,18 +1,20 @@
 """Work in threads: independent pieces of work, and a pipeline that works a few pieces ahead."""
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
 from threading import Lock, Thread
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _limiting = Lock()
-_limited: list[threadpool_limits] = []  # one per caller within `blas_on_one_thread`; the first one set the limit
+_limited: list[Any] = []  # one per caller within `blas_on_one_thread`; the first one set the limit
 
 
 def threads(jobs: int) -> int:
@@ -56,7 +58,7 @@ def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Gene
 def blas_on_one_thread() -> Iterator[None]:
     """Limit BLAS to one thread. The limit applies to the whole process, until the last caller is done."""
     with _limiting:
-        _limited.append(threadpool_limits(limits=1))
+        _limited.append(_libraries(len(sys.modules)).limit(limits=1))
     try:
         yield
     finally:
@@ -66,6 +68,12 @@ def blas_on_one_thread() -> Iterator[None]:
                 _limited.clear()
             else:
                 _limited.pop()  # the first one knows what the limits were
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Find the libraries that have threads, which takes milliseconds: again only where modules have been imported."""
+    return ThreadpoolController()
 
 
 def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:

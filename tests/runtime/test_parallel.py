@@ -1,3 +1,7 @@
+import json
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -86,3 +90,26 @@ def test_the_limit_of_blas_lasts_until_the_last_run_is_done():
     second.__exit__(None, None, None)
     assert during == {1}
     assert blas_threads() == before
+
+
+def test_the_limit_holds_for_libraries_that_are_loaded_later():
+    script = """
+from threadpoolctl import threadpool_info
+from mpu_cli.runtime.parallel import blas_on_one_thread
+
+def limited():
+    with blas_on_one_thread():
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+print(limited())
+import numpy
+print(limited())
+import scipy.linalg
+print(limited())
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    numbers = [json.loads(line) for line in found.stdout.splitlines()]
+    assert numbers[0] == []
+    assert 0 < len(numbers[1]) <= len(numbers[2])
+    assert set(numbers[1] + numbers[2]) == {1}
