@@ -24,7 +24,7 @@ KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py test
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test test-blas test-bounds endurance fuzz lint docs man rcv1 rcv1-small bench bench-full bench-many clean
+.PHONY: help venv demo test test-all test-blas test-bounds endurance fuzz lint docs man rcv1 rcv1-small bench bench-full bench-many clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,13 +34,16 @@ venv: $(VENV)/installed-$(EXTRAS)  ## Make the virtual environment .venv and ins
 demo: venv  ## Run the main job on the digits that come with the project, results in demo/
 	MPU=$(VENV)/bin/mpu PYTHON=$(VENV)/bin/python data/demo.sh
 
-test: venv  ## Run the tests, on all cores
+test: venv  ## Run the tests but the slow ones, on all cores (some minutes)
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
+
+test-all: venv  ## Run all tests, also those that are marked slow
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS
 	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -c \
 		'import scipy.linalg, threadpoolctl; print(*(pool.get("architecture") for pool in threadpoolctl.threadpool_info()))'
-	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -m pytest $(BLAS_TESTS)
+	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow' $(BLAS_TESTS)
 
 test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kernels with bounds checks, then uncompiled
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)

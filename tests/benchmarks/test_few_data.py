@@ -7,6 +7,7 @@ from benchmarks import few_data
 HEADER = "set\tinstances\tmissing\tdraw\tmethod\tmicro_f1\tmacro_f1\tc\tseconds\n"
 
 
+@pytest.mark.slow  # eleven trainings with default options
 def test_what_is_there_is_not_measured_again(tmp_path, monkeypatch):
     results = tmp_path / "results.tsv"
     given = tmp_path, results, ["digits", "not there"], ["40"], 1, ["mpu", "br"]

@@ -52,13 +52,15 @@ def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
 def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_path):
     source, removed = incomplete
     first, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
-    run("complete", source, "--top", 40, "--c", "0.7", "-o", first)
+    options = ("--top", 40, "--c", "0.7", "--cost", 10, "--epochs", 3)
+    run("complete", source, *options, "-o", first)
     listed = rows(first)
+    assert len(listed) == 40
     for row in listed:
         row["verdict"] = "yes" if (int(row["instance"]), int(row["label"])) in removed else "no"
     text = ["\t".join(listed[0]), *("\t".join(row.values()) for row in listed)]
     checked.write_text("\n".join(text) + "\n")
-    assert run("complete", source, "--reviewed", checked, "--top", 40, "--c", "0.7", "-o", first).exit_code == 0
+    assert run("complete", source, "--reviewed", checked, *options, "-o", first).exit_code == 0
     seen = {(row["instance"], row["label"]) for row in listed}
     assert not seen & {(row["instance"], row["label"]) for row in rows(first)}
 

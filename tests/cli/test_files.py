@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_cli.core import training
 from tests.cli.training import ALONE, QUICK, TINY
 from tests.endurance.commands import contents, model_files
 
@@ -169,15 +170,15 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kept_data_that_are_no_regular_file_are_read_again(folder, kind):
+def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
     """In a process of its own, since what waits for a pipe waits for ever."""
-    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", "--cache", "kept", *map(str, QUICK), *ALONE, "-q"]
-    command += ["--kernel", "numpy"]
-    subprocess.run(command, cwd=folder, check=True)
+    options = ("--cache", folder / "kept", *QUICK, *ALONE, "-q")
+    assert run("train", folder / "x.svm", *options).exit_code == 0
     expected = model_files(folder / "x.mpu")
     (entry,) = (folder / "kept").iterdir()
     entry.unlink()
     KINDS[kind](entry)
+    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", *map(str, options)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert model_files(folder / "x.mpu") == expected
@@ -185,22 +186,21 @@ def test_kept_data_that_are_no_regular_file_are_read_again(folder, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kept_steps_that_are_no_regular_files_are_taken_again(folder, kind):
-    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", "--resume", "-q", "--kernel", "numpy"]
-    command += ["--c", "0.5", "--cost", "30", "--levels", "2", "--epochs"]
-    process = subprocess.Popen([*command, "3000"], cwd=folder)
+def test_kept_steps_that_are_no_regular_files_are_taken_again(run, folder, monkeypatch, kind):
+    options = ("--resume", "-q", "--kernel", "numpy", "--c", 0.5, "--cost", 30, "--levels", 2, "--epochs", 2)
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(training.thresholds, "estimated_f1", lambda *_: 1 / 0)
+        run("train", folder / "x.svm", *options)
     kept = folder / "x.mpu.resume"
-    while not kept.is_dir() or not any(path.suffix == ".npz" for path in kept.iterdir()):
-        assert process.poll() is None, "it was over before a step was kept"
-        time.sleep(0.005)
-    process.kill()
-    process.wait()
-    for path in kept.iterdir():
+    steps = [path for path in kept.iterdir() if path.suffix == ".npz"]
+    assert steps
+    for path in steps:
         path.unlink()
         KINDS[kind](path)
     foreign = kept / "0123456789abcdef-level-0-".ljust(25 + 64, "0")
     KINDS[kind](foreign.with_name(foreign.name + ".npz"))
-    done = subprocess.run([*command, "3000"], cwd=folder, capture_output=True, text=True, timeout=100)
+    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", *map(str, options)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
     assert kept.exists() == (kind == "directory")  # directories are not ours to remove
 

@@ -48,9 +48,16 @@ def same(one, other) -> bool:
     return [a.tobytes() for a in arrays(one)] == [a.tobytes() for a in arrays(other)]
 
 
-@pytest.mark.parametrize("levels", [1, 2, 3])
+GIVEN = [{}, {"threshold": "per-label"}, {"threshold": "macro-f1"}, {"c": 0.7}, {"cost": 3.0}, {"seed": 5}]
+
+
 @pytest.mark.parametrize(
-    "given", [{}, {"threshold": "per-label"}, {"threshold": "macro-f1"}, {"c": 0.7}, {"cost": 3.0}, {"seed": 5}]
+    ("given", "levels"),
+    [
+        pytest.param(given, levels, id=f"given{i}-{levels}", marks=[pytest.mark.slow] if given and levels != 2 else [])
+        for i, given in enumerate(GIVEN)
+        for levels in (1, 2, 3)
+    ],
 )
 def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     matrix, labels, _ = problem

@@ -34,9 +34,16 @@ def same(one, other) -> bool:
     return [a.tobytes() for a in as_arrays(one)] == [a.tobytes() for a in as_arrays(other)]
 
 
-@pytest.mark.parametrize("levels", [1, 2, 3])
+GIVEN = [{}, {"threshold": "per-label"}, {"sample": 2000}, {"seed": 5}, {"folds": 3}, {"prune": None}]
+
+
 @pytest.mark.parametrize(
-    "given", [{}, {"threshold": "per-label"}, {"sample": 2000}, {"seed": 5}, {"folds": 3}, {"prune": None}]
+    ("given", "levels"),
+    [
+        pytest.param(given, levels, id=f"given{i}-{levels}", marks=[pytest.mark.slow] if given and levels != 2 else [])
+        for i, given in enumerate(GIVEN)
+        for levels in (1, 2, 3)
+    ],
 )
 def test_one_part_gives_the_model_of_a_single_machine(drawn, levels, given):
     run = Run(seed=given.get("seed", 0))
@@ -50,25 +57,42 @@ def test_one_part_gives_the_model_of_a_single_machine(drawn, levels, given):
     assert report.settings == expected_report.settings
 
 
-@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (4, 4), (12, 6), (60, 3)])
-def test_parts_and_shards_lose_little(n_parts, n_shards):
-    matrix, annotated, _ = problem(n=N)
+@pytest.fixture(scope="module")
+def best_f1():
+    """A function that gives the micro-F1 of a model on test data, at the best threshold."""
     test, _, truth = problem(seed=1, n=1000)
 
     def f1(model) -> float:
         found = model.probabilities(test)
         return max(micro_f1(csr_array(found >= threshold), truth) for threshold in np.linspace(0.1, 0.8, 15))
 
-    expected, _ = train(matrix, annotated, OPTIONS)
+    return f1
+
+
+@pytest.fixture(scope="module")
+def whole(best_f1):
+    """All instances and labels, and the F1 of what a single machine learns from them."""
+    matrix, annotated, _ = problem(n=N)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
+        return matrix, annotated, best_f1(train(matrix, annotated, OPTIONS)[0])
+
+
+@pytest.mark.parametrize(
+    ("n_parts", "n_shards"),
+    [pytest.param(5, 1, marks=pytest.mark.slow), (4, 4), (12, 6), pytest.param(60, 3, marks=pytest.mark.slow)],
+)
+def test_parts_and_shards_lose_little(whole, best_f1, n_parts, n_shards):
+    matrix, annotated, expected = whole
     model, _ = train_on_parts(in_parts(matrix, annotated, n_parts), OPTIONS, Run(), n_shards)
-    assert f1(model) > f1(expected) - 0.01 > 0.7
+    assert best_f1(model) > expected - 0.01 > 0.7
 
 
 class Several(Watched):
     threads = 7
 
 
-@pytest.mark.parametrize("threshold", ["pu-f1", "per-label"])
+@pytest.mark.parametrize("threshold", ["pu-f1", pytest.param("per-label", marks=pytest.mark.slow)])
 def test_neither_workers_nor_the_instances_that_they_pick_together_matter(drawn, monkeypatch, threshold):
     options = replace(OPTIONS, threshold=threshold)
     one, few, many = Watched(), Several(), Watched()

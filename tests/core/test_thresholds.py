@@ -30,7 +30,8 @@ scored = shapes.flatmap(
 
 
 def micro_f1(truth, predicted) -> float:
-    return f1_score(truth.ravel(), predicted.ravel(), zero_division=0)
+    cells = truth.sum() + predicted.sum()
+    return 2 * (truth & predicted).sum() / cells if cells else 0.0
 
 
 def simulated(n=4000, q=5, c=0.4, seed=0):

@@ -56,8 +56,15 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        # All data with default options, and a third of the other pairs; what is left is slow.
+        pytest.param(data, options, id=f"{data}-{options}", marks=[pytest.mark.slow] if j and (i - j) % 3 else [])
+        for i, data in enumerate(DATA)
+        for j, options in enumerate(OPTIONS)
+    ],
+)
 def test_everything_is_finite(data, options):
     values, annotated = (np.asarray(part) for part in DATA[data])
     matrix, labels = as_features(values), as_labels(annotated)
