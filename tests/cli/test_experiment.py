@@ -183,7 +183,7 @@ def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):
     assert not (tmp_path / "out" / ".lock").exists()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
     out = tmp_path / "out"
     slow = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"

@@ -5,10 +5,14 @@ import resource
 import shutil
 import subprocess
 import sys
-from functools import partial
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from mpu_cli.cli import mpu
 from tests.cli.training import QUICK
 from tests.full_disk import fill
 
@@ -33,16 +37,28 @@ def prepared(tmp_path_factory):
     lines = (f"{i % 50},{i % 50 + 50} {i + 1}:1\n" for i in range(N))
     (folder / "big.svm").write_text("".join(lines))
     (folder / "big.jsonl").write_text("".join(f'{{"text": "a word{i}", "tags": ["tag{i}"]}}\n' for i in range(N)))
-    done = mpu(("train", "big.svm", "-o", "model.mpu", *QUICK), folder)
-    assert done.returncode == 0, done.stderr
+    done = run_in(folder, ("train", "big.svm", "-o", "model.mpu", *QUICK))
+    assert done.exit_code == 0, done.stderr
     return folder
 
 
-def mpu(arguments, folder, **how) -> subprocess.CompletedProcess:
+def run_in(folder: Path, arguments) -> Result:
     kernel = [] if arguments[0] == "vectorize" else ["--kernel", "numpy"]
-    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), *kernel]
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # files that are cut short would be believed later
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, **how)
+    with chdir(folder):
+        return CliRunner().invoke(mpu, [*map(str, arguments), *kernel])
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Allow this process no larger files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)  # files that are cut short would be believed later
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def contents(folder) -> dict[str, bytes | None]:
@@ -57,12 +73,12 @@ def place(prepared, name, folder) -> None:
         (folder / "OUT").write_text("old\n")
 
 
-def fails(name, prepared, folder, reason, **how) -> None:
+def fails(name, prepared, folder, reason) -> None:
     before = contents(folder)
     arguments = [str(prepared / word) if word in FILES else word for word in COMMANDS[name]]
-    done = mpu(arguments, folder, **how)
+    done = run_in(folder, arguments)
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert (done.exit_code, done.stdout) == (1, ""), done.stderr
     assert len(errors) == 1 and "OUT" in errors[0] and errors[0].count(reason) == 1, done.stderr
     assert done.stderr.endswith(f"{errors[0]}\n")
     assert contents(folder) == before
@@ -71,9 +87,8 @@ def fails(name, prepared, folder, reason, **how) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_larger_files_are_allowed(prepared, tmp_path, name):
     place(prepared, name, tmp_path)
-    room = 256 if name == "estimate-c" else ROOM
-    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (room, room))
-    fails(name, prepared, tmp_path, "File too large", preexec_fn=limit)
+    with largest_file(256 if name == "estimate-c" else ROOM):
+        fails(name, prepared, tmp_path, "File too large")
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "estimate-c"])
@@ -114,7 +129,7 @@ def test_a_file_where_the_steps_belong(prepared, tmp_path, name):
     (tmp_path / "OUT.resume").write_text("mine")
     if name == "train":  # it is none of its business
         arguments = [str(prepared / word) if word in FILES else word for word in COMMANDS[name]]
-        assert mpu(arguments, tmp_path).returncode == 0
+        assert run_in(tmp_path, arguments).exit_code == 0
         assert (tmp_path / "OUT.resume").read_text() == "mine"
     else:
         fails(name, prepared, tmp_path, "File exists")
