@@ -83,6 +83,7 @@ def test_every_command_while_it_waits_for_input(tiny, arguments):
     assert names(tiny.parent) == {"tiny.svm"}
 
 
+@pytest.mark.slow  # twelve processes
 def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
     chance = random.Random(0)
     ready = "import sys; sys.stderr.write('.'); sys.stderr.flush(); "  # what comes before is not ours

@@ -27,7 +27,12 @@ REPORTS = {
 COMPLETION = {"_MPU_COMPLETE": "bash_source"}
 needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 reports = pytest.mark.parametrize("name", REPORTS)
-buffering = pytest.mark.parametrize("unbuffered", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
+buffering = pytest.mark.parametrize("unbuffered", [{}, UNBUFFERED], ids=["buffered", "unbuffered"])
+# Where each case is a process, and there are many.
+mostly_buffered = pytest.mark.parametrize(
+    "unbuffered", [{}, pytest.param(UNBUFFERED, marks=pytest.mark.slow)], ids=["buffered", "unbuffered"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +57,7 @@ def last_line(text: str) -> str:
 
 
 @needs_full_device
-@buffering
+@mostly_buffered
 @reports
 def test_a_full_disk_under_standard_output_is_one_line(folder, name, unbuffered):
     done = shell(folder, REPORTS[name], "> /dev/full", **unbuffered)
@@ -87,7 +92,7 @@ def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder)
 
 
 @needs_full_device
-@buffering
+@mostly_buffered
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-", "2>&- >&- <&-"])
 @pytest.mark.parametrize("options", [(), ("--log-format", "json"), ("--verbose",)], ids=" ".join)
 def test_a_lost_log_line_does_not_cost_the_model(run, folder, tmp_path, redirection, options, unbuffered):
