@@ -15,6 +15,7 @@ TARGETS = {
     "venv",
     "demo",
     "test",
+    "test-all",
     "test-blas",
     "test-bounds",
     "endurance",
@@ -51,6 +52,11 @@ def test_installs_these_packages_and_nothing_else():
 def test_make_lists_its_targets():
     listed = {line.split()[1] for line in make().splitlines()}
     assert listed == TARGETS
+
+
+def test_make_test_leaves_out_slow_tests_and_test_all_does_not():
+    assert make("-n", "test").splitlines()[-1].endswith(" -m 'not slow'")
+    assert " -m " not in make("-n", "test-all").splitlines()[-1].partition(" pytest ")[2]
 
 
 @pytest.mark.parametrize("target, size", [("rcv1", "full"), ("rcv1-small", "small")])
