@@ -1,7 +1,11 @@
 """A few rounds of what `make endurance` does for long."""
 
+import pytest
+
 from tests.endurance.kills import survive
 from tests.endurance.load import predict_while_training
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_killed_training_leaves_a_whole_model_and_the_next_one_mends_all(tmp_path):

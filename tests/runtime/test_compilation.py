@@ -133,6 +133,7 @@ def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(fold
 
 
 @linux
+@pytest.mark.slow  # it compiles the parser three times
 @pytest.mark.usefixtures("read_only")
 def test_there_is_no_place_for_it(folder):
     needs_binding_permissions(folder)
@@ -253,6 +254,7 @@ def test_another_numba_may_have_no_such_cache(folder, changed):
     assert finish(start(("-c", code), folder))[0] == "42\n"
 
 
+@pytest.mark.slow  # they compile the parser
 def test_two_processes_at_once(folder):
     outputs = [process.communicate() for process in [start(COPY, folder) for _ in range(2)]]
     assert [output for output, _ in outputs] == [DATA, DATA], outputs

@@ -180,11 +180,18 @@ class InterruptedAfter(Journal):
 STEPS = 11
 
 
+@pytest.fixture(scope="module")
+def undisturbed(problem):
+    return training.train(*problem, options(levels=3))
+
+
 @pytest.mark.parametrize("n_steps", range(1, STEPS + 1))
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(problem, folder, monkeypatch, n_steps, jobs):
+def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(
+    problem, undisturbed, folder, monkeypatch, n_steps, jobs
+):
     asked, run = options(levels=3), Run(jobs=jobs)
-    expected, report = training.train(*problem, asked)
+    expected, report = undisturbed
     others = set(threading.enumerate())  # such as those of Dask, which never end
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
         training.train(*problem, asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
@@ -222,6 +229,7 @@ def test_a_single_pass_is_one_step(problem, folder):
 # The command
 
 
+@pytest.mark.slow
 def test_killed_trainings_are_gone_on_with(tmp_path):
     """As `make endurance` does for longer."""
     assert survive(2, seed=2, folder=tmp_path)["kills"] == 2
