@@ -135,6 +135,10 @@ def test_the_five_commands(shell, tmp_path):
     assert float(re.search(r"^micro_f1 +(\S+)$", result.stdout, re.MULTILINE).group(1)) > 0.88
 
 
+# The guides: half a dozen commands each, in processes, with default options.
+
+
+@pytest.mark.slow
 def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     corrupted = shell("mpu", "corrupt", str(digits[0]), "news.svm", "--missing-rate", "0.4", "--removed", "removed.tsv")
     assert corrupted.returncode == 0
@@ -161,6 +165,7 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     assert sum(right) > 950
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least, written", [("0.8", True), ("1.1", False)])
 def test_the_guide_predicts_with_a_good_model_only(shell, tmp_path, least, written):
     shell("sh", "-c", guide("engineer.md").replace("0.8", least))
@@ -168,6 +173,7 @@ def test_the_guide_predicts_with_a_good_model_only(shell, tmp_path, least, writt
     assert (tmp_path / "tags.txt").exists() == written
 
 
+@pytest.mark.slow
 def test_the_guide_from_text_to_tags(shell, tmp_path):
     topics = {"Sport": "the team won a match in the league", "Politics": "the minister spoke about a law"}
     records = [
