@@ -15,7 +15,7 @@ from mpu_cli.runtime.run import Run
 from tests.core.test_distributed import Kept, Watched, in_parts
 from tests.core.test_many_labels import as_arrays, micro_f1, problem
 
-N = 3000
+N = 1500
 OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sample=500, levels=2)
 
 
@@ -34,7 +34,7 @@ def same(one, other) -> bool:
     return [a.tobytes() for a in as_arrays(one)] == [a.tobytes() for a in as_arrays(other)]
 
 
-GIVEN = [{}, {"threshold": "per-label"}, {"sample": 2000}, {"seed": 5}, {"folds": 3}, {"prune": None}]
+GIVEN = [{}, {"threshold": "per-label"}, {"sample": 1200}, {"seed": 5}, {"folds": 3}, {"prune": None}]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def best_f1():
 @pytest.fixture(scope="module")
 def whole(best_f1):
     """All instances and labels, and the F1 of what a single machine learns from them."""
-    matrix, annotated, _ = problem(n=N)
+    matrix, annotated, _ = problem(n=2 * N)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
         return matrix, annotated, best_f1(train(matrix, annotated, OPTIONS)[0])
