@@ -14,6 +14,7 @@ from tests.examples.conftest import EXAMPLES, NEWS
 QUICK = "--levels 1 --c 0.9 --cost 30 --epochs 5"
 
 
+@pytest.mark.slow  # the recipe is that of the README, which tests/test_recipes.py runs
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_makes_exactly_what_must_be_made_again(shell, place):
     shutil.copy(EXAMPLES / "Makefile", place)
@@ -59,6 +60,7 @@ def models(place) -> list[str]:
     return sorted(path.name for path in place.glob("news-*T*.mpu"))
 
 
+@pytest.mark.slow
 def test_the_first_night_and_the_next_ones_keep_the_last_models(nightly, place, shell):
     for night in range(1, 4):
         result = nightly(2)

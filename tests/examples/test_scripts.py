@@ -4,6 +4,8 @@ import csv
 import random
 import re
 
+import pytest
+
 from tests.examples.conftest import EXAMPLES
 
 
@@ -15,6 +17,7 @@ def test_text_to_tags(shell):
     assert float(re.search(r"micro-F1 +(\S+)", result.stdout)[1]) > 0.95
 
 
+@pytest.mark.slow
 def test_comparison_with_one_vs_rest(shell):
     result = shell("python3", EXAMPLES / "one_vs_rest.py")
     assert (result.returncode, result.stderr) == (0, "")
@@ -24,6 +27,7 @@ def test_comparison_with_one_vs_rest(shell):
     assert ahead[0] > 0.05 and ahead[1] > 0.4
 
 
+@pytest.mark.slow
 def test_c_by_label(shell):
     result = shell("sh", EXAMPLES / "c_by_label.sh")
     assert result.returncode == 0, result.stderr
@@ -33,6 +37,7 @@ def test_c_by_label(shell):
         assert 0.4 < float(re.search(r"label frequency c +(\S+)", part)[1]) < 0.6
 
 
+@pytest.mark.slow
 def test_a_librarians_hour(shell, place):
     words = {"Television": "broadcast screen channel", "Gardens": "flowers soil trees", "Ships": "harbour sail sea"}
     subjects, chance = list(words), random.Random(0)
