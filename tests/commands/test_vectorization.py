@@ -275,6 +275,7 @@ def test_tags_come_back_by_their_names(tmp_path, records, seed):
     assert [{names[k - 1] for k in numbers} for numbers in label_sets(tmp_path / "a.svm")] == expected
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(300)]

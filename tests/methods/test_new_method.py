@@ -82,6 +82,7 @@ def test_a_saved_model_and_its_predictions(run):
     assert "luck=0.75, method='toy'" in run("-c", "import mpu_cli; print(mpu_cli.load('data.mpu'))")
 
 
+@pytest.mark.slow  # its server compiles the kernels of this copy
 def test_an_experiment(run):
     summary = run(
         *("-m", "mpu_cli", "experiment", "data.svm", "--out", "out", "--folds", "2", "--missing-rates", "0.5"),
