@@ -22,6 +22,7 @@ from mpu_cli.commands.training_data import Sources
 from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.methods import Fitted
+from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.parts import Part
@@ -86,6 +87,7 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
     if _are_files(X):
         if y is not None or classes is not None:
             raise DataError("X names files, which have the labels too: give neither y nor classes")
+        refuse_repeated("X", list(map(os.fspath, X)))
     else:
         _refuse_uneven(X, y)
     with cluster_training.borrowed(client) as executor:

@@ -124,19 +124,13 @@ def train(
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
-    common: dict[str, Any] = {"resume": resume, "wait": wait, "history": history, "run": run}
+    common: dict[str, Any] = {"resume": resume, "wait": wait, "out_of_fold": oof, "history": history, "run": run}
     if on is None:
-        done = training.train(sources, output, method, options, warm_start=warm_start, out_of_fold=oof, **common)
+        done = training.train(sources, output, method, options, warm_start=warm_start, **common)
     else:
         from mpu_cli.commands import cluster_training
 
-        refuse_sources(
-            sources,
-            options,
-            method=method != DEFAULT and method,
-            warm_start=warm_start,
-            oof=oof,
-        )
+        refuse_sources(sources, options, method=method != DEFAULT and method, warm_start=warm_start)
         done = cluster_training.train(sources, output, options, on=on, **common)
     for warning in done.warnings:
         warn(warning)

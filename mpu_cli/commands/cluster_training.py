@@ -13,6 +13,7 @@ from mpu_cli.cluster.reading import absolute
 from mpu_cli.commands import origin
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.history import append, refuse_unwritable
+from mpu_cli.commands.out_of_fold import write_out_of_fold
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training import Report, remembered, resumed
 from mpu_cli.commands.training_data import Sources
@@ -68,19 +69,20 @@ def train(
     on: OnCluster,
     resume: bool = False,
     wait: float = 0,
+    out_of_fold: Path | None = None,
     history: Path | None = None,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Learn a model of all labels of files by the method mpu, and write it.
 
-    The workers read the files, by their full names. The model is written here.
+    The workers read the files, by their full names. The model is written here, and so are the predictions out of fold.
 
     Parameters
     ----------
     sources : Sources
         Files and names of labels only.
     on : OnCluster
-    target, options, resume, wait, history, run
+    target, options, resume, wait, out_of_fold, history, run
         As for `training.train`.
 
     Returns
@@ -98,7 +100,8 @@ def train(
 
     given = asked = Options() if options is None else options
     frequencies = given.c if isinstance(given.c, Path) else None
-    outputs = {"--output": target, "--resume": folder_of(target) if resume else None, "--history": history}
+    kept = folder_of(target) if resume else None
+    outputs = {"--output": target, "--resume": kept, "--oof": out_of_fold, "--history": history}
     refuse_overlaps({**sources.by_option(), "--c": frequencies}, outputs, ("--output", "--resume"))
     if history is not None:
         refuse_unwritable(history)
@@ -114,12 +117,17 @@ def train(
             asked = replace(asked, c=read_frequencies(frequencies, ids, beside.names))
         steps = None
         if resume:
-            steps = stack.enter_context(resumed(target, fingerprint(run, collection.content, asked, on.shards)))
+            key = fingerprint(run, collection.content, asked, on.shards, out_of_fold is not None)
+            steps = stack.enter_context(resumed(target, key))
             run = replace(run, journal=steps)
-        fitted, models = fit(collection, asked, run, on.shards, beside)
+        fitted, models = fit(collection, asked, run, on.shards, beside, hold_out_all=out_of_fold is not None)
 
         start = time.perf_counter()
         with run.step("write"):
+            if out_of_fold is not None:
+                predictions = fitted.out_of_fold
+                assert predictions is not None
+                write_out_of_fold(out_of_fold, predictions, fitted.model.thresholds, ids, len(collection))
             described = origin.Source.by_name(sources.file).described()
             told = origin.of_files(sources, described, counts_of(collection, fitted), given, fitted, run)
             save(trained(collection, asked, run, fitted, told, beside))
@@ -146,16 +154,22 @@ def train(
 
 
 def fit(
-    collection: "Collection", options: Options, run: Run, shards: int, beside: Beside = NOTHING
+    collection: "Collection",
+    options: Options,
+    run: Run,
+    shards: int,
+    beside: Beside = NOTHING,
+    hold_out_all: bool = False,
 ) -> tuple[Fitted, dict[str, int]]:
     """Learn from all instances; return what was found, and how many shards and rounds there were."""
     from mpu_cli.cluster.training import learn
 
-    model, report, n_shards = learn(collection, options, run, shards)
+    model, report, n_shards = learn(collection, options, run, shards, hold_out_all)
     fitted = mpu.fitted(options, model, report)
     warnings = (*([NO_NAMES] if beside.names_are_idle(options) else []), *fitted.warnings)
     models = {"shards": n_shards, "rounds": rounds_of(n_shards, report.settings.epochs)}
-    return replace(fitted, warnings=warnings, seconds=report.seconds), models
+    held_out = report.held_out.probabilities if hold_out_all else None
+    return replace(fitted, warnings=warnings, seconds=report.seconds, out_of_fold=held_out), models
 
 
 def counts_of(collection: "Collection", fitted: Fitted) -> origin.Counts:

@@ -46,6 +46,23 @@ def test_few_instances_give_what_one_machine_gives(run, cluster, files, tmp_path
     assert results["here"][0] == 0
 
 
+@pytest.mark.parametrize("options", [(), LARGE])
+def test_train_writes_the_same_predictions_out_of_fold(run, cluster, files, tmp_path, options):
+    commands = {
+        "train": ("train", *files, "-o", tmp_path / "a.mpu", "--cluster", cluster),
+        "complete": ("complete", *files, "-o", tmp_path / "missing.tsv", "--cluster", cluster),
+        "here": ("train", *files, "-o", tmp_path / "b.mpu"),
+    }
+    for name, command in commands.items():
+        without_shards = options[:-2] if name == "here" else options
+        done = run(*command, "--oof", tmp_path / f"{name}.txt", "-q", *without_shards)
+        assert done.exit_code == 0, done.stderr
+    found = {name: (tmp_path / f"{name}.txt").read_text() for name in commands}
+    assert found["train"] == found["complete"]
+    assert len(found["train"].splitlines()) == len(found["here"].splitlines()) == 400
+    assert (found["train"] == found["here"]) == (options == ())  # a few instances are learned by one worker
+
+
 def test_many_instances_are_predicted_by_models_that_have_not_seen_them(run, cluster, files, tmp_path):
     outputs = ("-o", tmp_path / "missing.tsv", "--oof", tmp_path / "oof.txt", "--model", tmp_path / "a.mpu")
     given = ("--cluster", cluster, "--top", 50, "-q", *LARGE)

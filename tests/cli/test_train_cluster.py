@@ -49,7 +49,6 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     [
         (("--cluster", "nowhere"), "'nowhere' is no cluster"),
         (("--cluster", "local", "--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
-        (("--cluster", "local", "--oof", "oof.txt"), "--oof cannot be had with --cluster"),
         (("--cluster", "local", "--method", "br"), "--method cannot be had with --cluster"),
         (("--cluster", "local", "--prior", "3"), "--prior cannot be had with --cluster"),
         (("--cluster", "local", "--shards", "0"), "--shards"),

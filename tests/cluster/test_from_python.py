@@ -15,7 +15,7 @@ from sklearn.base import clone
 from mpu_cli import MPUClassifier, load
 from mpu_cli.commands.cluster_training import train
 from mpu_cli.core import mixing
-from mpu_cli.errors import ClusterError, DataError, InputError
+from mpu_cli.errors import ClusterError, DataError, InputError, OverlapError
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.reader import read
 from tests.cluster.conftest import OPTIONS
@@ -227,6 +227,8 @@ def test_arguments_that_a_cluster_cannot_use_are_refused(client, files, parts):
         MPUClassifier().fit(files, y, client=client)
     with pytest.raises(DataError, match="client is str: give a distributed"):
         MPUClassifier().fit(x, y, client="tcp://scheduler:8786")
+    with pytest.raises(OverlapError, match="may be named once only"):
+        MPUClassifier().fit([*files, files[0]], client=client)
     with pytest.raises(InputError, match=r"none\.svm: "):
         MPUClassifier().fit([*files, "none.svm"], client=client)
 
