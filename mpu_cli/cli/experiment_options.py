@@ -47,6 +47,8 @@ def _method(label: str, ctx: click.Context | None):
         if option is None:
             names = ", ".join(sorted(known)).replace("_", "-")
             raise click.BadParameter(f"{label}: {key!r} is not an option of {name}; it has {names}")
+        if option.name in values:
+            raise click.BadParameter(f"{label}: {key!r} is there twice")
         values[option.name] = _converted(label, option, text, ctx)
     return Method(label, name, declaration(**values))
 

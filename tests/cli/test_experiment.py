@@ -275,6 +275,7 @@ def test_data_without_labels_are_an_error(run, tmp_path):
         (("--methods", "mpu:level=1"), "'level' is not an option of mpu; it has"),
         (("--methods", "br:levels=1"), "'levels' is not an option of br"),
         (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
+        (("--methods", "mpu:stack-scale=1:stack_scale=2"), "'stack_scale' is there twice"),
         (("--methods", "mpu:empty=1"), "'empty' is not an option of mpu"),
         (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: '0': give auto, or a whole number from 1 to 100"),
         (("--methods", "mpu:c=file.txt"), "--c: 'file.txt': give auto, or a number above 0 and at most 1."),
