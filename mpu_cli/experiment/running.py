@@ -18,6 +18,7 @@ from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled, s
 from mpu_cli.experiment.design import Cell, Design, Method
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
+from mpu_cli.methods import METHODS
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.lock import holder, try_lock
 from mpu_cli.runtime.parallel import threads
@@ -111,8 +112,11 @@ def experiment(
     BusyError
         Another experiment runs in the folder.
     MpuError
-        There are too few instances, or the folder has results of another experiment.
+        There are too few instances, the folder has results of another experiment, or a method needs a package that is
+        not installed.
     """
+    for method in methods:
+        METHODS[method.name].check()
     with run.step("read"):
         data = read_pooled(sources, reading, run)
     sizes = sizes_within(instances, len(data), folds)

@@ -116,7 +116,7 @@ def _linear() -> "ModuleType":
 
 
 METHODS = tuple(
-    Method(f"lml-{name}", f"LibMultiLabel's {what}.", Options, partial(fit, trainer=trainer))
+    Method(f"lml-{name}", f"LibMultiLabel's {what}.", Options, partial(fit, trainer=trainer), check=_linear)
     for name, what, trainer in (
         ("thresholding", "thresholds chosen label by label", "train_thresholding"),
         ("cost-sensitive", "weights of positives chosen label by label", "train_cost_sensitive"),

@@ -102,6 +102,10 @@ class Fitted:
         return cls(model, findings, np.ones(task.labels.shape[1]), warnings)
 
 
+def _nothing_needed() -> None:
+    """Pass: what mpu needs is all that the method needs."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A method that the command line and the estimator know by its name.
@@ -117,6 +121,8 @@ class Method:
         "complete".
     transductive : bool
         Whether it labels given instances while it learns, and no others.
+    check : callable
+        Raises an MpuError where a package that the method needs is not installed.
     """
 
     name: str
@@ -125,6 +131,7 @@ class Method:
     fit: Callable[[Task], Fitted]
     takes: tuple[str, ...] = ()
     transductive: bool = False
+    check: Callable[[], object] = _nothing_needed
 
 
 def one_or_list(c: "np.ndarray") -> float | list[float]:

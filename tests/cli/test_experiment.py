@@ -227,6 +227,12 @@ def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path):
     ).stderr  # fmt: skip
 
 
+def test_a_package_that_is_missing_is_an_error_before_any_cell_runs(compare, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "libmultilabel", None)
+    assert "pip install libmultilabel" in message(compare(methods=f"br:{QUICK},lml-thresholding"))
+    assert not (tmp_path / "out").exists()
+
+
 def test_files_are_pooled(run, data, tmp_path):
     parts = tmp_path / "part-train.svm", tmp_path / "part-test.svm"
     lines = data.read_text().splitlines(keepends=True)
