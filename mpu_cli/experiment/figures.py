@@ -38,8 +38,8 @@ _STYLE = {
     "pdf.fonttype": 42,
 }
 _METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-# The part of the distance between two missing rates that the points of one take.
-_SPREAD = 0.4
+# The part of the distance between two missing rates that the points of one take, and at most of the whole axis.
+_SPREAD, _WIDEST = 0.4, 0.06
 _MOST_TICKS = 8
 
 
@@ -86,7 +86,7 @@ def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure
         ylabel=name,
     )
     rates = np.array(panel.rates) * 100
-    between = np.diff(rates).min() * _SPREAD / len(panel.methods)
+    between = min(np.diff(rates).min() * _SPREAD, (rates[-1] - rates[0]) * _WIDEST) / len(panel.methods)
     names = short_names(panel.methods)
     for i, (method, marker, line, colour) in enumerate(
         zip(panel.methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))

@@ -1,12 +1,14 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.experiment.small import row
 
 pytest.importorskip("matplotlib")
 
-from mpu_cli.experiment.figures import draw
+from mpu_cli.experiment.figures import _metric_figure, draw
+from mpu_cli.experiment.summary import panels
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
 
@@ -67,6 +69,15 @@ def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
     ):
         assert words in text
     assert "cost" not in text
+
+
+def test_points_are_beside_each_other_but_near_their_missing_rate():
+    methods = ["mpu", "br", "elkan08", "m3l-linear", "m3l-rbf", "well", "qaraei21"]
+    (panel,) = panels(row(method, rate, fold) for method in methods for rate in (0.0, 0.3) for fold in (0, 1))
+    (axes,) = _metric_figure(panel, "micro_f1", "Micro-F1", "small").axes
+    at = np.array([container.lines[0].get_xdata() for container in axes.containers])
+    assert (np.diff(at, axis=0) > 0.1).all()
+    assert np.abs(at - [0, 30]).max() < 1
 
 
 def test_one_fold_has_no_bars(tmp_path):
