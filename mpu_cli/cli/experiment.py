@@ -15,7 +15,7 @@ from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options,
 from mpu_cli.cli.progress import clock, counting
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.values import WholeNumber
-from mpu_cli.errors import counted
+from mpu_cli.errors import MpuError, counted
 from mpu_cli.svmlight.grammar import Reading
 
 # What the options are where they are not given.
@@ -73,7 +73,8 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     type=Methods(),
     default="mpu,br",
     show_default=True,
-    help="Methods of `mpu train`, separated by commas. Options follow after colons: mpu:levels=1:c=auto.",
+    help="Methods of `mpu train`, or well (Sun et al. 2010), separated by commas. Options follow after colons: "
+    "mpu:levels=1:c=auto.",
 )
 @click.option(
     "--missing-rates",
@@ -131,8 +132,9 @@ def experiment(
     and is tested on complete labels.
 
     One training with its test is a cell. Each cell runs in its own process with one thread; -j sets how many run at the
-    same time. A cell that fails is recorded. Results are saved after each cell. So if the command is interrupted, run
-    it again to continue. If all cells are done, it only writes the summary and figures again.
+    same time. A cell that fails is recorded; remove its line from results.csv to have it run again. Results are saved
+    after each cell. So if the command is interrupted, run it again to continue. If all cells are done, it only writes
+    the summary and figures again.
 
     \b
     Example:
@@ -169,6 +171,9 @@ def experiment(
             f"about {report.c:.0%} of the true labels are annotated in these data, before any are removed: metrics on "
             "them are too low; those corrected for it are next to them"
         )
+    if report.failed == report.cells:
+        why = next(row.error for row in report.rows if row.error)
+        raise MpuError(f"{out}: no cell of {report.cells} could be run; of the first: {why}")
     if report.failed:
         warn(f"{report.failed} of {counted(report.cells, 'cell')} failed; the summary says why")
     if not is_quiet():
