@@ -3,8 +3,9 @@ import re
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
 
 from mpu_cli import methods
 from mpu_cli.core.training import Options, train
@@ -84,6 +85,14 @@ def test_br_is_mpu_without_missing_labels_and_levels(problem):
     assert_array_equal(br.model.thresholds, 0.5)
     assert br.findings["c"] == 1
     assert br.findings["expected_micro_f1"] == report.expected_f1
+
+
+def test_br_is_logistic_regression(problem):
+    matrix, labels, others = problem
+    br = fit(problem, "br", cost=1.0, epochs=150)
+    for k, s in enumerate(labels.toarray().T):
+        exact = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(matrix, s)
+        assert_allclose(br.model.probabilities(others)[:, k], exact.predict_proba(others)[:, 1], atol=0.02)
 
 
 def test_options_of_another_method_are_an_error(problem):
