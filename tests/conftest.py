@@ -80,6 +80,28 @@ def memory():
     system.store.clear()
 
 
+@pytest.fixture(scope="session")
+def _processes(tmp_path_factory):
+    from tests.cluster.processes import Processes  # the import takes a while, and few tests want it
+
+    started = Processes(tmp_path_factory.mktemp("dask"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def processes(_processes):
+    """A cluster of a scheduler and two workers, which a test may harm: it is mended before the next one."""
+    _processes.mend()
+    return _processes
+
+
+@pytest.fixture
+def cluster(processes) -> str:
+    """The address of that cluster."""
+    return processes.address
+
+
 @pytest.fixture
 def digits() -> tuple[Path, Path]:
     """Training and test file of the bundled digits."""

@@ -11,18 +11,10 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.sources import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
-from tests.cluster.processes import Processes
 from tests.endurance.commands import model_files
 
 # What large data get by default, which these few are to be learned like.
 LARGE = ("--epochs", 1, "--folds", 2, "--sample", 100, "--levels", 2, "--shards", 2)
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    processes = Processes(tmp_path_factory.mktemp("dask"))
-    yield processes.address
-    processes.close()
 
 
 @pytest.fixture

@@ -7,14 +7,6 @@ import pytest
 
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
-from tests.cluster.processes import Processes
-
-
-@pytest.fixture(scope="module")
-def processes(tmp_path_factory):
-    started = Processes(tmp_path_factory.mktemp("dask"))
-    yield started
-    started.close()
 
 
 @pytest.fixture
@@ -34,30 +26,30 @@ def files(tmp_path) -> list[str]:
     ],
     ids=len,
 )
-def test_the_report_is_that_of_one_machine(run, processes, files, given):
+def test_the_report_is_that_of_one_machine(run, cluster, files, given):
     here = run("estimate-c", *files, *given, "-q")
-    there = run("estimate-c", *files, *given, "-q", "--cluster", processes.address)
+    there = run("estimate-c", *files, *given, "-q", "--cluster", cluster)
     assert (there.exit_code, there.stdout, there.stderr) == (0, here.stdout, here.stderr)
     assert here.stdout
 
 
-def test_frequencies_are_written(run, processes, files, tmp_path):
-    for name, given in (("here", ()), ("there", ("--cluster", processes.address))):
+def test_frequencies_are_written(run, cluster, files, tmp_path):
+    for name, given in (("here", ()), ("there", ("--cluster", cluster))):
         assert run("estimate-c", *files, "--per-label", "-o", tmp_path / name, "-q", *given).exit_code == 0
     assert (tmp_path / "there").read_text() == (tmp_path / "here").read_text() != ""
 
 
-def test_names_of_labels(run, processes, files, tmp_path):
+def test_names_of_labels(run, cluster, files, tmp_path):
     (tmp_path / "names.txt").write_text("".join(f"label{k}\n" for k in range(5)))
-    given = ("--per-label", "--labels", tmp_path / "names.txt", "--cluster", processes.address, "--json", "-q")
+    given = ("--per-label", "--labels", tmp_path / "names.txt", "--cluster", cluster, "--json", "-q")
     report = json.loads(run("estimate-c", *files, *given).stdout)
     assert [row["name"] for row in report["per_label"]] == [f"label{k}" for k in range(5)]
 
 
-def test_a_bad_line_is_told_by_part_and_line(run, processes, files):
+def test_a_bad_line_is_told_by_part_and_line(run, cluster, files):
     with Path(files[3]).open("a") as file:
         file.write("1 1:x\n")
-    said = message(run("estimate-c", *files, "--cluster", processes.address, "-q"))
+    said = message(run("estimate-c", *files, "--cluster", cluster, "-q"))
     assert said.startswith(f"error: {files[3]}:101: ")
 
 

@@ -8,17 +8,9 @@ import pytest
 
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
-from tests.cluster.processes import Processes
 
 QUICK = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--levels", 1, "-q")
 FORMS = ("labels", "scores", "both")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    processes = Processes(tmp_path_factory.mktemp("dask"))
-    yield processes.address
-    processes.close()
 
 
 @pytest.fixture

@@ -57,45 +57,49 @@ def test_a_cluster_on_this_machine(files, tmp_path):
         (("--cluster-timeout", "2"), "--cluster-timeout needs --cluster"),
     ],
 )
-def test_wrong_usage(files, tmp_path, given, said):
-    done = train(*files, "-o", tmp_path / "news.mpu", *given)
-    assert done.returncode == 2
+def test_wrong_usage(run, files, tmp_path, given, said):
+    done = run("train", *files, "-o", tmp_path / "news.mpu", *given)
+    assert done.exit_code == 2
     assert said in done.stderr
     assert not (tmp_path / "news.mpu").exists()
 
 
 @pytest.mark.parametrize(
-    ("address", "content", "said"),
+    ("address", "said"),
     [
-        ("tcp://127.0.0.1:9", None, "no scheduler answers at tcp://127.0.0.1:9: "),
-        ("tls://127.0.0.1:9", None, "tls://127.0.0.1:9 cannot be reached; the configuration of Dask must name certif"),
-        ("none.json", None, "none.json: cannot be read: No such file"),
-        ("half.json", "{", "half.json: is not a file that a scheduler of Dask has written"),
-        ("list.json", "[]", "list.json: is not a file that a scheduler of Dask has written"),
-        ("five.json", '{"address": 5}', "five.json: is not a file that a scheduler of Dask has written"),
+        ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9: "),
+        ("tls://127.0.0.1:9", "tls://127.0.0.1:9 cannot be reached; the configuration of Dask must name certif"),
+        ("none.json", "none.json: cannot be read: No such file"),
     ],
 )
-def test_no_cluster_answers(files, tmp_path, monkeypatch, address, content, said):
+def test_no_cluster_answers(files, tmp_path, monkeypatch, address, said):
     monkeypatch.chdir(tmp_path)
-    if content is not None:
-        Path(address).write_text(content)
     done = train(*files, "-o", "news.mpu", "--cluster", address, "--cluster-timeout", "1", "--quiet")
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {said}")
     assert done.stderr.count("\n") == 1
 
 
-def test_names_of_labels_that_are_not_used_are_said(tmp_path):
+@pytest.mark.parametrize("content", ["{", "[]", '{"address": 5}'])
+def test_a_file_that_no_scheduler_has_written(run, files, tmp_path, content):
+    (tmp_path / "a.json").write_text(content)
+    given = ("--cluster", tmp_path / "a.json", "--cluster-timeout", 1, "--quiet")
+    done = run("train", *files, "-o", tmp_path / "news.mpu", *given)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"error: {tmp_path / 'a.json'}: is not a file that a scheduler of Dask has written")
+    assert done.stderr.count("\n") == 1
+
+
+def test_names_of_labels_that_are_not_used_are_said(run, cluster, tmp_path):
     texts = [{"text": f"{word} {i} and more", "tags": [word]} for i in range(40) for word in ("law", "sport")]
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))
-    command = [sys.executable, "-m", "mpu_cli", "vectorize", "news.jsonl", "-o", "news.svm", "--quiet"]
-    made = subprocess.run([*command, "--text", "text", "--tags", "tags"], cwd=tmp_path, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+    columns = ("--text", "text", "--tags", "tags")
+    made = run("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--quiet", *columns)
+    assert made.exit_code == 0, made.stderr
     for given, count in ([], 1), (["--prior", "none"], 0):
-        done = train(
-            tmp_path / "news.svm", "-o", tmp_path / "a.mpu", "--c", "1", "--cluster", "local:1", "--quiet", *given
-        )
-        assert (done.returncode, done.stderr.count("names of labels")) == (0, count), done.stderr
+        common = ("--c", 1, "--cluster", cluster, "--quiet")
+        done = run("train", tmp_path / "news.svm", "-o", tmp_path / "a.mpu", *common, *given)
+        assert (done.exit_code, done.stderr.count("names of labels")) == (0, count), done.stderr
 
 
 def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):

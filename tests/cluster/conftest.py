@@ -11,7 +11,6 @@ from mpu_cli.commands.training_data import Sources
 from mpu_cli.core.options import Options
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import Files
-from tests.cluster.processes import Processes
 from tests.core.simulated import hide, linear_problem
 
 # What large data get by default, which these few are to be learned like.
@@ -42,15 +41,6 @@ def files(tmp_path) -> list[str]:
 @pytest.fixture
 def sources(files) -> Sources:
     return Sources(Files(files))
-
-
-@pytest.fixture
-def processes(tmp_path):
-    folder = tmp_path / "dask"
-    folder.mkdir()
-    started = Processes(folder)
-    yield started
-    started.close()
 
 
 @pytest.fixture

@@ -6,13 +6,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from distributed import Client
 
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20"}
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20",
+    # A cluster that waits for the next test is to leave the processor to others.
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+}
 WORKER = "from distributed.cli.dask_worker import main; main()"
 # A worker of another version of mpu.
 OTHER_VERSION = f"import mpu_cli; mpu_cli.__version__ = '0.0.1'; {WORKER}"
@@ -38,8 +44,12 @@ class Processes:
 
     def __init__(self, folder: Path, workers: int = 2, memory: str = "auto") -> None:
         self._folder = folder
+        self._n_workers, self._memory = workers, memory
         self.file = folder / "scheduler.json"
-        self._stack = ExitStack()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.file.unlink(missing_ok=True)
         self.scheduler = self._start(
             "-c",
             "from distributed.cli.dask_scheduler import main; main()",
@@ -48,10 +58,26 @@ class Processes:
         wait(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))  # all of it is there
         self.address: str = json.loads(self.file.read_text())["address"]
         self.workers: list[subprocess.Popen] = []
-        self.client = self._stack.enter_context(Client(self.address, set_as_default=False))
-        for _ in range(workers):
-            self.add(memory=memory)
-        self.client.wait_for_workers(workers, timeout=60)
+        self._others: list[subprocess.Popen] = []  # workers that were not asked for at first
+        self.client = Client(self.address, set_as_default=False)
+        for _ in range(self._n_workers):
+            self.add(memory=self._memory)
+        self.client.wait_for_workers(self._n_workers, timeout=60)
+
+    def mend(self) -> None:
+        """Make the cluster what it was at first, with workers that live and no work, whatever was done to it."""
+        if self.scheduler.poll() is None and self.client.status == "running":
+            for worker in [worker for worker in self.workers if worker in self._others or worker.poll() is not None]:
+                self.kill_worker(self.workers.index(worker))
+            while len(self.workers) > self._n_workers:
+                self.kill_worker()
+            while len(self.workers) < self._n_workers:
+                self.add(memory=self._memory)
+            with suppress(TimeoutError):
+                wait(lambda: len(self.client.nthreads()) == self._n_workers and not self.tasks(), seconds=10)
+                return
+        self.close()
+        self._begin()
 
     def add(
         self,
@@ -66,6 +92,8 @@ class Processes:
         options = (*options, "--local-directory", disk or self._folder)
         given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
         self.workers.append(self._start("-c", code, self.address, *options, **given))
+        if (code, disk, memory, settings) != (WORKER, None, self._memory, NOTHING):
+            self._others.append(self.workers[-1])
 
     def replace(self, code: str = WORKER, **how: Any) -> None:
         """Start a worker in place of the first one."""

@@ -19,7 +19,7 @@ from mpu_cli.errors import ClusterError, DataError, InputError, OverlapError
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.reader import read
 from tests.cluster.conftest import OPTIONS
-from tests.cluster.processes import OTHER_VERSION, Processes
+from tests.cluster.processes import OTHER_VERSION
 from tests.endurance.commands import model_files
 
 # Few instances do not tell c well.
@@ -32,18 +32,10 @@ LARGE = {
 N, D, Q = 400, 8, 5
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A cluster that no test harms."""
-    started = Processes(tmp_path_factory.mktemp("dask"))
-    yield started
-    started.close()
-
-
 @pytest.fixture
-def client(shared):
-    yield shared.client
-    assert_forgotten(shared)
+def client(processes):
+    yield processes.client
+    assert_forgotten(processes)
 
 
 def assert_forgotten(processes) -> None:
@@ -134,12 +126,12 @@ def test_columns_stay_where_they_are_whatever_is_annotated(client, parts):
     assert all(proba[truth[:, k], k].mean() > proba[~truth[:, k], k].mean() for k in (0, 2, 3, 4))
 
 
-def test_persisted_blocks_stay_where_they_are(shared, parts):
-    x, y = dask.persist(lazy(parts[0]), lazy(parts[1]), scheduler=shared.client)
-    MPUClassifier(**LARGE, shards=2).fit(x, y, client=shared.client)
-    assert x.compute(scheduler=shared.client).shape == (N, D + 1)
+def test_persisted_blocks_stay_where_they_are(processes, parts):
+    x, y = dask.persist(lazy(parts[0]), lazy(parts[1]), scheduler=processes.client)
+    MPUClassifier(**LARGE, shards=2).fit(x, y, client=processes.client)
+    assert x.compute(scheduler=processes.client).shape == (N, D + 1)
     del x, y
-    assert_forgotten(shared)
+    assert_forgotten(processes)
 
 
 def test_an_estimator_with_shards_is_cloned(client, parts):
@@ -159,12 +151,12 @@ def test_rows_may_be_of_unknown_number_and_blocks_empty(client, parts, files, tm
     assert weights(model) == weights(MPUClassifier(**LARGE, shards=2).fit(same, client=client))
 
 
-def test_the_present_client_of_dask_is_the_default(files, shared):
+def test_the_present_client_of_dask_is_the_default(files, processes):
     with pytest.raises(DataError, match="give client="):
         MPUClassifier(**LARGE).fit(files)
-    with shared.client.as_current():
+    with processes.client.as_current():
         assert MPUClassifier(**LARGE, shards=2).fit(files).classes_.tolist() == list(range(Q))
-    assert_forgotten(shared)
+    assert_forgotten(processes)
 
 
 ONE = np.ones((4, 3))
@@ -233,15 +225,15 @@ def test_arguments_that_a_cluster_cannot_use_are_refused(client, files, parts):
         MPUClassifier().fit([*files, "none.svm"], client=client)
 
 
-def test_a_client_that_cannot_be_used_is_refused(shared, parts):
+def test_a_client_that_cannot_be_used_is_refused(processes, parts):
     x, y = lazy(parts[0]), lazy(parts[1])
-    closed = Client(shared.address, set_as_default=False)
+    closed = Client(processes.address, set_as_default=False)
     closed.close()
     with pytest.raises(ClusterError, match="the client is closed"):
         MPUClassifier().fit(x, y, client=closed)
 
     async def fit():
-        async with Client(shared.address, asynchronous=True, set_as_default=False) as client:
+        async with Client(processes.address, asynchronous=True, set_as_default=False) as client:
             MPUClassifier().fit(x, y, client=client)
 
     with pytest.raises(DataError, match="client is asynchronous"):
@@ -271,13 +263,13 @@ def test_a_worker_that_dies_changes_nothing(processes, parts, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_after_an_interruption_nothing_stays_on_the_cluster(shared, parts, monkeypatch, error):
+def test_after_an_interruption_nothing_stays_on_the_cluster(processes, parts, monkeypatch, error):
     def fail(*_):
         raise error
 
     monkeypatch.setattr(mixing.Mixing, "mean", fail)
     with pytest.raises(error) as kept:  # and with it all frames that hold futures
-        MPUClassifier(**LARGE, shards=2).fit(lazy(parts[0]), lazy(parts[1]), client=shared.client)
-    assert_forgotten(shared)
-    assert shared.client.status == "running"
+        MPUClassifier(**LARGE, shards=2).fit(lazy(parts[0]), lazy(parts[1]), client=processes.client)
+    assert_forgotten(processes)
+    assert processes.client.status == "running"
     assert kept.value is not None

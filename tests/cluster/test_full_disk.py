@@ -23,19 +23,15 @@ SPILLING = {"MEMORY__TARGET": "1e-9", "MEMORY__SPILL": "False", "MEMORY__PAUSE":
 NUMPY = ("--kernel", "numpy", "--cluster-timeout", "30")
 
 
-def mpu(*arguments) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-
 @pytest.fixture
-def model(files, tmp_path) -> Path:
-    assert mpu("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q").returncode == 0
+def model(run, files, tmp_path) -> Path:
+    assert run("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q").exit_code == 0
     return tmp_path / "news.mpu"
 
 
 def failed(processes, reason, *arguments) -> None:
-    done = mpu(*arguments, "--cluster", processes.address, *NUMPY, "-q")
+    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--cluster", processes.address, *NUMPY, "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
@@ -64,11 +60,11 @@ def test_predictions_that_find_no_room_are_named_and_not_there(model, files, pro
     wait(lambda: not names(new))
 
 
-def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(model, files, processes, tmp_path):
+def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(run, model, files, processes, tmp_path):
     processes.replace(worker_with_room(ROOM))
     out, here = tmp_path / "out", tmp_path / "here"
     failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
-    assert mpu(*in_scores(model, files, here), "--kernel", "numpy").returncode == 0
+    assert run(*in_scores(model, files, here), "--kernel", "numpy").exit_code == 0
     wait(lambda: names(out) <= names(here))
     for path in out.glob("*"):
         assert path.read_bytes() == (here / path.name).read_bytes()

@@ -18,26 +18,26 @@ def model(sources, tmp_path) -> Path:
     return tmp_path / "news.mpu"
 
 
-def predicted(*arguments) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "mpu_cli", "predict", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("given", [[], ["--format", "scores"], ["--format", "scores", "--rank-by", "psp"]], ids=len)
-def test_predictions_are_those_of_one_machine(model, files, processes, tmp_path, given):
+def test_predictions_are_those_of_one_machine(run, model, files, cluster, tmp_path, given):
     here, there = tmp_path / "here", tmp_path / "there"
-    assert predicted(model, *files, "-o", here, *given).returncode == 0
-    done = predicted(model, *files, "-o", there, *given, "--cluster", processes.address, "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert run("predict", model, *files, "-o", here, *given).exit_code == 0
+    command = ["predict", model, *files, "-o", there, *given, "--cluster", cluster, "--quiet"]
+    if given:
+        done = run(*command)
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+    else:  # in a process of its own, nor does anything else there say a word
+        done = subprocess.run([sys.executable, "-m", "mpu_cli", *map(str, command)], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert contents(there) == contents(here)
     assert len(contents(there)) == len(files)
 
 
-def test_a_worker_that_dies_changes_nothing(model, files, on, processes, tmp_path):
+def test_a_worker_that_dies_changes_nothing(run, model, files, on, processes, tmp_path):
     (tmp_path / "out").mkdir()
     targets = {path: tmp_path / "out" / Path(path).name for path in files}
     killed = []
@@ -48,7 +48,7 @@ def test_a_worker_that_dies_changes_nothing(model, files, on, processes, tmp_pat
 
     report = predict_files(model, targets, on=on, tick=kill_once, form="labels")
     assert report.instances == 400
-    assert predicted(model, *files, "-o", tmp_path / "here").returncode == 0
+    assert run("predict", model, *files, "-o", tmp_path / "here").exit_code == 0
     assert contents(tmp_path / "out") == contents(tmp_path / "here")
 
 
@@ -66,7 +66,7 @@ def test_no_files_is_nothing(model, on):
     assert predict_files(model, {}, on=on) == Report()
 
 
-def test_wrong_usage(model, files):
-    done = predicted(model, files[0], "--cluster", "local")
-    assert done.returncode == 2
+def test_wrong_usage(run, model, files):
+    done = run("predict", model, files[0], "--cluster", "local")
+    assert done.exit_code == 2
     assert "predictions go to a directory" in done.stderr
