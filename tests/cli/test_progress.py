@@ -42,9 +42,9 @@ def test_a_terminal_shows_phases_and_keeps_the_report_alone(small):
     assert "?" not in session.written
 
 
-def test_warnings_stay_on_a_screen_of_their_own_lines(small, tmp_path):
+def test_warnings_stay_on_a_screen_of_their_own_lines(run, small, tmp_path):
     model = tmp_path / "small.mpu"
-    assert on_terminal(["train", small, "-q"]).status == 0
+    assert run("train", small, "-q").exit_code == 0
     (tmp_path / "more.svm").write_text("3 1:1\n" * 5 + small.read_text())
     session = on_terminal(["train", tmp_path / "more.svm", "--warm-start", model])
     assert session.screen[0] == "warm start: labels 2 known, 1 new, 0 gone; features 2 known, 0 new, 0 gone"
@@ -95,8 +95,8 @@ def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
     assert session.screen[0].startswith("reading data: ")
 
 
-def test_predict_counts_instances_unless_predictions_go_to_the_terminal(small, tmp_path):
-    assert on_terminal(["train", small, "-q"]).status == 0
+def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, small, tmp_path):
+    assert run("train", small, "-q").exit_code == 0
     model = small.with_suffix(".mpu")
     session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt"])
     assert (session.status, session.screen) == (0, [])
@@ -107,8 +107,8 @@ def test_predict_counts_instances_unless_predictions_go_to_the_terminal(small, t
     assert len(session.screen) == 90
 
 
-def test_evaluation_counts_instances(small, tmp_path):
-    assert on_terminal(["train", small, "-q"]).status == 0
+def test_evaluation_counts_instances(run, small, tmp_path):
+    assert run("train", small, "-q").exit_code == 0
     model = small.with_suffix(".mpu")
     for predictions in ([model], [model, model]):
         session = on_terminal(["evaluate", small, *predictions])

@@ -21,6 +21,7 @@ from tests.core.simulated import as_features, hide, linear_problem
 
 # One pass and two folds are what large data get by default.
 OPTIONS = Options(epochs=1, folds=2, sample=100, levels=2)
+MANY = replace(OPTIONS, sample=1_000)
 N, D, Q = 600, 12, 7
 
 
@@ -72,17 +73,22 @@ def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     assert_array_equal(report.c, expected_report.c)
 
 
-@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), (40, 20), (600, 3)])
-def test_parts_and_shards_lose_little(n_parts, n_shards):
-    options = replace(OPTIONS, sample=1_000)
+@pytest.fixture(scope="module")
+def on_one_machine():
+    """Instances with annotated labels, more of them with true ones, and what a single machine learns from the first."""
     X, Y = linear_problem(4_000, D, Q, slope=4.0)
     matrix, labels = as_features(X), hide(Y[:3_000], 0.3)
-    expected, expected_report = train(matrix[:3_000], labels, options)
-    model, report = train_on_parts(in_parts(matrix[:3_000], labels, n_parts), options, Run(), n_shards)
+    return matrix[:3_000], labels, (matrix[3_000:], Y[3_000:]), train(matrix[:3_000], labels, MANY)
+
+
+@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), (40, 20), (600, 3)])
+def test_parts_and_shards_lose_little(on_one_machine, n_parts, n_shards):
+    matrix, labels, (others, truth), (expected, expected_report) = on_one_machine
+    model, report = train_on_parts(in_parts(matrix, labels, n_parts), MANY, Run(), n_shards)
 
     def f1(of) -> float:
-        predicted = of.probabilities(matrix[3_000:]) >= of.thresholds
-        return 2 * (predicted & Y[3_000:]).sum() / (predicted.sum() + Y[3_000:].sum())
+        predicted = of.probabilities(others) >= of.thresholds
+        return 2 * (predicted & truth).sum() / (predicted.sum() + truth.sum())
 
     assert f1(model) > f1(expected) - 0.01
     assert report.expected_f1 > expected_report.expected_f1 - 0.02
