@@ -1,12 +1,16 @@
 """A Dask scheduler and workers in processes of their own, which tests can kill."""
 
+import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +54,12 @@ class Processes:
 
     def _begin(self) -> None:
         self.file.unlink(missing_ok=True)
-        self.scheduler = self._start(
-            "-c",
-            "from distributed.cli.dask_scheduler import main; main()",
-            *("--scheduler-file", self.file, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"),
-        )
+        options = ("--scheduler-file", str(self.file), "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.scheduler = _Copy("scheduler", options, self._folder)
         wait(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))  # all of it is there
         self.address: str = json.loads(self.file.read_text())["address"]
-        self.workers: list[subprocess.Popen] = []
-        self._others: list[subprocess.Popen] = []  # workers that were not asked for at first
+        self.workers: list[_Copy | subprocess.Popen] = []
+        self._others: list[_Copy | subprocess.Popen] = []  # workers that were not asked for at first
         self.client = Client(self.address, set_as_default=False)
         for _ in range(self._n_workers):
             self.add(memory=self._memory)
@@ -89,9 +90,12 @@ class Processes:
     ) -> None:
         """Start another worker, with a limit of memory, which may put data aside on some disk, and settings of Dask."""
         options = ("--nthreads", "1", "--memory-limit", memory, "--no-nanny", "--no-dashboard")
-        options = (*options, "--local-directory", disk or self._folder)
-        given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
-        self.workers.append(self._start("-c", code, self.address, *options, **given))
+        options = (self.address, *options, "--local-directory", str(disk or self._folder))
+        if (code, settings) == (WORKER, NOTHING):
+            self.workers.append(_Copy("worker", options, self._folder))
+        else:
+            given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
+            self.workers.append(self._start(code, options, given))
         if (code, disk, memory, settings) != (WORKER, None, self._memory, NOTHING):
             self._others.append(self.workers[-1])
 
@@ -124,15 +128,58 @@ class Processes:
             process.wait()
         self.client.close(timeout=1)
 
-    def _start(self, *arguments: Any, **settings: str) -> subprocess.Popen:
+    def _start(self, code: str, options: tuple[str, ...], settings: Mapping[str, str]) -> subprocess.Popen:
         with (self._folder / "log.txt").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, *map(str, arguments)],
+                [sys.executable, "-c", code, *options],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **_ENVIRONMENT, **settings},
                 cwd=self._folder,
             )
+
+
+class _Copy:
+    """A process that the nursery has started, with what is used here of `subprocess.Popen`."""
+
+    def __init__(self, kind: str, arguments: tuple[str, ...], folder: Path) -> None:
+        self.pid: int = _ask("start", kind, arguments, str(folder))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = _ask("poll", self.pid)
+        return self.returncode
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = _ask("wait", self.pid)
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+_asking = threading.Lock()
+
+
+def _ask(*request: Any) -> Any:
+    """Get the answer of the nursery to a request."""
+    with _asking:
+        nursery = _nursery()
+        nursery.stdin.write(json.dumps(request) + "\n")
+        nursery.stdin.flush()
+        return json.loads(nursery.stdout.readline())
+
+
+@cache
+def _nursery() -> subprocess.Popen:
+    command = [sys.executable, "-P", str(Path(__file__).with_name("nursery.py"))]
+    how = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": {**os.environ, **_ENVIRONMENT}}
+    nursery = subprocess.Popen(command, **how)
+    atexit.register(nursery.communicate)  # which closes its input, and so ends it
+    return nursery
 
 
 def wait(until: Callable[[], object], seconds: float = 60) -> None:
