@@ -102,7 +102,7 @@ def cluster(processes) -> str:
     return processes.address
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def digits() -> tuple[Path, Path]:
     """Training and test file of the bundled digits."""
     return ROOT / "data" / "digits-train.svm", ROOT / "data" / "digits-test.svm"

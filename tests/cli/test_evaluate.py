@@ -239,7 +239,7 @@ def test_wrong_usage(run, files, arguments, message):
     assert message in " ".join(result.stderr.split())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def classified_digits(digits):
     """True label sets of the test digits and the probabilities of logistic regression; column k is label k + 1."""
     train, test = map(read, digits)
