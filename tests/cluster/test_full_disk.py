@@ -10,6 +10,7 @@ import pytest
 from mpu_cli.commands.cluster_training import train
 from mpu_cli.errors import ClusterError
 from mpu_cli.runtime.run import Run
+from tests.cli.training import QUICK
 from tests.cluster.conftest import OPTIONS, at
 from tests.cluster.processes import wait, worker_with_room
 from tests.endurance.commands import model_files
@@ -25,7 +26,7 @@ NUMPY = ("--kernel", "numpy", "--cluster-timeout", "30")
 
 @pytest.fixture
 def model(run, files, tmp_path) -> Path:
-    assert run("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q").exit_code == 0
+    assert run("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q", *QUICK).exit_code == 0
     return tmp_path / "news.mpu"
 
 
