@@ -64,7 +64,8 @@ def remove(path: Path, rate: float, seed: int) -> Task:
 def by_mpu(task: Task) -> Ranking:
     """Rank by `mpu complete`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
-    found = missing_labels.find(task.features, task.annotated, ids, Options(), Choice(top=task.removed))
+    trained = train(task.features, task.annotated, Options(), hold_out_all=True)
+    found = missing_labels.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
 

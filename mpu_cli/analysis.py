@@ -150,8 +150,9 @@ class OutOfFold:
     c : ndarray of float, shape (q,)
         Label frequency of each label; NaN where it is unknown, since the label is never annotated.
     posteriors : ndarray of float32, shape (n, q)
-        Pr(y=1 | x, s=0): how probably a label is true, were it not annotated. Of interest where it is not: there the
-        highest are the labels that are most probably missing.
+        How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
+        annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
+        there the highest are the labels that are most probably missing, in the order of `mpu complete`.
     """
 
     probabilities: np.ndarray
@@ -214,8 +215,8 @@ def out_of_fold(
     matrix = arrays.features(X, annotated)
     annotations = Annotations.of(annotated, None, reviewed, complete, ignored, sampled)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
-    found, c = learning.held_out(chosen, matrix, annotations)
-    posteriors = unannotated_posterior(found, c)
+    found, given, c = learning.held_out(chosen, matrix, annotations)
+    posteriors = unannotated_posterior(given, c)
     columns, width = annotations.columns, annotations.width
     return OutOfFold(
         arrays.widened(found, columns, width),

@@ -20,6 +20,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import PER_LABEL, PU_F1
+from mpu_cli.core.other_labels import given_other_labels
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.errors import DataError, MpuWarning
@@ -81,7 +82,7 @@ def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns
     refuse_large_predictions(matrix.shape[0], width)
     found = np.zeros((matrix.shape[0], width), np.float32)
     for part, predicted in predictions(predictor, matrix, run, len(predictor.thresholds)):
-        found[part, columns] = predicted if isinstance(predicted, np.ndarray) else predicted.toarray()
+        found[part, columns] = _dense(predicted)
     return found
 
 
@@ -103,17 +104,29 @@ def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int)
     return csr_array(vstack(kept, format="csr"))
 
 
-def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
-    """Predict every instance by models that have not seen it; return probabilities (n x q) and the c of each label."""
+def held_out(
+    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Predict every instance by models that have not seen it.
+
+    Returns Pr(y=1 | x), the same given the annotations of the other labels too (both n x q), and the c of each label.
+    """
     if chosen["method"] != "mpu":
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
     options = _options(chosen, annotations)
     refuse_large_predictions(*annotations.labels.shape)
-    _, report = training.train(matrix, annotations.labels, options, run_of(chosen), hold_out_all=True)
+    run = run_of(chosen)
+    _, report = training.train(matrix, annotations.labels, options, run, hold_out_all=True)
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    probabilities = report.held_out.probabilities
-    return probabilities if isinstance(probabilities, np.ndarray) else probabilities.toarray(), report.c
+    frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.known)
+    found = report.held_out.probabilities
+    given = given_other_labels(found, annotations.labels, frequency, run)
+    return _dense(found), _dense(given), report.c
+
+
+def _dense(predictions: Predictions) -> np.ndarray:
+    return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
 
 def estimate_frequency(

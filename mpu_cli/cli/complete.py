@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     "--oof",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Also write the out-of-fold predictions that the list is made of to FILE, as `mpu train --oof` does.",
+    help="Also write the out-of-fold predictions, from features alone, to FILE, as `mpu train --oof` does.",
 )
 @click.option(
     "--model", metavar="MODEL", type=click.Path(path_type=Path), help="Save the model that was trained, a directory."
@@ -97,9 +97,10 @@ def complete(
     """Find the labels that are missing from FILE.
 
     Trains as `mpu train` does, predicts every instance by models that have not seen it, and lists labels that are not
-    annotated, the most probable first. The list is a review file with an empty column `verdict`, in which a person can
-    decide; `mpu review` makes a page of it. What --reviewed files have decided is learned from, and not listed again.
-    Several FILEs are read as one: their instances are numbered through all of them, in the order given.
+    annotated, the most probable first: by the features of an instance and, of up to 500 labels, by the other labels
+    that it has. The list is a review file with an empty column `verdict`, in which a person can decide; `mpu review`
+    makes a page of it. What --reviewed files have decided is learned from, and not listed again. Several FILEs are
+    read as one: their instances are numbered through all of them, in the order given.
 
     Without --top, --min-probability and --per-instance, all labels are listed that are probable enough to raise the
     expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most

@@ -33,6 +33,7 @@ _NAMES = {
     "kernel matrix": "computing kernels",
     "similarities": "computing similarities",
     "labels": "labelling",
+    "other labels": "weighing the other labels",
     "list": "listing labels",
     "write": "writing the model",
     "read texts": "reading texts",

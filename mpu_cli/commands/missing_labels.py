@@ -12,6 +12,8 @@ from mpu_cli.core.completion import Cells, Choice, Count
 from mpu_cli.core.implications import Implications
 from mpu_cli.core.known_labels import Verdict
 from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.other_labels import given_other_labels
+from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.training import Options
 from mpu_cli.core.training import Report as TrainingReport
@@ -37,6 +39,8 @@ class Completion:
     model : StackedModel
     training : core.training.Report
         Of the training, with predictions of all instances out of fold.
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        How probable each label is by the features, out of fold, and of few labels also by the other annotations.
     ids : ndarray of int, shape (q,)
         The label of each column.
     annotated : csr_array of bool, shape (n, q)
@@ -60,6 +64,7 @@ class Completion:
 
     model: StackedModel
     training: TrainingReport
+    probabilities: Predictions
     ids: np.ndarray
     annotated: csr_array
     confirmed: csr_array
@@ -76,7 +81,7 @@ class Completion:
 
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""
-        return completion.suspects(self.training.held_out.probabilities, self.annotated, self.frequency, top)
+        return completion.suspects(self.probabilities, self.annotated, self.frequency, top)
 
 
 def find(
@@ -107,10 +112,11 @@ def find(
         Labels that are implied by those of an instance are left out.
     run : Run
     """
-    probabilities = report.held_out.probabilities
     frequency = LabelFrequency.of(report.c, labels.shape, options.known)
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
+    with run.step("other labels"):
+        probabilities = given_other_labels(report.held_out.probabilities, labels, frequency, run)
     with run.step("list"):
         of_labels, of_all = completion.missing_labels(labels, frequency)
         missing = float(of_all.expected)
@@ -124,6 +130,7 @@ def find(
     return Completion(
         model,
         report,
+        probabilities,
         ids,
         positive,
         csr_array(positive > labels),
