@@ -14,6 +14,7 @@ An annotation may speak for another label and never against it. That two labels 
 because they exclude each other, or because people stop after one label; annotations cannot tell which.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,17 +26,19 @@ from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
+from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5
-# The parameters of a fold are learned from so many instances at most.
-_MOST_INSTANCES = 20_000
+# The parameters of a fold are learned from so many instances and cells at most.
+_MOST_INSTANCES, _MOST_CELLS = 20_000, 1 << 22
 # Inverse variances of the priors.
 _OF_SLOPES, _OF_BIASES, _OF_WEIGHTS = 100.0, 10.0, 3.0
 _ITERATIONS = 30
 # Log odds of predictions end here, in either direction.
 _LARGEST_LOG_ODDS = 20.0
-_CELLS = 1 << 20
+# So few that they stay in the processor's cache.
+_CELLS_AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,19 @@ def given_other_labels(
     if np.diff(positive.indptr).max(initial=0) < 2:
         return probabilities
     found = run.empty((n, q), np.float32)
-    for rows in deal(n, FOLDS, run.seed):
+
+    def judge(rows: np.ndarray) -> None:
         others = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-        if len(others) > _MOST_INSTANCES:
-            others = np.sort(np.random.default_rng(run.seed).choice(others, _MOST_INSTANCES, replace=False))
+        most = min(_MOST_INSTANCES, _MOST_CELLS // q)
+        if len(others) > most:
+            others = np.sort(np.random.default_rng(run.seed).choice(others, most, replace=False))
         parameters = _learn(probabilities[others], positive[others], frequency.rows(others))
-        for part in np.array_split(rows, max(1, len(rows) * q // _CELLS)):
-            p = probabilities[part]
-            found[part] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[part])))
+        for block in _blocks(len(rows), q):
+            p = probabilities[rows[block]]
+            found[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
+
+    for _ in parallel.run(judge, ((rows,) for rows in deal(n, FOLDS, run.seed)), run.jobs):
+        pass
     calibration = calibrate(found, annotated, frequency)
     if calibration is not None:
         calibration.apply(found)
@@ -120,20 +128,46 @@ def given_other_labels(
     return found if after < before else probabilities
 
 
+@dataclass(frozen=True)
+class _Block:
+    """Some of the instances to learn from.
+
+    Attributes
+    ----------
+    predicted : ndarray of float32, shape (r, q)
+        Log odds of p.
+    evidence, transposed : csr_array of float32, shapes (r, q) and (q, r)
+        s (1 - p).
+    s : ndarray of float32, shape (r, q)
+    c : ndarray of float32, broadcastable to (r, q)
+    """
+
+    predicted: np.ndarray
+    evidence: csr_array
+    transposed: csr_array
+    s: np.ndarray
+    c: np.ndarray
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> "_Block":
+        evidence = _evidence(probabilities, positive)
+        c = np.asarray(frequency.of_cells(slice(None)), np.float32)
+        return cls(_log_odds(probabilities), evidence, csr_array(evidence.T), positive.toarray(), c)
+
+
 def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Parameters:
     """Learn parameters from predictions, positive labels and their frequency."""
     from scipy.optimize import minimize  # is slow to import
 
     q = probabilities.shape[1]
-    predicted, evidence = _log_odds(probabilities), _evidence(probabilities, positive)
-    transposed = csr_array(evidence.T)
     together = (positive.T @ positive).toarray()
     np.fill_diagonal(together, 0)
     of, on = np.nonzero(together)  # other weights stay 0
     m = len(of)
-    s = positive.toarray()
-    c = np.asarray(frequency.of_cells(slice(None)), np.float32)
     learned = together.any(axis=0)  # where labels never stand with others, p stays as it is
+    blocks = [
+        _Block.of(probabilities[rows], positive[rows], frequency.rows(rows)) for rows in _blocks(*probabilities.shape)
+    ]
 
     def parameters(values: np.ndarray) -> _Parameters:
         weights = np.zeros((q, q), np.float32)
@@ -142,19 +176,21 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
         return _Parameters(slopes, biases, weights)
 
     def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
-        z = parameters(values).log_odds(predicted, evidence)
-        gradient = pu_gradient(z, s, c)
-        gradient *= learned
+        now = parameters(values)
         weights, (slopes, biases) = values[:m], values[m:].reshape(2, q)
-        penalty = (
-            _OF_WEIGHTS * weights @ weights + _OF_SLOPES * (slopes - 1) @ (slopes - 1) + _OF_BIASES * biases @ biases
-        )
-        parts = (
-            (transposed @ gradient)[of, on] + _OF_WEIGHTS * weights,
-            np.einsum("ik,ik->k", gradient, predicted) + _OF_SLOPES * (slopes - 1),
-            gradient.sum(axis=0) + _OF_BIASES * biases,
-        )
-        return _loss_of(expit(z), s, c) + penalty / 2, np.concatenate(parts).astype(float)
+        loss = (_OF_WEIGHTS * weights @ weights + _OF_SLOPES * (slopes - 1) @ (slopes - 1)) / 2
+        loss += _OF_BIASES * biases @ biases / 2
+        by_weights = np.zeros((q, q), np.float32)
+        by_slopes, by_biases = _OF_SLOPES * (slopes - 1), _OF_BIASES * biases
+        for block in blocks:
+            z = now.log_odds(block.predicted, block.evidence)
+            loss += _loss_of(expit(z), block.s, block.c)
+            gradient = pu_gradient(z, block.s, block.c)
+            gradient *= learned
+            by_weights += block.transposed @ gradient
+            by_slopes += np.einsum("ik,ik->k", gradient, block.predicted)
+            by_biases += gradient.sum(axis=0)
+        return float(loss), np.concatenate([by_weights[of, on] + _OF_WEIGHTS * weights, by_slopes, by_biases])
 
     start = np.concatenate([np.zeros(m), np.ones(q), np.zeros(q)])
     bounds = [(0, None)] * m + [(None, None)] * (2 * q)
@@ -176,12 +212,16 @@ def _log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> float:
     """Return the negative log likelihood of the annotations, the constant of annotated labels aside."""
-    n, q = probabilities.shape
-    blocks = (slice(start, start + max(1, _CELLS // q)) for start in range(0, n, max(1, _CELLS // q)))
     return sum(
         _loss_of(probabilities[rows], positive[rows].toarray(), frequency.rows(rows).of_cells(slice(None)))
-        for rows in blocks
+        for rows in _blocks(*probabilities.shape)
     )
+
+
+def _blocks(n: int, q: int) -> Iterator[slice]:
+    """Part instances."""
+    step = max(1, _CELLS_AT_A_TIME // q)
+    return (slice(start, start + step) for start in range(0, n, step))
 
 
 def _loss_of(p: np.ndarray, s: np.ndarray, c: np.ndarray) -> float:
