@@ -41,6 +41,7 @@ from mpu_cli.runtime.lock import holder, is_lock, try_lock
 WORKSHOP = ".training"
 _LOCK = "lock"
 _POLL_SECONDS = 0.1
+_MOST_TIMES_GONE = 10_000  # trainings that begin and end beside this one; more, and it is a place like /proc
 _HEAD_BYTES = 256  # of a manifest: its first key tells what it is
 _OLD_TEMPORARY = ".writing-"  # of mpu 0.1
 
@@ -165,6 +166,7 @@ def _remove_if_empty(path: Path) -> None:
 def _wait_for(path: Path, lock: Path, wait: float, held: list[int]) -> None:
     """Put the descriptor of the lock into a list, in one step with the making of what has to be removed again."""
     deadline = time.monotonic() + wait
+    gone = 0
     while True:
         with signals.unbroken():
             try:
@@ -172,6 +174,9 @@ def _wait_for(path: Path, lock: Path, wait: float, held: list[int]) -> None:
                 _make_workshop(path)
                 descriptor = try_lock(lock)
             except FileNotFoundError:
+                gone += 1
+                if gone > _MOST_TIMES_GONE:
+                    raise
                 continue  # the training that had the lock has just removed it
             if descriptor is not None:
                 held.append(descriptor)

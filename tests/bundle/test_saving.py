@@ -256,6 +256,20 @@ def test_no_permission_is_refused(path, exists):
         locked.chmod(0o700)
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_place_where_nothing_can_be_made_is_refused(path, monkeypatch, exists):
+    """As in /proc, where a directory that is there has no place for another."""
+    if exists:
+        path.mkdir()
+
+    def mkdir(self, *args, **kwargs):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No such file"), bundle.writer(path):
+        pass
+
+
 def large_model():
     known = Columns(np.arange(50_000, dtype=np.int32), 50_000)
     level = LinearModel(np.ones((50_000, 1), np.float32), np.ones(1, np.float32))
