@@ -1,9 +1,8 @@
 """Run an experiment: run the cells that are not done yet, each in its own process, and report all cells."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +11,7 @@ from types import EllipsisType
 import joblib
 
 from mpu_cli import __version__
-from mpu_cli.errors import BusyError
+from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled, sizes_within
 from mpu_cli.experiment.design import Cell, Design, Method
@@ -27,7 +26,8 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_output
 
-RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md", ".lock"
+RESULTS, SETTINGS, SUMMARY = "results.csv", "settings.json", "summary.md"
+LOCK, DATA = ".lock", ".data"  # while an experiment runs
 
 
 @dataclass(frozen=True)
@@ -112,19 +112,19 @@ def experiment(
     BusyError
         Another experiment runs in the folder.
     MpuError
-        There are too few instances, the folder has results of another experiment, or a method needs a package that is
-        not installed.
+        There are too few instances, the folder has results of another experiment or cannot be written to, or a method
+        needs a package that is not installed.
     """
     for method in methods:
         METHODS[method.name].check()
-    with run.step("read"):
-        data = read_pooled(sources, reading, run)
-    sizes = sizes_within(instances, len(data), folds)
-    design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
-    c = incompleteness(data, run)
-    name, cells = dataset_name(sources), design.cells()
     with alone(folder):
+        with run.step("read"):
+            data = read_pooled(sources, reading, run)
+        sizes = sizes_within(instances, len(data), folds)
+        design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
+        name, cells = dataset_name(sources), design.cells()
         rows, left = resume(design, data, name, folder, run)
+        c = incompleteness(data, run)
         with observe(len(cells) - len(left), [cell.instances for cell in left]) as tick:
             for new in run_cells(left, design, data, name, folder, run, c):
                 rows += new
@@ -136,23 +136,38 @@ def experiment(
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Create the folder of an experiment, and lock it for the ``with`` block.
+    """Create the folder of an experiment, and lock it for the ``with`` block. If nothing comes of it, it is removed.
 
     Raises
     ------
     BusyError
         Another process has locked it.
+    MpuError
+        It cannot be made or written to.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     path = folder / LOCK
-    lock = try_lock(path)
-    if lock is None:
-        raise BusyError(f"{folder}: {holder(path)} runs an experiment there: wait for it, or give another --out")
-    try:
-        with signals.finally_call(lambda: path.unlink(missing_ok=True)):
-            yield
-    finally:
-        os.close(lock)
+    lock = None
+
+    def clear() -> None:
+        if lock is not None:
+            path.unlink(missing_ok=True)
+            (folder / DATA).unlink(missing_ok=True)
+            os.close(lock)
+        for place in made:
+            with suppress(OSError):  # there is something in it
+                place.rmdir()
+
+    with signals.finally_call(clear):
+        try:
+            with signals.unbroken():
+                folder.mkdir(parents=True, exist_ok=True)
+                lock = try_lock(path)
+        except OSError as error:
+            raise MpuError(f"{folder}: cannot be written: {error.strerror}; give another --out") from error
+        if lock is None:
+            raise BusyError(f"{folder}: {holder(path)} runs an experiment there: wait for it, or give another --out")
+        yield
 
 
 def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) -> tuple[list[Row], list[Cell]]:
@@ -215,17 +230,17 @@ def run_cells(
 ) -> Iterator[list[Row]]:
     """Run cells, as many at a time as the run has threads. Yield the rows of each cell when they are on disk."""
     methods = {method.label: method for method in design.methods}
-    scratch = tempfile.TemporaryDirectory(prefix="mpu-experiment-")
-    with signals.finally_call(scratch.cleanup):
-        shared = Path(scratch.name) / "data"
-        joblib.dump(data, shared)
-        tasks = [cell.Task(one, methods[one.method], design, dataset, shared, how.kernel, c) for one in cells]
-        for task, outcome in processes.run(cell.run, tasks, threads(how.jobs)):
-            rows = outcome
-            if isinstance(outcome, processes.Failure):
-                rows = [Row.of(task.cell, dataset, rule, error=outcome.message) for rule in design.rules]
-            results.append(folder / RESULTS, rows)
-            yield rows
+    shared = folder / DATA
+    if cells:
+        with open_output(shared) as stream:
+            joblib.dump(data, stream)
+    tasks = [cell.Task(one, methods[one.method], design, dataset, shared, how.kernel, c) for one in cells]
+    for task, outcome in processes.run(cell.run, tasks, threads(how.jobs)):
+        rows = outcome
+        if isinstance(outcome, processes.Failure):
+            rows = [Row.of(task.cell, dataset, rule, error=outcome.message) for rule in design.rules]
+        results.append(folder / RESULTS, rows)
+        yield rows
 
 
 def write_report(

@@ -189,7 +189,9 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
     slow = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
     options = ["--missing-rates", "0.5", "--folds", "2", "--methods", slow, "-j", "1"]
     command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(out), *options]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}  # where SIGKILL leaves the copy of the data
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary)}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     while not (out / "results.csv").exists() or len(rows(out)) < 1:
         assert process.poll() is None
@@ -197,18 +199,44 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
     process.send_signal(how)
     stdout, stderr = process.communicate()
     assert stdout == ""
+    left = {"results.csv", "settings.json"}
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert stderr.endswith("\ninterrupted\n")
-        assert not list(tmp_path.glob("mpu-experiment-*"))
+        assert {path.name for path in out.iterdir()} == left
         assert (
             "Traceback" not in stderr
         )  # (after SIGKILL, Python's server of processes may say that its client has gone)
+    assert {path.name[:5] for path in temporary.iterdir()} <= {"pymp-"}  # the socket of Python's server of processes
     kept = rows(out)
     result = compare("--missing-rates", "0.5", "-j", "1", methods=slow)
     assert f"{len(kept)} of 4 cells done already" in result.stderr
     assert rows(out)[: len(kept)] == kept
     assert len(rows(out)) == 4
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+
+
+def test_what_a_killed_experiment_has_left_is_removed_also_where_all_is_done(compare, tmp_path):
+    compare("--missing-rates", "0.5")
+    (tmp_path / "out" / ".data").write_text("left")
+    compare("--missing-rates", "0.5")
+    assert not (tmp_path / "out" / ".data").exists()
+
+
+def test_a_place_where_nothing_can_be_written_is_an_error_before_data_are_read(run, data, tmp_path):
+    result = run("experiment", tmp_path / "none.svm", "--out", data / "within")
+    assert message(result) == f"error: {data}/within: cannot be written: Not a directory; give another --out"
+
+
+def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
+    data = tmp_path / "bad.svm"
+    data.write_text("no numbers\n")
+    for name in ("out", "new/out"):
+        assert "bad.svm:1: " in message(run("experiment", data, "--out", tmp_path / name))
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]
+    (tmp_path / "mine").mkdir()
+    run("experiment", data, "--out", tmp_path / "mine")
+    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path):

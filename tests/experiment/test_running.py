@@ -2,7 +2,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from mpu_cli.errors import MpuError
 from mpu_cli.experiment.running import experiment
+from mpu_cli.runtime.run import Run
 from tests.experiment.small import BR, problem
 
 
@@ -39,3 +41,19 @@ def test_report_and_progress(source, tmp_path, capfd):
     assert go().summary == report.summary
     assert observed == [(0, [60] * 4), (4, [])]
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_folder_is_looked_at_before_anything_is_estimated(source, tmp_path):
+    def go(seed):
+        seconds: dict[str, float] = {}
+        run = Run(seed=seed).timed(seconds)
+        try:
+            experiment([str(source)], tmp_path / "out", (BR,), (0.0,), folds=2, run=run)
+        except MpuError as error:
+            return str(error), set(seconds)
+        return "", set(seconds)
+
+    assert go(0) == ("", {"read", "estimate c"})
+    error, steps = go(1)
+    assert "seed 0, now 1" in error
+    assert steps == {"read"}
