@@ -62,13 +62,27 @@ class Candidate:
 
     @classmethod
     def of(cls, name: str, truth: Source) -> "Candidate":
-        """Take a directory for a model, unless it has predictions of the files of the truth; ModelError otherwise."""
+        """Take a directory for a model, unless it has predictions of the files of the truth.
+
+        Raises
+        ------
+        ModelError, InputError
+            It is neither.
+        """
         if not Path(name).is_dir():
             return cls(name, source=name)
         if not Path(name, bundle.MANIFEST).exists() and str(truth) != STANDARD_STREAM:
             files = in_folder(name, files_of(truth))
             if any(path.exists() and path.resolve() != Path(source).resolve() for source, path in files.items()):
                 return cls(name, source=as_one(list(map(str, files.values()))))
+            if isinstance(truth, Files):
+                source, path = next(iter(files.items()))
+                raise InputError(
+                    name,
+                    None,
+                    f"is not a model (it has no {bundle.MANIFEST}), and has no predictions: those of {source} would be "
+                    f"its file {path.name}; mpu predict writes them",
+                )
         return cls(name, bundle.load(Path(name)))
 
     def collect(

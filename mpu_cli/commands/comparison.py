@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Source
+from mpu_cli.svmlight.streams import refuse_unreadable
 
 _VERDICT = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
@@ -111,6 +113,7 @@ def evaluate_several(
     MpuError
         The files have different numbers of instances, or one of `metrics` needs scores that not all have.
     """
+    refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     cut: list[str] = []
     every = []
     for name in predictions:

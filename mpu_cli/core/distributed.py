@@ -169,10 +169,11 @@ def train_on_parts(
     """
     q = len(instances.annotations)
     many = q > FEW_LABELS
+    by_all = f"{len(instances):,} instances are learned by all workers"
     if options.loss == SQUARED_HINGE:
-        raise DataError(f"a cluster learns with the loss {PU_LOGISTIC} only, not {SQUARED_HINGE}")
+        raise DataError(f"{by_all}, with the loss {PU_LOGISTIC} only; leave out {SQUARED_HINGE}, or use one machine")
     if options.prune and not many:
-        raise DataError(f"a cluster keeps all weights: train without prune, which is {options.prune:g}")
+        raise DataError(f"{by_all}, which keep all weights; leave out prune, or use one machine")
     n_levels = options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}

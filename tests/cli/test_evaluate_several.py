@@ -56,6 +56,12 @@ def test_macro_f1_is_over_the_same_labels_for_all(run, files):
     assert others["evaluated"][2] == found["evaluated"][0]
 
 
+def test_one_that_is_missing_is_said_before_the_data_are_read(run, files):
+    (files / "truth.svm").write_text("no numbers\n")
+    for names in (("good", "none", "bad"), ("none", "good")):
+        assert message(run("evaluate", "truth.svm", *names)) == "error: none: cannot be read: No such file or directory"
+
+
 def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(run, files):
     found = report(run, "good", "bad", "both")["compared"]
     assert [one["compared_with"] for one in found] == ["good", "good"]
