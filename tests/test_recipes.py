@@ -1,5 +1,6 @@
 """The recipes of the README and of the guide do what is said of them: they are taken from the text."""
 
+import gzip
 import json
 import os
 import re
@@ -20,8 +21,13 @@ NEW = " 1:1\n 2:1\n"
 
 def guide(page: str) -> str:
     """All commands of a page of the guide, one after the other."""
+    return "".join(blocks(page))
+
+
+def blocks(page: str) -> list[str]:
+    """The blocks of commands of a page of the guide."""
     text = (ROOT / "docs" / "guide" / page).read_text()
-    return "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def recipe(*words: str) -> str:
@@ -163,6 +169,37 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     assert len(right) == 1000
     assert sum(right[:200]) > 195
     assert sum(right) > 950
+
+
+@pytest.mark.slow
+def test_the_guide_compares_methods(shell, tmp_path, digits):
+    pytest.importorskip("matplotlib")
+    for name, source in zip(("train", "test"), digits, strict=True):
+        (tmp_path / f"{name}.svm").write_bytes(source.read_bytes())
+    (tmp_path / "checked.tsv").write_text(
+        "instance\tlabel\tverdict\tsource\n" + "".join(f"{i}\t*\tno\tsample\n" for i in range(1, 51))
+    )
+    for name in ("one", "other"):
+        assert shell("mpu", "train", "train.svm", "--levels", "1", "--c", "1", "-o", f"{name}.mpu").returncode == 0
+    result = shell("sh", "-e", "-c", guide("researcher.md"))
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "compared" / "results.csv").read_text().count("\n") == 1 + 10 * 4 * 3
+    assert "other.mpu and one.mpu cannot be told apart" in result.stdout
+    assert "psp_at_5" in result.stdout
+
+
+@pytest.mark.slow
+def test_the_guide_reads_several_files(shell, tmp_path, digits):
+    (tmp_path / "test").mkdir()
+    lines = digits[0].read_bytes().splitlines(keepends=True)
+    for number, part in enumerate((lines[:500], lines[500:])):
+        for folder in (tmp_path, tmp_path / "test"):
+            (folder / f"part-{number}.svm.gz").write_bytes(gzip.compress(b"".join(part)))
+    several, of_urls = blocks("files.md")
+    assert "https://" in of_urls
+    result = shell("sh", "-e", "-c", several)
+    assert result.returncode == 0, result.stderr
+    assert "micro_f1" in result.stdout
 
 
 @pytest.mark.slow
