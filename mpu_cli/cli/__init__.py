@@ -24,8 +24,8 @@ from mpu_cli.cli.vectorize import vectorize
 def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.
 
-    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz). The name - means standard input.
-    They may also be at URLs such as https://... and s3://... (extra url).
+    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz), here or at URLs such as
+    https://... and s3://... (extra url). The name - means standard input.
 
     \b
     Example:

@@ -42,9 +42,8 @@ def cluster_options(function: Callable) -> Callable:
     @click.option(
         "--cluster-timeout",
         type=Number(0.1),
-        show_default=f"{OnCluster.timeout:g}",
         metavar="SECONDS",
-        help="How long the cluster may be without a scheduler or a worker.",
+        help=f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
     )
     @wraps(function)
     def command(*args: Any, cluster: Address | None, cluster_timeout: float | None, **kwargs: Any) -> Any:
@@ -59,7 +58,7 @@ def shards_option(function: Callable) -> Callable:
     """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
     declared = options_of(OnCluster)["shards"]
 
-    @click.option("--shards", type=click_type(declared.kind), show_default=str(declared.default), help=declared.help)
+    @click.option("--shards", type=click_type(declared.kind), help=f"{declared.help} Default: {declared.default}.")
     @wraps(function)
     def command(*args: Any, shards: int | None, on: OnCluster | None, **kwargs: Any) -> Any:
         _refuse_idle(on, "--shards", shards)

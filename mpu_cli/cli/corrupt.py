@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     type=click.Choice(["uniform", "per-instance"]),
     default="uniform",
     show_default=True,
-    help="uniform: remove exactly round(RATE * labels) of all labels. per-instance: remove this share of the labels of "
-    "each instance, rounded up or down at random.",
+    help="uniform: remove exactly round(missing rate * labels) of all labels. per-instance: remove this share of the "
+    "labels of each instance, rounded up or down at random.",
 )
 @click.option("--keep-one", is_flag=True, help="Keep at least one label of every instance that has labels.")
 @click.option(

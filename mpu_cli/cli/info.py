@@ -71,7 +71,7 @@ def info(
     sees the features alone. From the second level on, a link is what a prediction of 1 of the one label adds to the
     other at the last level: a positive link makes it more probable, a negative one less.
 
-    What a model does not know, as one that an earlier mpu has written, is "not recorded".
+    "not recorded" is what a model does not tell of itself, such as one that an earlier mpu has written.
 
     \b
     Example:

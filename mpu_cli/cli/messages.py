@@ -50,8 +50,8 @@ def log_format_option(function: Callable) -> Callable:
         callback=remember,
         expose_value=False,
         is_eager=True,  # before any option that may be wrong
-        help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. Of "
-        "train, complete and estimate-c, the last one has the report.",
+        help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. The "
+        "last message of train, complete and estimate-c has the report.",
     )(function)
 
 

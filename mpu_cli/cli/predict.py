@@ -77,9 +77,9 @@ if TYPE_CHECKING:
     type=click.Choice(["probability", "psp"]),
     default="probability",
     show_default=True,
-    help="For --format scores: what is written and ordered by. psp: probability by propensity (Jain et al. 2016, from "
-    "the annotations that MODEL has learned from, as `mpu evaluate --training` does), which puts rare labels further "
-    "up and is best for propensity-scored precision. These scores are no probabilities.",
+    help="For --format scores: which scores are written, the largest first. psp: probability by propensity (Jain et "
+    "al. 2016, from the annotations that MODEL has learned from, as `mpu evaluate --training` does), which puts rare "
+    "labels further up and is best for propensity-scored precision. These scores are no probabilities.",
 )
 @click.option(
     "--line-buffered",

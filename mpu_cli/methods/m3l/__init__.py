@@ -50,8 +50,8 @@ def _fit_rbf(task: Task) -> Fitted:
 METHODS = (
     Method(
         "m3l-linear",
-        "max-margin with a prior of label correlations, Hariharan et al. 2010, and C of theirs, half of a support "
-        "vector machine's.",
+        "max-margin with a prior of label correlations, Hariharan et al. 2010, with the C of that paper, half of a "
+        "support vector machine's.",
         LinearOptions,
         _fit_linear,
     ),
