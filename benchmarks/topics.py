@@ -29,11 +29,6 @@ class TopicTree:
     depths: np.ndarray
     shares: np.ndarray
 
-    def subtree_shares(self) -> np.ndarray:
-        """Probability that a draw gives a topic or one below it, shape (q,)."""
-        on_path = np.arange(MAX_DEPTH) < self.depths[:, None]
-        return np.bincount(self.paths[on_path], np.repeat(self.shares, self.depths), minlength=len(self.shares))
-
 
 def grow(labels: int, rng: np.random.Generator) -> TopicTree:
     """Grow a tree: each topic gets an earlier one as its parent; siblings' shares fall as 1 / rank."""

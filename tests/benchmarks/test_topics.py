@@ -21,13 +21,17 @@ def test_a_path_leads_to_a_topic_without_a_parent(labels):
 
 
 @pytest.mark.parametrize("labels", [1, 3, 101])
-def test_shares_sum_to_1_at_every_level(labels):
-    tree = topics.grow(labels, np.random.default_rng(0))
-    assert tree.shares.sum() == pytest.approx(1)
-    assert tree.subtree_shares()[tree.depths == 1].sum() == pytest.approx(1)
+def test_shares_sum_to_1(labels):
+    assert topics.grow(labels, np.random.default_rng(0)).shares.sum() == pytest.approx(1)
 
 
-def test_a_subtree_share_sums_over_all_below():
-    paths = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [2, 1, 0, 0], [3, 3, 3, 3]])
-    tree = topics.TopicTree(paths, np.array([1, 2, 3, 1]), np.array([0.1, 0.2, 0.3, 0.4]))
-    np.testing.assert_allclose(tree.subtree_shares(), [0.6, 0.5, 0.3, 0.4])
+def test_a_tenth_of_a_topic_stays_with_it_where_it_has_children():
+    """Of a topic and all below it together."""
+    tree = topics.grow(101, np.random.default_rng(0))
+    on_path = np.arange(topics.MAX_DEPTH) < tree.depths[:, None]
+    below = np.bincount(tree.paths[on_path], np.repeat(tree.shares, tree.depths), minlength=101)
+    is_parent = np.isin(np.arange(101), tree.paths[tree.depths > 1, 1])
+    assert is_parent.any()
+    np.testing.assert_allclose(below[:4], [0.41, 0.25, 0.20, 0.14])
+    np.testing.assert_allclose(tree.shares[is_parent], 0.1 * below[is_parent])
+    np.testing.assert_array_equal(tree.shares[~is_parent], below[~is_parent])

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -136,7 +135,8 @@ def test_a_readable_label(run, news):
     text = run("info", news, "--label", "elections").stdout
     assert "\nlabel           2 elections\n" in text
     assert "\nannotated       10 times\ntrue            about 20 times\n" in text
-    assert re.search(r"\nown prediction  [+-]\d\.\d{3} at the last level\n", text)
+    own = told(run, news, "--label", "elections")["of_labels"][0]["own"]
+    assert f"\nown prediction  {own:+.3f} at the last level\n" in text
     for title in ("features that speak for it", "labels that it leans on", "labels that lean on it"):
         assert f"\n{title}\n  " in text
     assert "  1 politics  " in text

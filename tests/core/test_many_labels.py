@@ -80,6 +80,8 @@ def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, m
     dense_f1 = micro_f1(csr_array(dense.probabilities(test) >= dense.thresholds), truth[:, columns])
     assert 0.5 < dense_f1 <= sparse_f1 + 0.01
     assert report.level_f1[0] == pytest.approx(dense_report.level_f1[0], abs=0.02)
+    assert report.level_f1[1] > dense_report.level_f1[1] - 0.01
+    assert report.expected_f1 == pytest.approx(sparse_f1, abs=0.05)
 
 
 def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
