@@ -12,7 +12,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.commands import origin
 from mpu_cli.commands.frequencies import read_frequencies
-from mpu_cli.commands.history import append, refuse_unwritable
+from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.out_of_fold import write_out_of_fold
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training import Report, remembered, resumed
@@ -26,6 +26,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.resume import fingerprint, folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.sources import files_of
+from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.packed import packed
 from mpu_cli.text.stored import Stored
 
@@ -103,8 +104,9 @@ def train(
     kept = folder_of(target) if resume else None
     outputs = {"--output": target, "--resume": kept, "--oof": out_of_fold, "--history": history}
     refuse_overlaps({**sources.by_option(), "--c": frequencies}, outputs, ("--output", "--resume"))
+    refuse_unwritable(out_of_fold)
     if history is not None:
-        refuse_unwritable(history)
+        refuse_unappendable(history)
     files = list(map(absolute, files_of(sources.file)))
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))

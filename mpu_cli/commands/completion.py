@@ -20,6 +20,7 @@ from mpu_cli.methods import mpu
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.packed import packed
 
 
@@ -160,6 +161,7 @@ def complete(
         "--cache": sources.cache,
     }
     refuse_overlaps(inputs, outputs, ("--model",))
+    refuse_unwritable(target, suspects, out_of_fold)
     if fill:
         refuse_stream(sources.file)
     with ExitStack() as stack:

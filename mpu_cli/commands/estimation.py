@@ -20,7 +20,7 @@ from mpu_cli.core.sample import Sample, draw_labels
 from mpu_cli.core.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.streams import open_output
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,7 @@ def estimate(
     MpuError
         The output cannot be written; TooLargeError where the data do not fit in memory.
     """
+    refuse_unwritable(output)
     data, whole = read(sources, sample, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)

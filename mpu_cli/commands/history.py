@@ -16,7 +16,7 @@ from mpu_cli.errors import InputError, MpuError
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
 
 
-def refuse_unwritable(path: Path) -> None:
+def refuse_unappendable(path: Path) -> None:
     """Refuse a file to which nothing can be added, before any training; it is not made yet."""
     place = path if path.exists() else path.parent
     if path.is_dir():

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands import origin
-from mpu_cli.commands.history import append, refuse_unwritable
+from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.out_of_fold import write_out_of_fold
 from mpu_cli.commands.text_input import kept_vectorizer
@@ -25,6 +25,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.packed import packed
 
 _log = logging.getLogger(__name__)
@@ -136,8 +137,9 @@ def train(
     }
     inputs = {**sources.by_option(), "--c": frequencies, "--warm-start": warm_start}
     refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
+    refuse_unwritable(out_of_fold)
     if history is not None:
-        refuse_unwritable(history)
+        refuse_unappendable(history)
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
         start, source = time.perf_counter(), origin.Source.of(sources.file)

@@ -8,7 +8,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -182,6 +182,24 @@ def open_output(target: str | Path) -> Iterator[Writable]:
         if error.errno in NO_ROOM:
             raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
         raise
+
+
+def refuse_unwritable(*targets: str | Path | None) -> None:
+    """Raise now the MpuError that `open_output` of one of several files would raise later, after hours perhaps.
+
+    Nothing is written. Standard output, pipes and devices are left alone.
+    """
+    for target in targets:
+        if target is None or str(target) in _STANDARD_OUTPUT:
+            continue
+        path = Path(target)
+        if path.is_file() or path.is_dir() or not path.exists():
+            with suppress(_GivenUpError), open_output(target):
+                raise _GivenUpError
+
+
+class _GivenUpError(Exception):
+    """Nothing is to be written after all."""
 
 
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:

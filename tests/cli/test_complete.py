@@ -80,13 +80,16 @@ def test_suspects_are_another_list(run, incomplete, tmp_path):
         (["--implied", "nowhere.tsv"], 1, "nowhere.tsv: cannot be read"),
         (["--top", "0"], 2, "--top"),
         (["--min-probability", "1.5"], 2, "--min-probability"),
-        (["-o", "nowhere/out.tsv"], 1, "cannot be written"),
+        (["-o", "nowhere/out.tsv"], 1, "nowhere/out.tsv: cannot be written"),
+        (["--suspects", "nowhere/out.tsv"], 1, "nowhere/out.tsv: cannot be written"),
+        (["--oof", "nowhere/out.txt"], 1, "nowhere/out.txt: cannot be written"),
     ],
 )
 def test_errors(run, incomplete, args, status, words):
     result = run("complete", incomplete[0], *args)
     assert result.exit_code == status
     assert words in result.stderr
+    assert "estimating c" not in result.stderr  # it is told before anything is learned
 
 
 def test_filling_in_needs_a_file(run, incomplete):

@@ -193,6 +193,13 @@ def test_data_without_a_label(run, tmp_path):
     assert not (tmp_path / "c.txt").exists()
 
 
+def test_a_file_that_cannot_be_written_is_told_before_data_are_read(run, noise, tmp_path):
+    result = run("estimate-c", noise, "-o", tmp_path / "nowhere" / "c.txt")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("c.txt: cannot be written: No such file or directory\n")
+    assert "reading" not in result.stderr
+
+
 def test_the_report_and_the_file_do_not_mix(run, noise):
     result = run("estimate-c", noise, "-o", "-")
     assert (result.exit_code, result.stdout) == (2, "")
