@@ -7,6 +7,7 @@ The processes are forked from a server with one thread, which has already import
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +47,11 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
     ------
     task, outcome
         What the function returned, or a `Failure`.
+
+    Raises
+    ------
+    MpuError
+        No process can be started.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_PRELOADED])
@@ -58,7 +64,7 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
                 receiver, sender = context.Pipe(duplex=False)
                 process: BaseProcess = context.Process(target=_serve, args=(sender, function, task), daemon=True)
                 with signals.unbroken():  # if this process ends in between, the server prints a traceback
-                    process.start()
+                    _start(process)
                 sender.close()
                 running[receiver] = task, process
             for ready in wait(list(running)):
@@ -69,6 +75,17 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
         for _, process in running.values():
             process.kill()
             process.join()
+
+
+def _start(process: BaseProcess) -> None:
+    try:
+        process.start()
+    except OSError as error:
+        place = tempfile.gettempdir()
+        raise MpuError(
+            f"a process cannot be started: {error}; the socket of its server goes to {place}: can that be written to, "
+            "and is its name short? TMPDIR names another place"
+        ) from error
 
 
 def _serve(sender: Connection, function: Callable, task: Any) -> None:

@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -183,14 +185,19 @@ def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):
     assert not (tmp_path / "out" / ".lock").exists()
 
 
+@pytest.fixture
+def temporary():
+    """A directory with a name that is short enough for a socket in it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        yield Path(name)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
-def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
+def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, temporary, how):
     out = tmp_path / "out"
     slow = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
     options = ["--missing-rates", "0.5", "--folds", "2", "--methods", slow, "-j", "1"]
     command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(out), *options]
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
     environment = os.environ | {"TMPDIR": str(temporary)}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     while not (out / "results.csv").exists() or len(rows(out)) < 1:
@@ -214,6 +221,18 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how):
     assert rows(out)[: len(kept)] == kept
     assert len(rows(out)) == 4
     assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+
+
+def test_a_directory_of_temporary_files_that_is_of_no_use_is_told(data, tmp_path):
+    temporary = tmp_path / ("long" * 30)
+    temporary.mkdir()
+    command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(tmp_path / "out")]
+    command += ["--methods", f"br:{QUICK}", "--missing-rates", "0.5", "--folds", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TMPDIR": str(temporary)})
+    assert done.returncode == 1
+    assert "error: a process cannot be started: " in done.stderr
+    assert f"goes to {temporary}" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_what_a_killed_experiment_has_left_is_removed_also_where_all_is_done(compare, tmp_path):
