@@ -4,7 +4,9 @@ Nothing is unpickled. Checksums detect damage, and what is read never exceeds wh
 """
 
 import json
+import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator")
 _HEADER_BYTES = 4096  # of an array, at most
+_LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of as many texts as could be counted
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -161,11 +165,22 @@ def made(values: Mapping[str, Any], idf: np.ndarray, features: bytes | None) -> 
     """
     options, count = checked(values["options"]), values["features"]
     _expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
-    _expect(len(idf) == count and bool(np.all(np.isfinite(idf) & (idf > 0))), f"{IDF} is not positive")
+    _expect(len(idf) == count, f"{IDF} has not as many numbers as there are features")
+    _expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
     names = None if features is None else _features(features, count)
     _expect((names is None) == (options.hashing is not None), "features have no names")
-    content = None if values["content"] is None else Content(**values["content"])
-    return Stored(options, names, idf, _fields(values["fields"]), content)
+    return Stored(options, names, idf, _fields(values["fields"]), content_of(values))
+
+
+def content_of(values: Mapping[str, Any]) -> Content | None:
+    """Return the data file that a manifest belongs to; errors as those of `made`."""
+    if values["content"] is None:
+        return None
+    found = Content(**values["content"])
+    counts = found.instances, found.labels, found.bytes
+    _expect(all(type(count) is int and count >= 0 for count in counts), "its content is not counted in whole numbers")
+    _expect(isinstance(found.sha256, str) and bool(_SHA256.fullmatch(found.sha256)), "its content has no checksum")
+    return found
 
 
 def written(options: TextOptions) -> dict[str, Any]:
@@ -199,9 +214,11 @@ def _expect(condition: bool, otherwise: str) -> None:
 
 
 def _fields(values: Mapping[str, Any]) -> Fields:
+    _expect(isinstance(values["text"], list), "its fields are no names")
     found = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
     texts = (*found.text, found.tags, found.id, found.separator)
     _expect(bool(found.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
+    _expect(bool(found.separator), "nothing is between its tags")
     return found
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from mpu_cli.errors import InputError
@@ -33,6 +34,14 @@ def test_cut_anywhere_it_is_an_error(data):
     for length in [*range(0, len(data), max(1, len(data) // 50)), len(data) - 1]:
         with pytest.raises(InputError, match=r"^model: "):
             unpacked(data[:length], "model")
+
+
+@pytest.mark.parametrize("idf", [1e39, 3e38, 0.5, -1, np.nan])
+def test_numbers_that_no_texts_give(data, idf):
+    """Those of 1e39 are finite in 64 bits, and not in 32."""
+    header, _, rest = data.partition(b"\n")
+    with pytest.raises(InputError, match="damaged"):
+        unpacked(header + b"\n" + np.float64(idf).tobytes() + rest[8:], "model")
 
 
 @pytest.mark.parametrize("change", [{"format_version": 9}, {"features": 10**9}, {"features": 3}, {"options": {}}])

@@ -1,6 +1,7 @@
 """A vectoriser on disk: it comes back the same, and damage is an error that says what to do."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
+from mpu_cli.text import stored
 from mpu_cli.text.vectorizer import Vectorizer
 
 TEXTS = ["digital television and radio", "the theory of digital numbers", "radio waves"]
@@ -53,10 +55,11 @@ def change(path, **values) -> None:
     path.write_text(json.dumps(manifest | values))
 
 
-def change_option(path, **values) -> None:
-    change(path, options=json.loads(path.read_text())["options"] | values)
+def change_inner(path, name, **values) -> None:
+    change(path, **{name: json.loads(path.read_text())[name] | values})
 
 
+CONTENT = {"instances": 3, "labels": 0, "bytes": 9, "sha256": "0" * 64}
 DAMAGE = {
     "no manifest": lambda kept: (kept / "manifest.json").unlink(),
     "an empty manifest": lambda kept: (kept / "manifest.json").write_text(""),
@@ -71,13 +74,22 @@ DAMAGE = {
     "idf cut short": lambda kept: (kept / "idf.npy").write_bytes((kept / "idf.npy").read_bytes()[:-4]),
     "another idf": lambda kept: np.save(kept / "idf.npy", np.zeros(3)),
     "an idf of objects": lambda kept: np.save(kept / "idf.npy", np.array([{}]), allow_pickle=True),
-    "an unknown analyzer": lambda kept: change_option(kept / "manifest.json", analyzer="eval"),
-    "n-grams without end": lambda kept: change_option(kept / "manifest.json", ngrams=[1, 10**9]),
+    "an unknown analyzer": lambda kept: change_inner(kept / "manifest.json", "options", analyzer="eval"),
+    "n-grams without end": lambda kept: change_inner(kept / "manifest.json", "options", ngrams=[1, 10**9]),
     "options that are none": lambda kept: change(kept / "manifest.json", options=[]),
     "fields that are none": lambda kept: change(kept / "manifest.json", fields={"text": 1}),
     "no text field": lambda kept: change(
         kept / "manifest.json", fields={"text": [], "tags": "tags", "id": "id", "separator": ";"}
     ),
+    "text fields that are one text": lambda kept: change_inner(kept / "manifest.json", "fields", text="text"),
+    "nothing between tags": lambda kept: change_inner(kept / "manifest.json", "fields", separator=""),
+    "labels as text": lambda kept: change(kept / "manifest.json", content=CONTENT | {"labels": "7"}),
+    "a truth for a number": lambda kept: change(kept / "manifest.json", content=CONTENT | {"instances": True}),
+    "fewer than no bytes": lambda kept: change(kept / "manifest.json", content=CONTENT | {"bytes": -1}),
+    "half of a checksum": lambda kept: change(kept / "manifest.json", content=CONTENT | {"sha256": "0" * 32}),
+    "no checksum of the data": lambda kept: change(kept / "manifest.json", content=CONTENT | {"sha256": None}),
+    "more than the content": lambda kept: change(kept / "manifest.json", content=CONTENT | {"more": 1}),
+    "a list for the content": lambda kept: change(kept / "manifest.json", content=[]),
     "content that is none": lambda kept: change(kept / "manifest.json", content={"x": 1}),
     "no checksums": lambda kept: change(kept / "manifest.json", checksums={}),
 }
@@ -92,7 +104,18 @@ def test_damage_is_an_error_that_says_what_to_do(kept, name):
 
 
 @pytest.mark.parametrize("with_checksum", [False, True])
-@pytest.mark.parametrize("array", [np.zeros(5), np.full(5, np.nan), np.ones(6), np.ones(5, np.float32)])
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(5),
+        np.full(5, np.nan),
+        np.ones(6),
+        np.ones(5, np.float32),
+        np.full(5, 1e39),  # finite in 64 bits alone
+        np.full(5, 3e38),  # and where a word is there twice
+        np.full(5, 1e-50),
+    ],
+)
 def test_numbers_that_cannot_be(tmp_path, array, with_checksum):
     """Also where somebody has made the checksum fit."""
     from mpu_cli.runtime.files import checksum
@@ -105,3 +128,16 @@ def test_numbers_that_cannot_be(tmp_path, array, with_checksum):
         change(kept / "manifest.json", checksums=sums | {"idf.npy": checksum(kept / "idf.npy")})
     with pytest.raises(InputError, match="damaged"):
         Vectorizer.load(kept)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "features", "idf.npy"])
+def test_a_pipe_is_not_waited_for(kept, name):
+    (kept / name).unlink()
+    os.mkfifo(kept / name)
+    with pytest.raises(InputError, match="not a regular file"):
+        Vectorizer.load(kept)
+
+
+def test_content_is_optional_and_comes_back(kept):
+    change(kept / "manifest.json", content=CONTENT)
+    assert stored.load(kept).content == stored.Content(**CONTENT)
