@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.names.files import as_a_file
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Writable
 from mpu_cli.svmlight.writer import write_instances
@@ -129,7 +130,7 @@ class VectorWriter:
         return number
 
     def _write_ids(self, batch: list[Record]) -> None:
-        ids = [record.id for record in batch if record.id is not None]
+        ids = "".join(f"{record.id}\n" for record in batch if record.id is not None)
         for record in batch:
             if record.id is not None:
                 digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
@@ -137,4 +138,4 @@ class VectorWriter:
                 self._id_lines.append(record.line)
         if self._ids is not None and ids:
             with self._ids.open("a", encoding="utf-8", newline="\n") as file:
-                file.writelines(f"{id_}\n" for id_ in ids)
+                file.write(ids if self.instances else as_a_file(ids))

@@ -19,6 +19,7 @@ from mpu_cli.svmlight.streams import open_input
 # The names of each label by its number, the main one first; possibly none.
 Names = dict[int, tuple[str, ...]]
 
+_BOM = "\ufeff"
 _LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
 _MOST_NAMES = 10**7
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
@@ -41,6 +42,11 @@ def text_lines(source: str | Path) -> Iterator[str]:
             except UnicodeDecodeError:
                 raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
             yield line.rstrip("\r\n")
+
+
+def as_a_file(text: str) -> str:
+    """Return the text of a file whose reader takes U+FEFF at the start for a byte order mark: one comes before it."""
+    return f"{_BOM}{text}" if text.startswith(_BOM) else text
 
 
 def read_names(
