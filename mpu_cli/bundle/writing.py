@@ -113,13 +113,13 @@ def save(model: TrainedModel, path: Path) -> None:
 
 
 def _is_ours(entry: Path) -> bool:
-    is_directory = stat.S_ISDIR(entry.lstat().st_mode)
+    kind = entry.lstat().st_mode
     if entry.name == WORKSHOP:
-        return is_directory
+        return stat.S_ISDIR(kind)
     patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, ORIGIN_NAME
     known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
     known = known or any(pattern.fullmatch(entry.name) for pattern in patterns)
-    return known and not is_directory
+    return known and stat.S_ISREG(kind)  # a pipe would be waited for
 
 
 def _is_a_model(path: Path, entries: list[Path]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.experiment.design import Cell
 from mpu_cli.experiment.measures import NAMES
+from mpu_cli.runtime.files import open_regular
 from mpu_cli.svmlight.streams import open_output
 
 
@@ -91,7 +92,7 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
     InputError
         A line, other than an unfinished last one, is not a row of these cells.
     """
-    text = path.read_bytes() if path.exists() else b""
+    text = _kept(path) if path.exists() else b""
     rows = _parse(text[: text.rfind(b"\n") + 1], path, set(cells))
     found = defaultdict(set)
     for row in rows:
@@ -101,6 +102,14 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
         with open_output(path) as stream:
             stream.write(wanted)
     return complete
+
+
+def _kept(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.readall()
+    except ValueError as error:
+        raise InputError(str(path), None, f"cannot be read: {error}; give another --out") from None
 
 
 def append(path: Path, rows: Iterable[Row]) -> None:
@@ -175,7 +184,7 @@ def keep_settings(path: Path, settings: dict) -> None:
             stream.write(json.dumps(settings, indent=2).encode() + b"\n")
         return
     try:
-        before = dict(json.loads(path.read_bytes()))
+        before = dict(json.loads(_kept(path)))
     except (ValueError, TypeError) as error:
         raise InputError(str(path), None, "not the settings of an experiment; give another --out") from error
     differing = [

@@ -15,6 +15,7 @@ from mpu_cli.runtime import signals
 
 _TEMPORARY = ".mpu-"
 _LOCK = "lock"
+_AT_ONCE = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK  # also where somebody has put a pipe
 
 
 @contextmanager
@@ -83,6 +84,6 @@ def _locked(folder: Path, locks: list[BinaryIO]) -> bool:
 def _remove_leftovers(folder: Path, prefix: str) -> None:
     """Remove what killed processes have left: the directories whose lock nobody has."""
     for path in folder.glob(f"{prefix}*"):
-        with suppress(OSError), (path / _LOCK).open("ab") as lock:
+        with suppress(OSError), os.fdopen(os.open(path / _LOCK, _AT_ONCE, 0o666), "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)

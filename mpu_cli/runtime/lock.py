@@ -6,6 +6,8 @@ import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
+from mpu_cli.runtime.files import open_regular
+
 
 def try_lock(path: Path) -> int | None:
     """Lock a file, created if missing, and write into it who holds it.
@@ -53,8 +55,9 @@ def is_lock(path: Path, descriptor: int) -> bool:
 def holder(path: Path) -> str:
     """Return who holds a lock, according to the file."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")[:200].strip()
-    except OSError:
+        with open_regular(path) as file:
+            text = file.read(200).decode(errors="replace").strip()
+    except (OSError, ValueError):
         text = ""
     return text if text and text.isprintable() else "another process"
 

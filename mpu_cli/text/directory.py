@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.names.beside import IDS, LABELS, folder_of
+from mpu_cli.names.files import as_a_file
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
@@ -81,6 +82,8 @@ def read_known(like: str | Path) -> Known:
     if path is None:
         raise InputError(str(like), None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
     found = stored.load(path)
+    if (path / LABELS).exists() and not (path / LABELS).is_file():
+        raise InputError(str(path / LABELS), None, "is not a regular file; run mpu vectorize again")
     labels = read_labels(path / LABELS) if found.content is None or found.content.labels else Labels()
     if found.content is None or len(labels) != found.content.labels:
         wanted = "none" if found.content is None else f"{found.content.labels:,}"
@@ -97,7 +100,7 @@ def write_directory(
 ) -> None:
     """Write all files but ``ids`` into a directory that is there."""
     stored.save(path, stored.Stored(vectorizer.options_, vectorizer.features_, vectorizer.idf_, fields, content))
-    (path / LABELS).write_text(labels.lines(), encoding="utf-8", newline="\n")
+    (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     vectors = vectorizer.transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))
     numbers = csr_array(

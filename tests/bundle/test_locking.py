@@ -290,6 +290,14 @@ def test_a_workshop_that_is_no_directory_is_refused(saved, tmp_path, kind):
     assert (tmp_path / "mine" / "notes").exists()
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "level0-0123456789abcdef.npz"])
+def test_a_pipe_where_a_file_belongs_is_refused_and_not_waited_for(saved, name):
+    (saved / name).unlink(missing_ok=True)
+    os.mkfifo(saved / name)
+    with pytest.raises(ModelError, match=re.escape(f"holds other files ({name})")):
+        bundle.save(make_model(1), saved)
+
+
 def test_a_directory_where_a_file_belongs_is_refused(saved):
     (saved / "level0-0123456789abcdef.npz").mkdir()
     with pytest.raises(ModelError, match="holds other files"):

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import threading
 import tracemalloc
 
@@ -15,6 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.commands.vectorization import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
@@ -33,7 +35,7 @@ def write(path, records) -> None:
 
 
 def lines(path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+    return path.read_text(encoding="utf-8-sig").split("\n")[:-1]
 
 
 def label_sets(path) -> list[set[int]]:
@@ -248,6 +250,33 @@ def test_a_directory_that_does_not_fit(made, source, tmp_path):
         file.write("another\n")
     with pytest.raises(InputError, match=r"labels: names 4 labels, and 3"):
         vectorize(Source(source), tmp_path / "b.svm", like=made)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory"])
+def test_labels_that_are_no_file_are_not_waited_for(made, source, tmp_path, kind):
+    labels = made.with_name("news.text") / "labels"
+    labels.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(labels)
+        case "device":
+            labels.symlink_to("/dev/zero")
+        case "directory":
+            labels.mkdir()
+    with pytest.raises(InputError, match=r"news\.text/labels: is not a regular file; run mpu vectorize"):
+        vectorize(Source(source), tmp_path / "b.svm", like=made)
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", "\ufeffx", "\ufeff\ufeff"])
+def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
+    """Also where the file of names, or of ids, begins with it."""
+    write(tmp_path / "a.jsonl", [{"id": mark, "text": "a word", "tags": [mark]}])
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm")
+    assert BESIDE.names_of(np.array([1]), tmp_path / "a.svm").by_number == {1: (mark,)}
+    assert list(read_ids(tmp_path / "a.svm")) == [mark]
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+    assert (tmp_path / "b.text" / "labels").read_bytes() == (tmp_path / "a.text" / "labels").read_bytes()
 
 
 def test_hashed_features_have_no_names(source, tmp_path):

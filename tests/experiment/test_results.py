@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -129,3 +130,11 @@ def test_settings_that_are_none_are_an_error(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match="another --out"):
         results.keep_settings(path, {})
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: .*give another --out"):
+        results.keep_settings(tmp_path / "pipe", {})
+    with pytest.raises(InputError, match=r"pipe: .*not a regular file"):
+        results.resume(tmp_path / "pipe", CELLS, ["own"])

@@ -66,3 +66,15 @@ def test_the_next_run_removes_what_a_killed_one_has_left(tmp_path, number):
     assert bool(names(tmp_path)) == (number == signal.SIGKILL)
     write(tmp_path / "a", "one")
     assert names(tmp_path) == {"a"}
+
+
+def test_a_pipe_in_place_of_a_lock_is_not_waited_for(tmp_path):
+    with replacing_directory(tmp_path / "a"):
+        (folder,) = tmp_path.iterdir()
+    folder = folder.with_name(folder.name[:-16] + "0" * 16)  # as a killed process would leave it
+    folder.mkdir()
+    os.mkfifo(folder / "lock")
+    with replacing_directory(tmp_path / "a") as (work, replace):
+        (work / "file").touch()
+        replace()
+    assert (tmp_path / "a" / "file").exists()
