@@ -5,6 +5,8 @@ for quoting. So such a text gets an apostrophe before it, or is quoted. Reading 
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 # Control characters, and those that separate lines or paragraphs.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -48,3 +50,14 @@ def meanings(text: str) -> list[str]:
             found.append(form[1:])
         found.append(form)
     return found
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name of a column that is there twice, empty ones aside; None if there is none.
+
+    Examples
+    --------
+    >>> first_repeated(["", "a", "b", "", "b", "a"])
+    'a'
+    """
+    return next((name for name, count in Counter(names).items() if name and count > 1), None)

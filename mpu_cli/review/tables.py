@@ -12,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from mpu_cli.errors import InputError
+from mpu_cli.names.cells import first_repeated
 from mpu_cli.svmlight.streams import open_input
 
 _LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
@@ -74,8 +75,9 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
         header.pop()
     _check(str(source), number, header, required)
     names = [name for name in header if name in (*required, *optional)]
-    pick = itemgetter(*[header.index(name) for name in names])
-    width = len(header)
+    wanted = [header.index(name) for name in names]
+    pick = itemgetter(*wanted)
+    width, needed = len(header), max(wanted) + 1
     columns: list[list[str]] = [[] for _ in names]
     same: dict[str, str] = {}  # a value that is there often takes memory once
     rows, places = [], []
@@ -86,13 +88,13 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
         if not line or line.isspace():
             continue
         fields = line.split("\t")
-        if len(fields) != width:
-            if any(field.strip() for field in fields[width:]):
-                raise InputError(
-                    str(source), number, f"there are {len(fields)} values, but the columns are {', '.join(header)}"
-                )
-            fields += [""] * (width - len(fields))
-        rows.append(pick(fields))
+        if any(field.strip() for field in fields[width:]):
+            there = ", ".join(header)[:200]
+            raise InputError(str(source), number, f"there are {len(fields)} values, but the columns are {there}")
+        if len(fields) < needed:  # which take no more time than they have, however long the header is
+            rows.append(tuple(fields[column] if column < len(fields) else "" for column in wanted))
+        else:
+            rows.append(pick(fields))
         places.append(number)
         if len(rows) == _ROWS:
             _move(rows, columns, same)
@@ -135,5 +137,5 @@ def _check(source: str, number: int, header: list[str], required: Sequence[str])
                 f"this line should name the columns, separated by tabs, but there is no {name}; needed are "
                 f"{', '.join(required)}",
             )
-    if twice := [name for name in header if name and header.count(name) > 1]:
-        raise InputError(source, number, f"two columns are called {twice[0]}")
+    if twice := first_repeated(header):
+        raise InputError(source, number, f"two columns are called {twice[:40]}")

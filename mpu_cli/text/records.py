@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,7 +174,7 @@ class _Reader:
 
 def _value(row: Row, name: str) -> object:
     if name not in row.fields:
-        names = list(row.fields)
+        names = list(islice(row.fields, _MOST_SHOWN + 1))
         there = ", ".join(map(repr, names[:_MOST_SHOWN])) + ", ..." * (len(names) > _MOST_SHOWN)
         raise _FieldError(f"there is no field {name!r} here; there are {there or 'none at all'}")
     return row.fields[name]

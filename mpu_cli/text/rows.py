@@ -2,13 +2,15 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError
+from mpu_cli.names.cells import first_repeated
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines
@@ -28,12 +30,12 @@ class Row:
     ----------
     line : int
         Line of the file in which it starts, from 1.
-    fields : dict
+    fields : mapping
         Values by the names of the fields.
     """
 
     line: int
-    fields: dict[str, object]
+    fields: Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def read_rows(stream: "ReadableLines", source: str, form: str, max_line_bytes: i
     form : {"jsonl", "csv", "tsv"}
         JSON objects, one on each line; or a table separated by commas or tabs.
     max_line_bytes : int
-        Longest line, and longest field of a table.
+        Longest line, and longest row of a table, which may have several lines.
 
     Yields
     ------
@@ -146,8 +148,14 @@ class _Numbered:
     def __init__(self, lines: Iterator[str | None], limit: int) -> None:
         self._lines = lines
         self._limit = limit
+        self._room = 0  # characters that the row may still have
         self.number = 0
         self.problem: str | None = None  # of the row that is being read
+
+    def begin_row(self) -> int:
+        """Return the line in which the next row starts."""
+        self._room, self.problem = self._limit + len("\r\n"), None
+        return self.number + 1
 
     def __iter__(self) -> "_Numbered":
         return self
@@ -158,6 +166,13 @@ class _Numbered:
         if line is None:
             self.problem = _too_long(self._limit)
             return "\n"
+        self._room -= len(line)
+        if self._room < 0:
+            self.problem = (
+                f"the row is longer than {self._limit:,} characters; is a quotation mark not closed? "
+                "--max-line-bytes N takes longer rows"
+            )
+            raise csv.Error  # ends the row
         if not is_utf8(line):
             self.problem = _NOT_UTF8
         return line
@@ -174,10 +189,11 @@ def _table(lines: Iterator[str | None], source: str, delimiter: str, limit: int)
             yield row
         elif names is None:
             names = [name.strip() for name in row[1]]
-            if twice := [name for name in names if name and names.count(name) > 1]:
-                raise InputError(source, row[0], f"two columns are called {twice[0]!r}")
+            if twice := first_repeated(names):
+                raise InputError(source, row[0], f"two columns are called {twice[:40]!r}")
+            empty: dict[str, object] = {name: "" for name in names if name}
         else:
-            yield _named(*row, names)
+            yield _named(*row, names, empty)
     if names is None:
         raise InputError(source, None, "it is empty; its first line should name the columns")
 
@@ -185,14 +201,14 @@ def _table(lines: Iterator[str | None], source: str, delimiter: str, limit: int)
 def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tuple[int, list[str]] | Bad | None:
     """Return the next row that is not empty, with the line in which it starts; None at the end."""
     while True:
-        first, numbered.problem = numbered.number + 1, None
+        first = numbered.begin_row()
         before = csv.field_size_limit(limit)  # which belongs to the process
         try:
             values = next(rows)
         except StopIteration:
             return None
         except csv.Error as error:
-            return Bad(first, numbered.problem or _not_a_table(error, limit))
+            return Bad(first, numbered.problem or _not_a_table(error))
         finally:
             csv.field_size_limit(before)
         if numbered.problem:
@@ -201,19 +217,15 @@ def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tup
             return first, values
 
 
-def _not_a_table(error: csv.Error, limit: int) -> str:
-    if "field limit" in str(error):
-        return (
-            f"a field is longer than {limit:,} characters; is a quotation mark not closed? --max-line-bytes N takes "
-            "longer fields"
-        )
+def _not_a_table(error: csv.Error) -> str:
     if "end of data" in str(error):
         return "a quotation mark that opens here, or after this line, is not closed"
     return f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
 
 
-def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
+def _named(line: int, values: list[str], names: list[str], empty: dict[str, object]) -> Row | Bad:
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
-    filled = values + [""] * (len(names) - len(values))  # spreadsheets leave out empty values at the end
-    return Row(line, {name: value for name, value in zip(names, filled, strict=False) if name})
+    fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=False) if name}
+    # Spreadsheets leave out empty values at the end. Short rows under a long header take no more room than they have.
+    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty))

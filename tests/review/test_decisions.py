@@ -220,3 +220,15 @@ def test_a_million_lines(file):
     decisions = read([path])
     assert len(decisions) + decisions.undecided == 10**6
     assert time.process_time() - start < 20  # 3 s where nothing else runs
+
+
+def test_a_long_header(file):
+    """In one pass, with short lines below: neither header nor lines take columns times something."""
+    more = "\t".join(f"c{i}" for i in range(60_000))
+    start = time.process_time()
+    decisions = read([file(f"instance\tlabel\tverdict\t{more}\n" + "1\t5\tyes\n" * 20_000)])
+    assert cells(decisions) == [(0, 5, True, True)]
+    for line, words in ((f"instance\tlabel\tverdict\t{more}\tc7\n", "called c7"), (more, "no instance")):
+        with pytest.raises(InputError, match=words):
+            read([file(line)])
+    assert time.process_time() - start < 20

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -79,6 +81,7 @@ BAD = {
     "too many values": (b"a,b\n1,2\n1,2,3\n", "csv", 3, "3 values"),
     "a quotation mark within": (b'a,b\n1,2\n"1"x,2\n', "csv", 3, "twice"),
     "a quotation mark that is not closed": (b'a,b\n1,2\n3,4\n"1,2\n', "csv", 4, "not closed"),
+    "a row of short lines that runs on": (b"a,b\n1,2\n" + b'"\n",' * 400 + b"x\n", "csv", 3, "--max-line-bytes"),
     "one that runs on": (b'a,b\n1,2\n"1,2\n' + b"x,y\n" * 3000, "csv", 3, "not closed"),
 }
 
@@ -125,6 +128,34 @@ def test_a_long_field_of_a_table_is_read():
 def test_a_file_that_cannot_be_read_at_all(data, form, words):
     with pytest.raises(InputError, match=words):
         rows(data, form)
+
+
+@pytest.mark.parametrize("length", [LIMIT, LIMIT + 1])
+def test_a_row_over_several_lines_is_as_long_as_a_line_may_be(length):
+    row = b'"' + b"x\n" * 200 + b'","' + b"y" * (length - 405) + b'"'
+    (found,) = rows(b"a,b\n" + row + b"\r\n", "csv")
+    assert isinstance(found, Row if length == LIMIT else Bad)
+
+
+def test_a_long_header_is_checked_in_one_pass():
+    """Counting each name in all of them took 117 s."""
+    names = [f"c{i}" for i in range(60_000)]
+    began = time.process_time()
+    (row,) = rows(",".join(names).encode() + b"\n1\n", "csv", 1 << 20)
+    assert (row.fields["c0"], row.fields["c59999"], "c60000" in row.fields) == ("1", "", False)
+    with pytest.raises(InputError, match="'c7'"):
+        rows(",".join([*names, "c7", "c9"]).encode(), "csv", 1 << 20)
+    assert time.process_time() - began < 20
+
+
+def test_short_rows_under_a_long_header_take_no_more_than_they_have():
+    data = ",".join(f"c{i}" for i in range(10_000)).encode() + b"\n" + b"1,2\n" * 500
+    tracemalloc.start()
+    found = rows(data, "csv", 1 << 20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 500
+    assert peak < 2e7
 
 
 def test_values_that_are_missing_at_the_end_are_empty():
