@@ -17,7 +17,7 @@ from mpu_cli.commands import model_figure
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import MpuError
-from mpu_cli.names.label_names import is_number, quoted
+from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.text.packed import unpacked
 
@@ -221,7 +221,7 @@ class _Described:
             why = "the model knows no names" if self.model.names is None else "--numbers takes numbers alone"
             raise MpuError(f"{self.path}: {quoted(label)} is not the number of a label, and {why}")
         try:
-            number = int(label) if self.names is None else self.names.number(label)
+            number = label_of(label, self.names)
         except ValueError as error:
             raise MpuError(f"{self.path}: {error}") from None
         ids = self.model.label_ids

@@ -9,7 +9,7 @@ import numpy as np
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
-from mpu_cli.names.label_names import is_number
+from mpu_cli.names.label_names import is_number, label_of
 from mpu_cli.runtime.ranges import LEAST_FREQUENCY
 from mpu_cli.svmlight.streams import open_input
 
@@ -86,7 +86,7 @@ def _parse(line: bytes, names: LabelNames | None) -> tuple[int, float]:
             f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
             + " (names of labels are known by --labels)" * (names is None)
         )
-    return int(match[1]) if names is None else names.number(match[1].strip()), c
+    return label_of(match[1].strip(), names), c
 
 
 def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | None = None) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
-from mpu_cli.names.label_names import is_number
+from mpu_cli.names.label_names import is_number, label_of
 from mpu_cli.svmlight.streams import open_input
 
 _LINE_BYTES = 1 << 16  # two labels need far fewer; what has no line ends must not fill the memory
@@ -38,7 +38,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> Im
                     + ("; names of labels are known by --labels" if names is None else "; between names, put a tab"),
                 )
             try:
-                pairs.append((_label(fields[0], names), _label(fields[1], names)))
+                pairs.append((label_of(fields[0], names), label_of(fields[1], names)))
             except ValueError as error:
                 raise InputError(str(source), number, str(error)) from None
     return Implications(pairs)
@@ -51,7 +51,3 @@ def _fields(line: str) -> list[str]:
     fields = [field.strip() for field in line.split("\t")]
     end = next((i for i, field in enumerate(fields) if field.startswith("#")), len(fields))
     return [field for field in fields[:end] if field]
-
-
-def _label(field: str, names: LabelNames | None) -> int:
-    return int(field) if names is None else names.number(field)

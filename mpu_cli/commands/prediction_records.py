@@ -74,10 +74,9 @@ def record_writer(
     @cache
     def label(column: int) -> str:
         number = int(label_ids[column])
-        text = str(number) if names is None or by_number else names.shown(number)
-        if as_json:
-            return text if by_number else json.dumps(text, ensure_ascii=False)
-        return cell(text)
+        if names is None or by_number:
+            return f'"{number}"' if as_json and not by_number else str(number)
+        return json.dumps(names.shown(number), ensure_ascii=False) if as_json else names.in_cell(number)
 
     def write(ids: Sequence[str], indptr: np.ndarray, columns: np.ndarray, probabilities: np.ndarray) -> bytes:
         labels = [label(column) for column in columns.tolist()]

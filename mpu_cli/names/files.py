@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.ranges import whole
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import open_input
 
@@ -112,13 +113,14 @@ def parse_names(
 def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]:
     text, tab, rest = line.partition("\t")
     text = text.strip()
-    if not tab or not (text.isascii() and text.isdigit()):
+    number = whole(text, MAX_ID)
+    if not tab or (number is None and not (text.isascii() and text.isdigit())):
         raise InputError(
             source, place, "this line does not begin with a number and a tab, as the first one does; number all or none"
         )
-    if len(text) > len(str(MAX_ID)) or int(text) > MAX_ID:
+    if number is None:
         raise InputError(source, place, f"no label can have the number {text[:40]}; the largest is {MAX_ID}")
-    return int(text), _fields(rest)
+    return number, _fields(rest)
 
 
 def _fields(line: str) -> tuple[str, ...]:

@@ -1,21 +1,22 @@
 """Labels by name: which text stands for which label."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
 from mpu_cli.errors import counted
-from mpu_cli.names.cells import CONTROL, meanings
+from mpu_cli.names.cells import CONTROL, cell, meanings
 from mpu_cli.names.files import Names, parse_names
+from mpu_cli.runtime.ranges import whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
 _SHOWN = 40
 _LISTED = 5
 _PROPOSED = 3  # names for one that is not known
+_LONGEST_COMPARED = 200  # characters; comparing takes their square
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,20 @@ class LabelNames:
         return (self.by_number.get(number) or (str(number),))[0]
 
     def shown(self, number: int) -> str:
-        """Return a text for this label that no other label has: its name, or else what `written` gives."""
+        """Return a text for this label that no other one of `by_number` has: its name, or else what `written` gives.
+
+        A name that is a number stays one, unless that is the text of the label of this number.
+        """
         name = self.name(number)
-        if len(self._main.get(name, ())) > 1 or (is_number(name) and self.by_number.get(int(name)) == ()):
+        other = as_number(name)
+        if len(self._main.get(name, ())) > 1 or (other in self.by_number and self.written(other) == name):
             return self.written(number)
         return name
+
+    def in_cell(self, number: int) -> str:
+        """Return the same for a cell of a table (see `cells`), which has no control characters."""
+        text = self.shown(number)
+        return cell(self.written(number) if CONTROL.search(text) else text)
 
     def written(self, number: int) -> str:
         """Return the text that stands for this label alone: the reverse of `number`.
@@ -90,16 +100,12 @@ class LabelNames:
         ValueError
             There is no such label, or there are several.
         """
-        if is_number(text):
-            return self._numbered(text)
+        if (number := as_number(text)) is not None:
+            return self._numbered(text, number)
         forms = meanings(text)
         for form in forms:
-            for numbers in (self._main, self._further):
-                if form in numbers:
-                    return self._only_one(form, numbers[form])
-            match = _WITH_NUMBER.fullmatch(form)
-            if match and self.by_number.get(int(match[2]), ())[:1] == (match[1],):
-                return int(match[2])
+            if numbers := self._labels(form):
+                return self._only_one(form, numbers)
         alike = self._similar(forms[0])
         meant = " or ".join(map(quoted, alike))
         hint = f"; do you mean {meant}?" if alike else f"; write a name of {self.source}, or a number"
@@ -118,12 +124,21 @@ class LabelNames:
     def _similar(self, text: str) -> list[str]:
         """Return the names that may be meant by a text: one that differs by letter case and blanks, or some like it."""
         folded = _folded(text)
-        found = [folded] if folded in self._alike else get_close_matches(folded, self._alike, _PROPOSED)
-        return [self._alike[name] for name in found]
+        if folded in self._alike:
+            return [self._alike[folded]]
+        close = get_close_matches(folded, self._alike, _PROPOSED) if len(folded) <= _LONGEST_COMPARED else []
+        return [self._alike[name] for name in close]
 
-    def _numbered(self, text: str) -> int:
-        number = int(text)
-        named = self._main.get(text, [])
+    def _labels(self, form: str) -> list[int]:
+        """Return the labels that a text, as it stands, is a name of, or a name and number."""
+        for numbers in (self._main, self._further):
+            if form in numbers:
+                return numbers[form]
+        match = _WITH_NUMBER.fullmatch(form)
+        return [int(match[2])] if match and self.by_number.get(int(match[2]), ())[:1] == (match[1],) else []
+
+    def _numbered(self, text: str, number: int) -> int:
+        named = self._main.get(text) or self._main.get(str(number))
         if named and number not in self.by_number:
             raise ValueError(
                 f"label {quoted(text)} is the name of label {_listed(named)}, and no label has this number; write "
@@ -152,26 +167,34 @@ class LabelNames:
 
     @cached_property
     def _written(self) -> dict[int, str]:
-        named = {number: names[0] for number, names in self.by_number.items() if names}
-        count = Counter(named.values())
-        taken = count.keys() | self._further.keys()
-        found = {}
-        for number, name in named.items():
-            if CONTROL.search(name):
-                continue
-            longer = f"{name} ({number})"
-            is_alone = count[name] == 1 and not any(form in taken for form in meanings(name) if form != name)
-            if is_alone and not is_number(name) and name != "*":
-                found[number] = name
-            elif longer not in taken:
-                found[number] = longer
-        return found
+        named = [(number, names[0]) for number, names in self.by_number.items() if names]
+        texts = ((number, text) for number, name in named for text in (f"{name} ({number})", name))
+        return {number: text for number, text in texts if self._reads_back(number, text)}  # the name itself, if it does
+
+    def _reads_back(self, number: int, text: str) -> bool:
+        """Whether a text stands for this label alone, in whatever form a cell has it."""
+        if CONTROL.search(text) or text == "*" or is_number(text):
+            return False
+        return all(self._labels(form) in ([], [number]) for form in meanings(text))
+
+
+def as_number(text: str) -> int | None:
+    """Return the number of a label that digits stand for; None for any other text."""
+    return whole(text, MAX_ID)
 
 
 def is_number(text: str) -> bool:
     """Whether a text is the number of a label, one from 0."""
-    digits = text.lstrip("0") if text.isascii() and text.isdigit() else str(MAX_ID + 1)
-    return len(digits) <= len(str(MAX_ID)) and int(digits or "0") <= MAX_ID
+    return as_number(text) is not None
+
+
+def label_of(text: str, names: LabelNames | None) -> int:
+    """Return the label that a text stands for, by `LabelNames.number` or, without names, as a number; or ValueError."""
+    if names is not None:
+        return names.number(text)
+    if (number := as_number(text)) is None:
+        raise ValueError(f"{quoted(text)} is not the number of a label")
+    return number
 
 
 def quoted(text: str) -> str:

@@ -61,7 +61,10 @@ class Naming:
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
         found, is_numbered = read_names(file, first, largest if endless else None, never_numbered=is_kept(file))
-        names = LabelNames.of(found, shown(file))
+        texts = {name for of_label in found.values() for name in of_label[:1]}
+        # What is also a name is known to be a label's number, so that it is read as one.
+        nameless = [number for number in labels.tolist() if number not in found and str(number) in texts]
+        names = LabelNames.of({**found, **dict.fromkeys(nameless, ())}, shown(file))
         named = sum(bool(found.get(number)) for number in labels.tolist())
         if is_numbered and len(labels) and not named:
             raise InputError(str(file), None, f"names none of the labels of {shown(source)}, such as {labels[0]}")

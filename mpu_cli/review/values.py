@@ -5,8 +5,8 @@ Here alone is decided how a label is written. All that is wrong with a value is 
 
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
-from mpu_cli.names.label_names import is_number, quoted
-from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.runtime.ranges import MOST_INSTANCES, whole
 
 NOTHING_ELSE = -1  # the label of a decision on all labels that are not named
 STAR = "*"
@@ -20,7 +20,7 @@ _SOURCES = {SAMPLE: True, SUGGESTION: False, "": False}
 
 def instance_number(text: str) -> int:
     """Return an instance from 0; they are written from 1."""
-    number = _whole(text, MOST_INSTANCES)
+    number = whole(text, MOST_INSTANCES)
     if not number:
         raise ValueError(f"instance {quoted(text)} is no number of an instance; they count from 1")
     return number - 1
@@ -30,14 +30,12 @@ def label_number(text: str, names: LabelNames | None = None) -> int:
     """Return the label that is meant, `NOTHING_ELSE` by ``*``: by its number, or by name where names are known."""
     if text == STAR:
         return NOTHING_ELSE
-    if names is not None:
-        return names.number(text)
-    if is_number(text):
-        return int(text)
-    raise ValueError(
-        f"label {quoted(text)} is no label; they are numbers as in the data, or * for all others; names are known by "
-        "--labels"
-    )
+    if names is None and not is_number(text):
+        raise ValueError(
+            f"label {quoted(text)} is no label; they are numbers as in the data, or * for all others; names are known "
+            "by --labels"
+        )
+    return label_of(text, names)
 
 
 def label_text(label: int, names: LabelNames | None = None) -> str:
@@ -59,8 +57,3 @@ def is_sample_word(text: str) -> bool:
     if text.lower() not in _SOURCES:
         raise ValueError(f"source {quoted(text)} is not one of sample, suggestion and empty (not known)")
     return _SOURCES[text.lower()]
-
-
-def _whole(text: str, most: int) -> int | None:
-    digits = text if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else ""
-    return int(digits) if digits and int(digits) <= most else None

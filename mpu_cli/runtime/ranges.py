@@ -11,3 +11,11 @@ MOST_LEVELS = 100
 MOST_EPOCHS = 10**6
 MOST_INSTANCES = 10**12
 MOST_BYTES = 10**18
+
+
+def whole(text: str, most: int) -> int | None:
+    """Return the number from 0 to `most` that digits stand for, however many of them; None for any other text."""
+    digits = text.lstrip("0") or "0"
+    if not text or not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(most)):
+        return None
+    return number if (number := int(digits)) <= most else None

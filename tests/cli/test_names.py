@@ -123,6 +123,16 @@ def test_jsonl_with_top_k_has_k_whatever_the_thresholds(run, model):
     assert {len(line["labels"]) for line in lines} == {1, 2}
 
 
+def test_no_two_labels_have_the_same_text(run, folder):
+    (folder / "tags").write_text("a\na\na (1)\n1\n")
+    assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
+    for form in ("jsonl", "tsv"):
+        result = run("predict", "x.mpu", "new.svm", "--format", form)
+        lines = [line.split("\t")[1] for line in result.stdout.splitlines()[1:]] if form == "tsv" else records(result)
+        texts = lines if form == "tsv" else [line["labels"][0] for line in lines]
+        assert texts == ["1", "a (2)", "a (1)", "1 (4)"]
+
+
 def test_jsonl_by_number(run, folder, model):
     options = ("--format", "jsonl")
     assert records(run("predict", model, "new.svm", *options, "--numbers"))[1]["labels"] == [2]

@@ -89,6 +89,13 @@ def test_more_names_than_labels_and_labels_without_a_name_are_no_error(file):
     assert len(names_of(file("1\ta\n9\tb\n"))) == 2
 
 
+def test_a_label_without_name_whose_number_is_a_name_keeps_its_number(file):
+    names = Naming(file("1\t3\n2\tb\n")).names_of(LABELS, "news.svm")
+    assert [names.written(label) for label in LABELS.tolist()] == ["3 (1)", "b", "3"]
+    assert [names.number(text) for text in ("3 (1)", "b", "3")] == [1, 2, 3]
+    assert names.shown(1) == "3 (1)"
+
+
 def test_names_beside_the_data(file, tmp_path, caplog):
     caplog.set_level(logging.INFO)
     data = file("1 1:1\n", "news.svm.gz")

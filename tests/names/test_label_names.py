@@ -8,8 +8,12 @@ from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
 from mpu_cli.names.files import parse_names
+from mpu_cli.names.label_names import label_of
 
 odd = st.text("ab (123)*'\"=+-@\u00e4\r\u2028#,", max_size=6).map(str.strip)
+confusing = st.dictionaries(
+    st.integers(1, 4), st.tuples(st.from_regex(r"\A'?(=x|a|[1-4])( \([1-4]\))?( \([1-4]\))?\Z")), min_size=3
+)
 names = st.dictionaries(st.integers(0, 30) | st.just(2**31 - 2), st.lists(odd.filter(bool), max_size=3).map(tuple))
 
 
@@ -21,6 +25,42 @@ def test_what_is_written_reads_back_as_the_same_label(found):
     written = [labels.written(number) for number in found]
     assert [labels.number(text) for text in written] == list(found)
     assert [labels.number(cell(text).strip()) for text in written] == list(found)
+
+
+@example({1: ("a",), 2: ("a",), 3: ("a (1)",), 4: ("1",)})
+@example({2: ("=x",), 3: ("=x",), 7: ("'=x (2)",)})
+@given(names | confusing)
+def test_every_label_has_texts_of_its_own(found):
+    """As `written`, which reads back, also from a cell; as `shown`; and as `in_cell`."""
+    labels = LabelNames.of(found)
+    written = [labels.written(number) for number in found]
+    assert [labels.number(form) for text in written for form in (text, cell(text))] == [n for n in found for _ in "ab"]
+    for texts in (written, [labels.shown(number) for number in found], [labels.in_cell(number) for number in found]):
+        assert len(set(texts)) == len(found)
+
+
+@given(names | confusing)
+def test_a_name_is_shown_where_nothing_else_is_called_so(found):
+    labels = LabelNames.of(found)
+    for number, those in found.items():
+        others = {name for other in found if other != number for name in found[other][:1] or (str(other),)}
+        digits = any(name.isdigit() for name in those[:1])  # the number of another label may be all that it has
+        assert not those or digits or those[0] in others or labels.shown(number) == those[0]
+
+
+@pytest.mark.parametrize("digits", ["7", "0007", "0" * 5000 + "7"])
+def test_a_number_may_have_any_zeros_before_it(digits):
+    assert LabelNames.of({1: ["news"]}).number(digits) == 7
+    assert label_of(digits, None) == 7
+    with pytest.raises(ValueError, match="is the name of label 1, and no label has this number; write 1"):
+        LabelNames.of({1: ["7"]}).number(digits)
+
+
+def test_what_is_long_is_not_compared_with_all_names():
+    """Comparing takes the square of the length."""
+    labels = LabelNames.of({k: ["ab" * 50_000 + str(k)] for k in range(5)})
+    with pytest.raises(ValueError, match="write a name of the names, or a number"):
+        labels.number("ba" * 50_000)
 
 
 @given(names)
