@@ -6,13 +6,16 @@ status. Any other exception that reaches the user is a bug.
 
 import os
 import re
-from unicodedata import category
 
 STANDARD_STREAM = "-"
-# Unicode categories: control characters, line and paragraph separators.
-_CONTROLS = ("Cc", "Zl", "Zp")
-# Protocol; user and password; address and path; the query, or what is shown in its place.
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://)(?:[^/\s'\"]*@)?([^\s?'\"]*)(\?(?:\.\.\.(?=[:,;)\s])|[^\s'\"]*))?")
+# Control characters, and those that separate lines or paragraphs.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MOST_CHARACTERS = 10_000  # of a message: the rest is what strangers have written
+_WORD = re.compile(r"\S+")
+# After the protocol of a URL: user and password, in which there is a slash where what seems to be a port is none.
+_USER = re.compile(r"\A(?:[^/]*@|[^/:\[]*:(?![0-9]+(?:[/?#'\"),;:.\s]|\Z)).*@)", re.DOTALL)
+_AFTER = "'\"),;:."  # a URL in a message
+_LEFT_OUT = re.compile(r"\.\.\.(?:['\"),;:.\s]|\Z)")
 
 
 class MpuError(Exception):
@@ -36,11 +39,11 @@ def shown(path: object, stream: str = "input") -> str:
 
     A URL is shown without what may be secret in it.
     """
-    return f"standard {stream}" if str(path) == STANDARD_STREAM else without_secrets(str(path))
+    return f"standard {stream}" if str(path) == STANDARD_STREAM else _without_secrets(str(path))
 
 
 def without_secrets(text: str) -> str:
-    """Return a text whose URLs have neither user, password nor query.
+    """Return a text for a message: its URLs have neither user, password nor query, and a long one lacks its middle.
 
     Examples
     --------
@@ -49,7 +52,31 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("'http://example.org/subjects#17' is no label")
     "'http://example.org/subjects#17' is no label"
     """
-    return _URL.sub(lambda url: url[1] + url[2] + ("?..." if url[3] else ""), text)
+    return _WORD.sub(lambda word: _without_secrets(word[0]), _shortened(text))
+
+
+def _shortened(text: str) -> str:
+    """Leave out the middle of a long text, and whole words only: of a URL, a part may be a secret."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    half = _MOST_CHARACTERS // 2
+    return " ".join([*text[:half].split()[:-1], "[...]", *text[-half:].split()[1:]])
+
+
+def _without_secrets(word: str) -> str:
+    """Return the same of a word, or of a name with blanks in it: all after a protocol may be of the URL."""
+    public = tail = ""
+    before, mark, url = word.partition("://")
+    while mark:
+        if "@" in url:
+            url = _USER.sub("", url)
+        if not tail:
+            url, tail, query = url.partition("?")
+            if tail:
+                tail += query if _LEFT_OUT.match(query) else "..." + query[len(query.rstrip(_AFTER)) :]
+        public += before + mark
+        before, mark, url = url.partition("://")
+    return public + before + tail
 
 
 def counted(count: int, noun: str) -> str:
@@ -59,7 +86,7 @@ def counted(count: int, noun: str) -> str:
 
 def one_line(text: str) -> str:
     """Escape control characters. File names and label names may contain any character."""
-    return "".join(repr(character)[1:-1] if category(character) in _CONTROLS else character for character in text)
+    return CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class DataError(MpuError, ValueError):

@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-# Control characters, and those that separate lines or paragraphs.
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+from mpu_cli.errors import one_line
+
 _FORMULA = re.compile(r"'*[=+\-@\uff0b\uff0d\uff1d\uff20]")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
@@ -24,7 +24,7 @@ def cell(text: str) -> str:
     >>> print(cell('"Capital" (book)').replace('"', "''"))
     ''''''Capital'''' (book)''
     """
-    text = CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    text = one_line(text)
     if _FORMULA.match(text):
         return f"'{text}"
     return '"' + text.replace('"', '""') + '"' if text.startswith('"') else text

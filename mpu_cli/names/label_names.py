@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
-from mpu_cli.errors import counted
-from mpu_cli.names.cells import CONTROL, cell, meanings
+from mpu_cli.errors import CONTROL, counted
+from mpu_cli.names.cells import cell, meanings
 from mpu_cli.names.files import Names, parse_names
 from mpu_cli.runtime.ranges import whole
 from mpu_cli.svmlight.grammar import MAX_ID

@@ -26,7 +26,7 @@ FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 give
 
 _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\n?")
 _NOT_TEXT = re.compile(rb"[^\t -~]")
-_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40

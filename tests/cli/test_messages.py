@@ -105,3 +105,11 @@ def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny)
     lines = objects(shown)
     assert any("a word of warning" in line.get("message", "") for line in lines)
     assert any("compiling the fast kernels" in line.get("message", "") for line in lines)
+
+
+def test_what_strangers_have_written_at_length_is_quoted_in_part(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"a" * 1_000_000: 1}) + "\n")
+    result = run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {tmp_path / 'a.jsonl'}:1: there is no field 'text' here; there are [...] ")
+    assert len(result.stderr) < 1000

@@ -108,3 +108,12 @@ def test_what_is_written_reads_back_to_six_digits(file, frequencies):
     ids = np.array(sorted(frequencies))
     c = np.array([frequencies[label] for label in ids.tolist()])
     np.testing.assert_allclose(read_frequencies(file(frequency_lines(ids, c)), ids), c, rtol=5e-6)
+
+
+@pytest.mark.parametrize(
+    "text", [b"a" + b" " * 60_000 + b"x", b"a " + b"1" * 60_000 + b"x", b"a " + b"1 " * 30_000 + b"x"]
+)
+def test_a_long_line_is_refused_in_linear_time(file, text):
+    """With the square of it, minutes."""
+    with pytest.raises(InputError, match=":1: expected a label and its frequency"):
+        read(file(text))

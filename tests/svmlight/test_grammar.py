@@ -115,3 +115,9 @@ def test_comment_lines():
     assert is_comment(b"# 1 2:3\n")
     assert not is_comment(b" # 1 2:3\n")
     assert not is_comment(b"\n")
+
+
+def test_a_long_number_is_refused_in_linear_time():
+    """With the square of it, hours."""
+    with pytest.raises(LineError, match="of feature 1 is not a finite number"):
+        parse_line(b"1 1:" + b"1" * 1_000_000 + b"x")
