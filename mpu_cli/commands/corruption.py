@@ -9,6 +9,7 @@ import numpy as np
 from mpu_cli.commands.removal import Counts, Draw, PerInstanceDraw, UniformDraw, rows_of
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import iter_stream, split_header
@@ -78,7 +79,8 @@ def corrupt(
     """
     with read_twice(source) as (open_first, open_again):
         with open_first() as stream:
-            counts = _count(stream, str(source), reading, run)
+            first = Counted(stream)
+            counts = _count(first, str(source), reading, run)
         if scheme == "uniform":
             draw: Draw = UniformDraw(counts, missing_rate, keep_one, run.seed)
         else:
@@ -88,8 +90,9 @@ def corrupt(
             open_output(target) as out,
             nullcontext() if removed_to is None else open_output(removed_to) as removed_out,
         ):
-            report = _copy(stream, str(source), out, removed_out, draw, reading)
-            if (report.instances, report.labels) != (counts.instances, counts.labels):
+            again = Counted(stream)
+            report = _copy(again, str(source), out, removed_out, draw, reading)
+            if first.content() != again.content():
                 raise InputError(str(source), None, "changed while it was being read; try again")
     return report
 

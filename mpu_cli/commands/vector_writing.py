@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.names.files import as_a_file
+from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Writable
 from mpu_cli.svmlight.writer import write_instances
@@ -33,20 +34,6 @@ def batches(records: Iterable[Record]) -> Iterator[list[Record]]:
             batch, characters = [], 0
     if batch:
         yield batch
-
-
-class _Counted:
-    """A stream with the number and the checksum of the bytes written to it."""
-
-    def __init__(self, out: Writable) -> None:
-        self._out = out
-        self.bytes = 0
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes, /) -> int:
-        self.bytes += len(data)
-        self.digest.update(data)
-        return self._out.write(data)
 
 
 class VectorWriter:
@@ -75,7 +62,7 @@ class VectorWriter:
     """
 
     def __init__(self, out: Writable, ids: Path | None, known: Known, given: int) -> None:
-        self._counted = _Counted(out)
+        self._counted = Counted(out)
         self._ids = ids
         self._known = known
         self._given = given
@@ -101,7 +88,7 @@ class VectorWriter:
 
     def content(self) -> Content:
         """Return what was written."""
-        return Content(self.instances, len(self._known.labels), self._counted.bytes, self._counted.digest.hexdigest())
+        return Content(self.instances, len(self._known.labels), *self._counted.content())
 
     def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
         """Return how many records have the id of one before them, and the lines of the first such pair."""

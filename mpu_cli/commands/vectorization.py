@@ -11,6 +11,7 @@ from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.beside import IDS
 from mpu_cli.runtime.directories import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.content import Content, Counted
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.rereading import read_twice
 from mpu_cli.svmlight.streams import ReadableLines, open_output
@@ -149,18 +150,18 @@ def vectorize(
             work, put = None, None
             if directory is not None:
                 work, put = stack.enter_context(replacing_directory(directory))
-            good = None
+            first = None
             if known is None:
                 with run.step("read texts"), open_first() as stream:
                     known = _fit(reader, stream, options or TextOptions(), names)
-                good = reader.good
+                first = reader.content
             else:
                 open_again = open_first
             writer = VectorWriter(out, None if work is None else work / IDS, known, given)
             with run.step("write vectors") as tick, open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
                     tick()
-            if good not in (None, reader.good):
+            if first not in (None, reader.content):
                 raise InputError(str(source.file), None, "changed while it was being read; try again")
             if work is not None:
                 write_directory(work, known.vectorizer, known.labels, fields, writer.content())
@@ -178,12 +179,14 @@ class _Reader:
         self.name = str(source.file)
         self.fields = fields
         self.good = self.bad = 0
+        self.content: Content | None = None
         self.listed: list[Bad] = []
 
     def records(self, stream: ReadableLines) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
         self.good, self.bad, self.listed = 0, 0, []
-        for record in read_records(stream, self.name, self._form, self.fields, self._source.max_line_bytes):
+        counted = Counted(stream)
+        for record in read_records(counted, self.name, self._form, self.fields, self._source.max_line_bytes):
             if isinstance(record, Record):
                 self.good += 1
                 yield record
@@ -193,6 +196,7 @@ class _Reader:
                     self.listed.append(record)
             else:
                 raise InputError(self.name, record.line, f"{record.problem}; --skip-bad leaves bad records out")
+        self.content = counted.content()
 
 
 def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Known:

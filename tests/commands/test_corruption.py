@@ -110,13 +110,13 @@ def test_a_bad_line_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-@pytest.mark.parametrize("more", [b"1,2,3 1:1\n" * 100_000, b""])
-def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, more):
+@pytest.mark.parametrize("changed", [TEXT + b"\n" + b"1,2,3 1:1\n" * 100_000, TEXT[:40], TEXT.replace(b":", b":1")])
+def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed):
     count = corruption._count
 
     def count_then_change(*args):
         counts = count(*args)
-        source.write_bytes(TEXT + b"\n" + more if more else TEXT[:40])
+        source.write_bytes(changed)
         return counts
 
     monkeypatch.setattr(corruption, "_count", count_then_change)
