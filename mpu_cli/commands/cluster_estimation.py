@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.cluster_training import connected
 from mpu_cli.commands.estimation import Read, Whole
 from mpu_cli.commands.training_data import Sources, TrainingData
@@ -30,6 +31,6 @@ def _read(on: OnCluster, sources: Sources, sample: int, run: Run) -> tuple[Train
         collection = read_files(executor, list(map(absolute, files_of(sources.file))), sources.reading, run)
         with run.step("fetch the sample"):
             drawn = collection.instances()[0].fetch(draw(len(collection), sample, run.seed))
-    n, names = len(collection), sources.naming.names_of(collection.ids, sources.file)
+    n, names = len(collection), Belonging(sources.file).names_of(sources.naming, collection.ids)
     data = TrainingData(csr_array(drawn.features.as_sparse()), drawn.labels, collection.ids, names=names)
     return data, Whole(n, n, collection.annotations, collection.annotations)

@@ -11,6 +11,7 @@ from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.commands import origin
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.out_of_fold import write_out_of_fold
@@ -51,8 +52,9 @@ class Beside:
     @classmethod
     def of(cls, sources: Sources, collection: "Collection") -> "Beside":
         """Look beside files."""
-        names = sources.naming.names_of(collection.ids, sources.file)
-        return cls(names, kept_vectorizer(sources.file, len(collection)))
+        belonging = Belonging(sources.file)
+        names = belonging.names_of(sources.naming, collection.ids)
+        return cls(names, kept_vectorizer(sources.file, len(collection), belonging))
 
     def names_are_idle(self, options: Options) -> bool:
         """Whether the names would teach something on one machine."""

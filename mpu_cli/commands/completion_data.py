@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpu_cli.commands import origin
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.text_input import kept_vectorizer
 from mpu_cli.commands.training_data import Sources, TrainingData, read_training_data
@@ -59,8 +60,9 @@ def prepared_here(sources: Sources, options: Options, with_checksum: bool, run: 
     """Read files, to learn from them in this process."""
     source = origin.Source.of(sources.file)
     with run.step("read"):
-        data = read_training_data(sources, run)
-        kept = kept_vectorizer(sources.file, data.of_file)
+        belonging = Belonging(sources.file)
+        data = read_training_data(sources, run, belonging)
+        kept = kept_vectorizer(sources.file, data.of_file, belonging)
         data = with_label_features(data, sources, kept, run)
     refuse_idle_prior(options.prior, data.label_features)
     yield Prepared(

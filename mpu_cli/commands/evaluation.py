@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.candidates import Candidate, Collect
 from mpu_cli.commands.propensities import from_frequencies, from_training
 from mpu_cli.errors import MpuError
@@ -191,7 +192,7 @@ def evaluate(
         return report
     counts = comparison.label_sets
     if not reviewed and not by_number:
-        all_names = naming.names_of(counts.labels, truth, endless=True)
+        all_names = Belonging(truth).names_of(naming, counts.labels, endless=True)
     names = [all_names.name(label) for label in counts.labels.tolist()] if all_names and not by_number else None
     return replace(report, per_label=per_label_report(counts, c, names))
 
@@ -205,11 +206,12 @@ def _reviewed_pair(
     run: Run,
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
-    data = read(truth, reading, run)
+    belonging = Belonging(truth)
+    data = read(truth, reading, run, contents=belonging.contents)
     listed = candidate.of_data(data, truth, reading, run)
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
-    names = naming.names_of(data.occurring_labels()[1], truth)
+    names = belonging.names_of(naming, data.occurring_labels()[1])
     found = match(decisions.read(reviewed, names), data, truth, wins=True)
     if not len(found.sampled):
         raise MpuError(

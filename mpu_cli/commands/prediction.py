@@ -118,8 +118,9 @@ def predict(
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
     else:
-        chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered)
         ids = Ids(source) if form in HEADERS else None
+        contents = None if ids is None else ids.belonging.contents
+        chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
         return _predict_rows(model, *rows, thresholds, everything, top_k, form != "labels", write, run)

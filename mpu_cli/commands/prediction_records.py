@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.errors import InputError, shown
 from mpu_cli.names import LabelNames, read_ids
 from mpu_cli.names.beside import ids_file
@@ -21,6 +22,7 @@ class Ids:
 
     def __init__(self, source: str | Path) -> None:
         self.source = source
+        self.belonging = Belonging(source)
         found = read_ids(source)
         self._has_file = found is not None
         self._ids: Iterator[str] = map(str, count(1)) if found is None else found
@@ -33,9 +35,10 @@ class Ids:
         return taken
 
     def finish(self) -> None:
-        """Raise InputError where there are more ids than instances."""
+        """Raise InputError where there are more ids than instances, or they are those of other data."""
         if self._has_file and next(self._ids, None) is not None:
             raise self._error("more")
+        self.belonging.refuse_ids()
 
     def _error(self, how: str) -> InputError:
         return InputError(

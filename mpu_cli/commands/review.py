@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.errors import InputError
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.names.files import read_names
@@ -98,10 +99,11 @@ def prepare(
         There is nothing to review, or too much; or `target` cannot be written.
     """
     with run.step("read"):
-        data = read(source, reading, run)
+        belonging = Belonging(source)
+        data = read(source, reading, run, contents=belonging.contents)
         digits = checksum(data.features)
     drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
-    names = naming.names_of(data.occurring_labels()[1], source)
+    names = belonging.names_of(naming, data.occurring_labels()[1])
     suggested = None
     if suggestions is not None:
         suggested = worklist.read_suggestions(suggestions, data, source, digits, names)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scipy.sparse import csr_array
 
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.vector_writing import batches
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
@@ -25,11 +26,19 @@ _log = logging.getLogger(__name__)
 _UNKNOWN = "the model will not know how to make vectors of texts, nor the words of names"
 
 
-def kept_vectorizer(source: Source, instances: int) -> stored.Stored | None:
+def kept_vectorizer(source: Source, instances: int, belonging: Belonging) -> stored.Stored | None:
     """Return the vectoriser that is kept beside a data file; None if there is none.
 
-    One that is damaged, or belongs to data of another number of instances, is left out with a warning. Several files
-    have one if the same is kept beside each of them.
+    One that is damaged, or belongs to other data, is left out with a warning. Several files have one if the same is
+    kept beside each of them.
+
+    Parameters
+    ----------
+    source : str, Path or Files
+    instances : int
+        How many it has.
+    belonging : Belonging
+        Of the source, which has been read.
     """
     directories = [directory_of(file) for file in files_of(source)]
     there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
@@ -48,8 +57,10 @@ def kept_vectorizer(source: Source, instances: int) -> stored.Stored | None:
     except InputError as error:
         _log.warning(f"{_UNKNOWN}: {error}")
         return None
-    if belongs != instances:
-        _log.warning(f"{there[0]}: belongs to other data, not to the {instances:,} instances of {source}; {_UNKNOWN}")
+    stranger = belonging.stranger()
+    if belongs != instances or stranger is not None:
+        folder = there[0] if stranger is None else directory_of(stranger)
+        _log.warning(f"{folder}: belongs to other data, not to the {instances:,} instances of {source}; {_UNKNOWN}")
         return None
     return kept
 

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
 from mpu_cli.commands import origin
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.out_of_fold import write_out_of_fold
@@ -144,8 +145,9 @@ def train(
         save = stack.enter_context(bundle.writer(target, wait))
         start, source = time.perf_counter(), origin.Source.of(sources.file)
         with run.step("read"):
-            data = read_training_data(sources, run)
-            kept = kept_vectorizer(sources.file, data.of_file)
+            belonging = Belonging(sources.file)
+            data = read_training_data(sources, run, belonging)
+            kept = kept_vectorizer(sources.file, data.of_file, belonging)
             if "label_features" in methods.METHODS[method].takes:
                 data = with_label_features(data, sources, kept, run)
         described = in_background(source.described)  # while models are learned

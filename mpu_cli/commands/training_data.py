@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.commands.belonging import Belonging
 from mpu_cli.commands.frequencies import read_frequencies
 from mpu_cli.core.features import with_width
 from mpu_cli.core.known_labels import KnownLabels
@@ -182,17 +183,25 @@ class TrainingData:
         return replace(options, **{name: value for name, value in given.items() if name in names})
 
 
-def read_training_data(sources: Sources, run: Run) -> TrainingData:
+def read_training_data(sources: Sources, run: Run, belonging: Belonging | None = None) -> TrainingData:
     """Read files and bring them together.
+
+    Parameters
+    ----------
+    sources : Sources
+    run : Run
+    belonging : Belonging, optional
+        Of the file, for those who take more from the directory beside it than names.
 
     Raises
     ------
     InputError
-        A file cannot be read, no instance has a label, or a review does not fit the data.
+        A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
     """
-    file = read(sources.file, sources.reading, run, sources.cache)
+    belonging = belonging or Belonging(sources.file)
+    file = read(sources.file, sources.reading, run, sources.cache, belonging.contents)
     labels, ids = file.occurring_labels()
-    names = sources.naming.names_of(ids, sources.file)
+    names = belonging.names_of(sources.naming, ids)
     if sources.reviewed:
         decided = decisions.read(sources.reviewed, names)
         named = [] if names is None else [number for number, texts in names.by_number.items() if texts]

@@ -24,6 +24,7 @@ from mpu_cli.runtime.files import open_regular, replacing
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import mapped
 from mpu_cli.svmlight import reader
+from mpu_cli.svmlight.content import Content, Contents
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.growing import csr
@@ -43,6 +44,7 @@ def read(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     directory: Path | None = None,
+    contents: Contents | None = None,
 ) -> Dataset:
     """Read a whole file, or load the parsed data that an earlier call has kept. Of several files, each is kept alone.
 
@@ -54,6 +56,8 @@ def read(
         As for `reader.read`.
     directory : Path, optional
         Directory of the cache, created if missing. Default: no cache.
+    contents : dict, optional
+        As for `reader.read`. It is kept too.
 
     Returns
     -------
@@ -68,29 +72,41 @@ def read(
         An entry cannot be written to the directory.
     """
     if directory is None:
-        return reader.read(source, reading, run)
+        return reader.read(source, reading, run, contents=contents)
     if not isinstance(source, Files):
-        return _read_file(source, reading, run, directory)
+        return _read_file(source, reading, run, directory, contents or {})
     refuse_unreadable(source)
-    datasets = (_read_file(file, reading, run, directory, may_be_empty=True) for file in source)
+    datasets = (_read_file(file, reading, run, directory, contents or {}, may_be_empty=True) for file in source)
     data = reader.gathered((data for data in datasets if len(data)), len(source), run)
     if not len(data):
         raise reader.no_instances(source)
     return data
 
 
-def _read_file(source: str | Path, reading: Reading, run: Run, directory: Path, may_be_empty: bool = False) -> Dataset:
+def _read_file(
+    source: str | Path,
+    reading: Reading,
+    run: Run,
+    directory: Path,
+    contents: Contents,
+    may_be_empty: bool = False,
+) -> Dataset:
     if (key := _key(source, reading)) is None:
-        return reader.read(source, reading, run, may_be_empty)
+        return reader.read(source, reading, run, may_be_empty, contents)
     entry = _entry(directory, key)
-    if (kept := _load(entry, key)) is not None and (len(kept) or may_be_empty):
-        return kept
+    wanted = str(source) in contents
+    kept = _load(entry, key)
+    if kept is not None and (len(kept[0]) or may_be_empty) and (kept[1] or not wanted):
+        if wanted:
+            contents[str(source)] = kept[1]
+        return kept[0]
     _make(directory)
-    data = reader.read(source, reading, run, may_be_empty)
+    data = reader.read(source, reading, run, may_be_empty, contents)
     if _key(source, reading) != key:  # changed meanwhile, and which part of it is old cannot be told
         return data
-    _save(data, entry, key)
-    return _load(entry, key) or data
+    _save(data, entry, key, contents.get(str(source)))
+    kept = _load(entry, key)
+    return data if kept is None else kept[0]
 
 
 def _key(source: str | Path, reading: Reading) -> dict | None:
@@ -128,7 +144,7 @@ def _make(directory: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _save(data: Dataset, entry: Path, key: dict) -> None:
+def _save(data: Dataset, entry: Path, key: dict, of_source: Content | None = None) -> None:
     labels, features = data.labels, data.features
     parts = (
         [labels.shape[1], features.shape[1]],
@@ -143,7 +159,8 @@ def _save(data: Dataset, entry: Path, key: dict) -> None:
     if entry.is_dir():
         return  # not ours
     with _said_to_be_unwritable(entry), replacing(entry) as file:
-        header = json.dumps({"format_version": FORMAT_VERSION, "key": key, "arrays": sums}).encode() + b"\n"
+        values = {"format_version": FORMAT_VERSION, "key": key, "arrays": sums, "content": of_source}
+        header = json.dumps(values).encode() + b"\n"
         contents: list[bytes | memoryview] = [header, *(array.data for array in arrays)]
         for content in contents:
             file.write(content)
@@ -158,11 +175,15 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
         raise MpuError(f"{path}: parsed data cannot be kept there: {error.strerror}") from error
 
 
-def _load(entry: Path, key: dict) -> Dataset | None:
-    """Return the data of an entry; None if it is missing, damaged, or of another version of the source."""
+def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
+    """Return the data of an entry, and the content of its source, None where nobody asked for that.
+
+    None instead of both if it is missing, damaged, or of another version of the source.
+    """
     try:
         with io.BufferedReader(open_regular(entry)) as file:
             header = json.loads(file.readline(_LONGEST_HEADER))
+            content = None if header.get("content") is None else tuple(header["content"])
             if header["format_version"] != FORMAT_VERSION or header["key"] != key:
                 return None
             offset = _aligned(file.tell())
@@ -180,7 +201,7 @@ def _load(entry: Path, key: dict) -> Dataset | None:
         data.features.check_format(full_check=True)
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):  # damage has many faces
         return None
-    return data
+    return data, content
 
 
 def _aligned(offset: int) -> int:

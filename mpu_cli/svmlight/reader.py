@@ -8,6 +8,7 @@ import numpy as np
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.content import Contents, Counted
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.growing import GrowingCsr
@@ -31,6 +32,7 @@ def iter_chunks(
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
     by_line: bool = False,
+    contents: Contents | None = None,
 ) -> Iterator[Dataset]:
     """Read a file in chunks. The memory needed does not depend on its size.
 
@@ -51,6 +53,8 @@ def iter_chunks(
         or has a header that announces no instances.
     by_line : bool
         Give each line as a chunk as soon as it is there, without reading ahead.
+    contents : dict, optional
+        Gets the content of those files that it names, when they have been read.
 
     Yields
     ------
@@ -67,15 +71,18 @@ def iter_chunks(
         refuse_unreadable(source)
         instances = 0
         for file in source:
-            for chunk in iter_chunks(file, reading, block_bytes, run, may_be_empty=True, by_line=by_line):
+            for chunk in iter_chunks(file, reading, block_bytes, run, True, by_line, contents):
                 instances += len(chunk)
                 yield chunk
         if not instances and not may_be_empty:
             raise no_instances(source)
         return
     with open_input(source) as stream:
-        pieces = LineByLine(stream) if by_line else stream
+        counted = Counted(stream) if contents is not None and str(source) in contents else None
+        pieces = LineByLine(counted or stream) if by_line else counted or stream
         yield from iter_stream(pieces, str(source), reading, block_bytes, run, may_be_empty, by_line)
+        if contents is not None and counted is not None:
+            contents[str(source)] = counted.content()
 
 
 def iter_stream(
@@ -145,6 +152,7 @@ def read(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
+    contents: Contents | None = None,
 ) -> Dataset:
     """Read a whole file, or several as one.
 
@@ -157,6 +165,8 @@ def read(
         Its threads and kernels are used, and it allocates the arrays. The data do not depend on them.
     may_be_empty : bool
         Whether no instances at all are a dataset without rows instead of an error.
+    contents : dict, optional
+        As for `iter_chunks`.
 
     Returns
     -------
@@ -168,7 +178,8 @@ def read(
         As for `iter_chunks`.
     """
     n_chunks = sum((size_of(file) or 0) / BLOCK_BYTES for file in files_of(source))
-    return gathered(iter_chunks(source, reading, run=run, may_be_empty=may_be_empty), n_chunks, run)
+    chunks = iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents)
+    return gathered(chunks, n_chunks, run)
 
 
 def gathered(chunks: Iterator[Dataset], n_chunks: float, run: Run = DEFAULT_RUN) -> Dataset:

@@ -49,6 +49,17 @@ def directory_of(data: str | Path) -> Path | None:
     return folder_of(data)
 
 
+def made_with(data: str | Path) -> stored.Content | None:
+    """Return which data file the directory beside one was made with; None where there is none, or it is damaged."""
+    path = directory_of(data)
+    if path is None or not (path / stored.MANIFEST).is_file():
+        return None
+    try:
+        return stored.content_of(stored.read_manifest(path))
+    except (InputError, OSError, KeyError, TypeError, ValueError):  # whoever reads the vectoriser tells
+        return None
+
+
 def check_target(path: Path) -> None:
     """Refuse a directory that this program has not written.
 

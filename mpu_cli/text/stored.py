@@ -99,8 +99,7 @@ def load(path: Path) -> Stored:
     if not (path / MANIFEST).exists():
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
-        with open_regular(path / MANIFEST) as file:
-            manifest = parse(file.read(MOST_BYTES), str(path))
+        manifest = read_manifest(path)
         n_features = manifest["features"]
         for name in (IDF, *([] if manifest["options"]["hashing"] else [FEATURES])):
             _expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
@@ -116,6 +115,12 @@ def load(path: Path) -> Stored:
     except (DataError, KeyError, TypeError, ValueError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(str(path), None, f"is damaged ({problem}); run mpu vectorize again") from error
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read the manifest of a directory; errors as those of `open_regular` and `parse`."""
+    with open_regular(path / MANIFEST) as file:
+        return parse(file.read(MOST_BYTES), str(path))
 
 
 def described(stored: Stored) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""Data and the directory beside them: what belongs to other data is an error, or left out, and never used."""
+
+import gzip
+import json
+
+import pytest
+
+from mpu_cli.commands import vectorization
+from mpu_cli.svmlight import streams
+from tests.cli.training import QUICK, message
+
+STRANGE = "v.svm, which is not as mpu vectorize wrote it: make both anew by mpu vectorize, or move v.text away"
+
+
+@pytest.fixture
+def folder(run, tmp_path):
+    """Two data files of 20 texts each, with other words, names and ids; and a model of the second."""
+    for name, words in {"v": ("red", "green"), "w": ("sun", "w")}.items():
+        rows = [{"id": f"{name}{i}", "text": f"{words[i % 2]} {name} {i}", "tags": [words[i % 2]]} for i in range(20)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert run("vectorize", tmp_path / f"{name}.jsonl", "-o", tmp_path / f"{name}.svm").exit_code == 0
+    assert run("train", tmp_path / "w.svm", *QUICK).exit_code == 0
+    return tmp_path
+
+
+@pytest.fixture
+def mixed(folder):
+    """The directory of the first beside the data of the second."""
+    (folder / "v.svm").write_bytes((folder / "w.svm").read_bytes())
+    return folder
+
+
+COMMANDS = {
+    "train": lambda f: ("train", f / "v.svm", *QUICK, "-o", f / "out"),
+    "train with a cache": lambda f: ("train", f / "v.svm", *QUICK, "--cache", f / "cache", "-o", f / "out"),
+    "complete": lambda f: ("complete", f / "v.svm", *QUICK, "-o", f / "out"),
+    "review": lambda f: ("review", f / "v.svm", "-o", f / "out"),
+    "estimate-c": lambda f: ("estimate-c", f / "v.svm", "--per-label"),
+    "evaluate": lambda f: ("evaluate", f / "v.svm", f / "w.mpu", "--per-label", "--json"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_of_other_data_are_refused(run, folder, command):
+    arguments = COMMANDS[command](folder)
+    assert run(*arguments).exit_code == 0
+    assert (folder / "v.svm").read_bytes() != (folder / "w.svm").read_bytes()
+    (folder / "v.svm").write_bytes((folder / "w.svm").read_bytes())
+    (folder / "out").rename(folder / "earlier") if (folder / "out").exists() else None
+    said = message(run(*arguments))
+    assert f"v.text/labels: belongs to other data than {folder / STRANGE}; or name the labels by --labels" in said
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "estimate-c"])
+def test_with_names_of_its_own_the_rest_is_left_out(run, mixed, command):
+    result = run(*COMMANDS[command](mixed), "--labels", mixed / "w.text" / "labels")
+    assert result.exit_code == 0, result.stderr
+    assert ("v.text: belongs to other data" in result.stderr) == (command[:5] in ("train", "compl"))
+
+
+def test_the_model_does_not_keep_the_vectoriser_of_other_data(run, mixed):
+    run("train", mixed / "v.svm", *QUICK, "--labels", mixed / "w.text" / "labels")
+    assert not json.loads(run("info", mixed / "v.mpu", "--json").stdout)["knows_texts"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "tsv"])
+def test_ids_of_other_data_are_refused(run, mixed, form):
+    said = message(run("predict", mixed / "w.mpu", mixed / "v.svm", "--format", form, "-o", mixed / "out"))
+    assert f"v.text/ids: belongs to other data than {mixed / STRANGE}" in said
+    assert not (mixed / "out").exists()
+    assert run("predict", mixed / "w.mpu", mixed / "v.svm", "-o", mixed / "out").exit_code == 0  # needs no ids
+
+
+def test_several_files_of_which_one_is_another(run, mixed):
+    (mixed / "v.text" / "labels").write_bytes((mixed / "w.text" / "labels").read_bytes())
+    said = message(run("train", mixed / "w.svm", mixed / "v.svm", *QUICK, "-o", mixed / "out"))
+    assert "v.text/labels: belongs to other data" in said
+
+
+def test_a_compressed_copy_belongs_to_the_same_directory(run, folder):
+    (folder / "w.svm.gz").write_bytes(gzip.compress((folder / "w.svm").read_bytes()))
+    (folder / "w.svm").unlink()
+    assert run("train", folder / "w.svm.gz", *QUICK, "-o", folder / "out").exit_code == 0
+    assert json.loads(run("info", folder / "out", "--json").stdout)["knows_texts"]
+    assert run("predict", folder / "out", folder / "w.svm.gz", "--format", "jsonl").exit_code == 0
+
+
+def test_the_data_are_read_once(run, folder, monkeypatch):
+    """To compare checksums takes no second look at the data."""
+    opened = []
+    plain = streams._decompressed
+    monkeypatch.setattr(streams, "_decompressed", lambda raw, suffix: opened.append(raw.name) or plain(raw, suffix))
+    for i, arguments in enumerate((COMMANDS["train"], COMMANDS["review"])):
+        assert run(*arguments(folder)).exit_code == 0
+        assert opened.count(str(folder / "v.svm")) == i + 1
+        (folder / "out").rename(folder / f"{i}")
+
+
+def test_parsed_data_that_are_kept_are_compared_too(run, folder):
+    """Also where they were kept before the directory came, and with the name that they were kept by."""
+    cached = (*QUICK, "--cache", folder / "cache", "-o", folder / "out")
+    (folder / "v.text").rename(folder / "aside")
+    assert run("train", folder / "v.svm", *cached).exit_code == 0
+    (folder / "w.text").rename(folder / "v.text")
+    assert "v.text/labels: belongs to other data" in message(run("train", folder / "v.svm", *cached))
+    (folder / "v.text").rename(folder / "w.text")
+    (folder / "aside").rename(folder / "v.text")
+    for _ in range(2):
+        assert run("train", folder / "v.svm", *cached).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["train", "complete", "review"])
+def test_a_kill_between_the_two_renames_leads_to_no_wrong_names(run, folder, monkeypatch, command):
+    """The new data file is there, and the old directory."""
+
+    class KilledError(BaseException):
+        pass
+
+    def kill(*arguments):
+        raise KilledError
+
+    (folder / "v.jsonl").write_bytes((folder / "w.jsonl").read_bytes())
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr("pathlib.Path.rename", kill)
+        vectorization.vectorize(vectorization.Source(folder / "v.jsonl"), folder / "v.svm")
+    assert (folder / "v.svm").read_bytes() == (folder / "w.svm").read_bytes()
+    assert "v.text/labels: belongs to other data" in message(run(*COMMANDS[command](folder)))
+    assert run("vectorize", folder / "v.jsonl", "-o", folder / "v.svm").exit_code == 0
+    assert run(*COMMANDS[command](folder)).exit_code == 0
