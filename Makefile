@@ -19,7 +19,7 @@ BLAS_TESTS := tests/core tests/methods tests/evaluation tests/bundle/test_fixtur
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
-	tests/core/kernels tests/core/test_sgd.py tests/methods/m3l/kernels -k "not shared and not digits and not threads" \
+	tests/core/kernels tests/core/solver/test_sgd.py tests/methods/m3l/kernels -k "not shared and not digits and not threads" \
 	-W ignore::RuntimeWarning
 
 .DEFAULT_GOAL := help

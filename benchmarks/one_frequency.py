@@ -1,4 +1,4 @@
-"""How often `core/common_frequency.py` says that one label frequency is not tenable, where it is and where it is not.
+"""How often `core.frequency.common_frequency` says that one label frequency is not tenable, where it is and is not.
 
 python -m benchmarks.one_frequency --data DIR
 """
@@ -10,9 +10,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
-from mpu_cli.core.common_frequency import CommonFrequency, compare
-from mpu_cli.core.features import Features
-from mpu_cli.core.sample import SAMPLE_SIZE, Sample
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.common_frequency import CommonFrequency, compare
+from mpu_cli.core.select.sample import SAMPLE_SIZE, Sample
 from mpu_cli.runtime.run import Run
 
 RATES = (0.9, 0.7, 0.5, 0.3)

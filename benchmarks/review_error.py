@@ -15,11 +15,11 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
 from benchmarks.review_sizes import SIZES, reviewed
-from mpu_cli.core import frequency_posterior
-from mpu_cli.core.features import Features
-from mpu_cli.core.propensity import estimate
-from mpu_cli.core.review_frequency import from_review
-from mpu_cli.core.sample import SAMPLE_SIZE, Sample
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency import frequency_posterior
+from mpu_cli.core.frequency.propensity import estimate
+from mpu_cli.core.frequency.review_frequency import from_review
+from mpu_cli.core.select.sample import SAMPLE_SIZE, Sample
 from mpu_cli.runtime.run import Run
 
 WORTHS = (2, 10, 50)

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
-from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.training import Options, Report, train
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.train.training import Options, Report, train
 from mpu_cli.runtime.run import Run
 
 SIZES = (10, 25, 50, 100, 200, 500)

@@ -15,14 +15,14 @@ import numpy as np
 from benchmarks.rehearsal import Rehearsal, costs_of
 from benchmarks.scaling_groups import simulated
 from benchmarks.simulation import Costs, DenseModel, Simulation, share
-from mpu_cli.core import parts
-from mpu_cli.core.features import Features
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.mixing import Mixing, Selected, rounds_of
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import Options
-from mpu_cli.core.parts import PartRows, Selection
-from mpu_cli.core.predictions import FEW_LABELS
-from mpu_cli.core.sgd import Settings
+from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.train import parts
+from mpu_cli.core.train.mixing import Mixing, Selected, rounds_of
+from mpu_cli.core.train.parts import PartRows, Selection
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.reader import read
@@ -39,7 +39,7 @@ _LAST = 40
 def levels(
     costs: Costs, n_parts: int, instances: int, features: int, labels: int, workers: int, shards: int
 ) -> Iterator[Simulation]:
-    """Yield the two levels of a training of few labels, as `core.distributed` has them.
+    """Yield the two levels of a training of few labels, as `core.train.distributed` has them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A simulated training of many labels: the units of work that `core.distributed_groups` makes.
+"""A simulated training of many labels: the units of work that `core.train.distributed_groups` makes.
 
 Units that take a part are run here, once of their kind, on a part of a file: so their results are as large as they are.
 What cannot be run here is reckoned from what `rehearsal` has measured.
@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 from benchmarks.rehearsal import Rehearsal, cells_of
 from benchmarks.simulation import FLOAT, DenseModel, Simulation, Unit
 from mpu_cli.cluster.sizes import size_of
-from mpu_cli.core import group_units, parts
-from mpu_cli.core.distributed import Instances, train_on_parts
 from mpu_cli.core.options import FEW_SHARDS
-from mpu_cli.core.parts import PartRows
+from mpu_cli.core.train import group_units, parts
+from mpu_cli.core.train.distributed import Instances, train_on_parts
+from mpu_cli.core.train.parts import PartRows
 from mpu_cli.runtime.run import Run
 
 # A weight that is left, with its column.

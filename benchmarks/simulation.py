@@ -12,10 +12,10 @@ from itertools import accumulate, count
 from typing import Any
 
 from mpu_cli.cluster.sizes import size_of
-from mpu_cli.core import parts
-from mpu_cli.core.mixing import shards_of
-from mpu_cli.core.parts import Selection
-from mpu_cli.core.sgd import LinearModel
+from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.core.train import parts
+from mpu_cli.core.train.mixing import shards_of
+from mpu_cli.core.train.parts import Selection
 from mpu_cli.runtime.executor import Handle
 
 FLOAT = 4  # bytes

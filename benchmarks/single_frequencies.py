@@ -15,11 +15,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks import losing
-from mpu_cli.core import propensity
-from mpu_cli.core.common_frequency import compare
-from mpu_cli.core.features import Features
-from mpu_cli.core.sample import Sample
-from mpu_cli.core.single_frequencies import estimate_singly, missing
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency import propensity
+from mpu_cli.core.frequency.common_frequency import compare
+from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
+from mpu_cli.core.select.sample import Sample
 from mpu_cli.runtime.run import Run
 
 _SETS = ("yeast", "digits", "bibtex", "reuters-topics")

@@ -9,7 +9,8 @@ from fuzz import harness
 
 with harness.instrumented():
     from mpu_cli import methods
-    from mpu_cli.commands import corruption, prediction
+    from mpu_cli.commands.data import corruption
+    from mpu_cli.commands.predict import prediction
     from mpu_cli.evaluation import report
     from mpu_cli.methods.elkan08 import elkan08
     from mpu_cli.methods.m3l import m3l

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mpu_cli.analysis import (
+    from mpu_cli.api.analysis import (
         OutOfFold,
         Thresholds,
         c_from_review,
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
         estimate_c,
         out_of_fold,
     )
-    from mpu_cli.core.posterior import unannotated_posterior
-    from mpu_cli.core.propensity import FrequencyEstimate
-    from mpu_cli.core.review_frequency import ReviewedFrequency
+    from mpu_cli.api.estimator import MPUClassifier
+    from mpu_cli.api.loading import load
+    from mpu_cli.api.metrics import corrected_metrics, jain_propensities, ranking_metrics
+    from mpu_cli.core.complete.posterior import unannotated_posterior
+    from mpu_cli.core.frequency.propensity import FrequencyEstimate
+    from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
-    from mpu_cli.estimator import MPUClassifier
-    from mpu_cli.loading import load
-    from mpu_cli.metrics import corrected_metrics, jain_propensities, ranking_metrics
     from mpu_cli.text.vectorizer import Vectorizer
 
 __version__ = "0.1.0"
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "mpu_cli.analysis": (
+    "mpu_cli.api.analysis": (
         "OutOfFold",
         "Thresholds",
         "c_from_review",
@@ -56,13 +56,13 @@ _MODULES = {
         "estimate_c",
         "out_of_fold",
     ),
-    "mpu_cli.core.posterior": ("unannotated_posterior",),
-    "mpu_cli.core.propensity": ("FrequencyEstimate",),
-    "mpu_cli.core.review_frequency": ("ReviewedFrequency",),
+    "mpu_cli.core.complete.posterior": ("unannotated_posterior",),
+    "mpu_cli.core.frequency.propensity": ("FrequencyEstimate",),
+    "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
-    "mpu_cli.estimator": ("MPUClassifier",),
-    "mpu_cli.loading": ("load",),
-    "mpu_cli.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
+    "mpu_cli.api.estimator": ("MPUClassifier",),
+    "mpu_cli.api.loading": ("load",),
+    "mpu_cli.api.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -28,9 +28,9 @@ settings.load_profile("together")
 def compiled():
     """Compile the fast kernels, where numba is installed, before any test looks at standard error."""
     if NUMBA:
-        from mpu_cli.core.features import Features
-        from mpu_cli.core.label_frequency import LabelFrequency
-        from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+        from mpu_cli.core.data.features import Features
+        from mpu_cli.core.frequency.label_frequency import LabelFrequency
+        from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
         from mpu_cli.svmlight.parser import parse_block
 
         data = parse_block(b"0 1:1\n", 1, "")

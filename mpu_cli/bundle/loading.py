@@ -13,7 +13,7 @@ from mpu_cli.bundle.manifest import C_OF_LABELS, MANIFEST, MOST_BYTES, OF_LABELS
 from mpu_cli.bundle.names import read_kept, read_label_names
 from mpu_cli.bundle.origin import origin_name
 from mpu_cli.bundle.trained import TrainedModel
-from mpu_cli.core.features import Columns
+from mpu_cli.core.data.features import Columns
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.names import LabelNames
 
 if TYPE_CHECKING:
-    from mpu_cli.core.features import Columns
+    from mpu_cli.core.data.features import Columns
     from mpu_cli.methods import Model
 
 

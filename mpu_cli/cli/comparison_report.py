@@ -8,7 +8,7 @@ from mpu_cli.cli.common import print_table
 from mpu_cli.errors import one_line
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.comparison import Report
+    from mpu_cli.commands.evaluate.comparison import Report
 
 
 def print_comparison(report: "Report") -> None:

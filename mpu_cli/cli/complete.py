@@ -21,9 +21,9 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.completion import Report
-    from mpu_cli.commands.completion_data import Prepare
-    from mpu_cli.commands.training_data import Sources
+    from mpu_cli.commands.complete.completion import Report
+    from mpu_cli.commands.complete.completion_data import Prepare
+    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.runtime.run import Run
 
 
@@ -113,9 +113,9 @@ def complete(
       mpu complete news.svm --format svm -o filled.svm
       mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands import completion
-    from mpu_cli.commands.completion_data import prepared_here
-    from mpu_cli.core.completion import Choice
+    from mpu_cli.commands.complete import completion
+    from mpu_cli.commands.complete.completion_data import prepared_here
+    from mpu_cli.core.complete.completion import Choice
 
     if fill_implied and (implied is None or form != "svm"):
         raise click.UsageError("--fill-implied needs --implied and --format svm.")
@@ -125,7 +125,7 @@ def complete(
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     prepare: Prepare = prepared_here
     if on is not None:
-        from mpu_cli.commands.cluster_completion import preparing
+        from mpu_cli.commands.complete.cluster_completion import preparing
 
         refuse_sources(sources, options)
         prepare = preparing(on)

@@ -65,7 +65,7 @@ def corrupt(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import corruption
+    from mpu_cli.commands.data import corruption
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed})

@@ -16,8 +16,8 @@ from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.estimation import Read, Report
-    from mpu_cli.commands.training_data import Sources
+    from mpu_cli.commands.complete.estimation import Read, Report
+    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.runtime.run import Run
 
 
@@ -106,7 +106,7 @@ def estimate_c(
       mpu estimate-c news.svm --reviewed checked.tsv
       mpu estimate-c news.svm --plan
     """
-    from mpu_cli.commands import estimation
+    from mpu_cli.commands.complete import estimation
     from mpu_cli.runtime.files import refuse_overlaps
 
     if output == "-":
@@ -114,7 +114,7 @@ def estimate_c(
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
     read: Read = estimation.read_all
     if on is not None:
-        from mpu_cli.commands.cluster_estimation import reading
+        from mpu_cli.commands.complete.cluster_estimation import reading
 
         refuse_sources(sources)
         read = reading(on)

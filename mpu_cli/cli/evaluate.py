@@ -35,7 +35,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.evaluation import Report
+    from mpu_cli.commands.evaluate.evaluation import Report
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
@@ -213,7 +213,7 @@ def evaluate(
       mpu evaluate part-*.svm.gz --predictions tags/
       mpu evaluate part-*.svm.gz --predictions news.mpu --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands import comparison, evaluation
+    from mpu_cli.commands.evaluate import comparison, evaluation
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.sources import as_one
 
@@ -296,7 +296,7 @@ def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]
         with counting("evaluating", noun="instance") as count:
             yield {"count": count}
         return
-    from mpu_cli.commands.cluster_evaluation import collecting
+    from mpu_cli.commands.evaluate.cluster_evaluation import collecting
 
     with collecting(on) as collect, counting("evaluating", n_files, "file") as count:
         yield {"count": count, "collect": collect}

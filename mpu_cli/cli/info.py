@@ -89,7 +89,7 @@ def info(
         return
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
-    from mpu_cli.commands.description import describe
+    from mpu_cli.commands.describe.description import describe
 
     report = describe(model, labels, top, by_number, plot)
     if as_json:
@@ -99,7 +99,7 @@ def info(
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-    from mpu_cli.commands import history, history_figure
+    from mpu_cli.commands.train import history, history_figure
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"--history": path}, {"--plot": plot})

@@ -10,7 +10,7 @@ from mpu_cli.errors import counted, one_line
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.origin import Origin
-    from mpu_cli.commands.description import LabelReport, Report
+    from mpu_cli.commands.describe.description import LabelReport, Report
 
 _NOT_RECORDED = "not recorded"
 _LISTED = 20  # files

@@ -137,10 +137,10 @@ def predict(
     probability; a cell that a spreadsheet would take for a formula begins with an apostrophe.
     """
     from mpu_cli import bundle
-    from mpu_cli.commands import prediction
-    from mpu_cli.commands.prediction_parts import in_folder, making
-    from mpu_cli.commands.psp_order import ordered_by_psp
-    from mpu_cli.commands.text_input import Texts
+    from mpu_cli.commands.data.text_input import Texts
+    from mpu_cli.commands.predict import prediction
+    from mpu_cli.commands.predict.prediction_parts import in_folder, making
+    from mpu_cli.commands.predict.psp_order import ordered_by_psp
     from mpu_cli.errors import shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.sources import as_one
@@ -188,7 +188,7 @@ def predict(
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
         if on is not None:
-            from mpu_cli.commands.cluster_prediction import predict_files
+            from mpu_cli.commands.predict.cluster_prediction import predict_files
 
             counts = predict_files(
                 model,

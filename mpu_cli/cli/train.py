@@ -16,7 +16,7 @@ from mpu_cli.cli.values import Number
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.training_data import Sources
+    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.runtime.run import Run
 
 
@@ -109,7 +109,7 @@ def train(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import training
+    from mpu_cli.commands.train import training
     from mpu_cli.methods import DEFAULT
     from mpu_cli.runtime.memory import peak_bytes
     from mpu_cli.svmlight.sources import Files
@@ -128,7 +128,7 @@ def train(
     if on is None:
         done = training.train(sources, output, method, options, warm_start=warm_start, **common)
     else:
-        from mpu_cli.commands import cluster_training
+        from mpu_cli.commands.train import cluster_training
 
         refuse_sources(sources, options, method=method != DEFAULT and method, warm_start=warm_start)
         done = cluster_training.train(sources, output, options, on=on, **common)

@@ -94,7 +94,7 @@ def vectorize(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import vectorization as command
+    from mpu_cli.commands.data import vectorization as command
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.runtime.run import Run
     from mpu_cli.text.directory import directory_of

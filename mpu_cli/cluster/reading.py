@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Columns, Features, with_width
-from mpu_cli.core.label_frequency import count_annotations
-from mpu_cli.core.parts import PartRows
+from mpu_cli.core.data.features import Columns, Features, with_width
+from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.resume import fingerprint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

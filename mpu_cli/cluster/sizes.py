@@ -12,12 +12,12 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy.sparse import csr_array
 
-from mpu_cli.core.bins import BinnedCells
-from mpu_cli.core.group_units import Picked
-from mpu_cli.core.parts import PartRows
-from mpu_cli.core.sgd import LinearModel
-from mpu_cli.core.shortlist import Groups
-from mpu_cli.core.stacking import StackedModel
+from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.side.shortlist import Groups
+from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.core.train.group_units import Picked
+from mpu_cli.core.train.parts import PartRows
 from mpu_cli.svmlight.dataset import Dataset
 
 

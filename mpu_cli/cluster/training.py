@@ -8,16 +8,16 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.reading import Facts, facts_of, placed, read_unchanged, state_of
-from mpu_cli.core.distributed import Instances, train_on_parts
-from mpu_cli.core.features import Columns, with_width
-from mpu_cli.core.levels import HeldOut
-from mpu_cli.core.mixing import shards_of
+from mpu_cli.core.data.features import Columns, with_width
+from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, Options
-from mpu_cli.core.predictions import FEW_LABELS
-from mpu_cli.core.shortlist import is_worthwhile
-from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.training import Report, train
-from mpu_cli.core.validation import default_folds
+from mpu_cli.core.side.shortlist import is_worthwhile
+from mpu_cli.core.train.distributed import Instances, train_on_parts
+from mpu_cli.core.train.levels import HeldOut
+from mpu_cli.core.train.mixing import shards_of
+from mpu_cli.core.train.training import Report, train
+from mpu_cli.core.validate.validation import default_folds
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.executor import Executor, Handle
 from mpu_cli.runtime.run import Run
@@ -153,12 +153,12 @@ def learn(
     ----------
     collection : Collection
     options : Options
-        As for `core.distributed.train_on_parts`.
+        As for `core.train.distributed.train_on_parts`.
     run : Run
     n_shards : int
         Models that are learned side by side, to take their mean.
     hold_out_all : bool
-        As for `core.training.train`.
+        As for `core.train.training.train`.
 
     Returns
     -------

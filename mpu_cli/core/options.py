@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.known_labels import KnownLabels
+    from mpu_cli.core.frequency.known_labels import KnownLabels
 
-# So many shards (`core.mixing`) learn as well in one round as one does.
+# So many shards (`core.train.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4
 # The losses that a level can minimise (`core.loss`).
 PU_LOGISTIC, SQUARED_HINGE = LOSSES = ("pu-logistic", "squared-hinge")
-# By what thresholds are chosen (`core.thresholds`): one for all labels, or, by the last two, one for each.
+# By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 
 
@@ -71,7 +71,7 @@ class Descent(Regularised):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Descent):
-    """The options of `core.training.train`.
+    """The options of `core.train.training.train`.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Options(Descent):
         given nor told by a review, it comes from the rates of labels in both files.
     label_features : csr_array of float32, shape (q, D), or None
         A vector for each label, zero where nothing is known of it: the direction of the mean of the prior of its
-        weights (`core.prior`).
+        weights (`core.side.prior`).
     calibrated : bool
         Whether the predictions of the last level are made probabilities.
     """

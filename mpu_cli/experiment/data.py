@@ -6,10 +6,10 @@ from types import EllipsisType
 
 import numpy as np
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.propensity import REPLICATES, estimate
 from mpu_cli.core.options import Validation
-from mpu_cli.core.propensity import REPLICATES, estimate
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.select.sample import Sample
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.commands.removal import remove_labels
-from mpu_cli.core.validation import deal
+from mpu_cli.commands.data.removal import remove_labels
+from mpu_cli.core.validate.validation import deal
 from mpu_cli.svmlight.dataset import Dataset
 
 OWN, TUNED = "own", "tuned"

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.evaluation import metric_names
+from mpu_cli.commands.evaluate.evaluation import metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities

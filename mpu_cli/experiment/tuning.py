@@ -1,8 +1,8 @@
 """The same decision threshold criterion for every method, so that methods can be compared without their rules.
 
 A fifth of the training instances is held out and predicted by a model of the others. The threshold, one for all labels,
-maximises the micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.thresholds`). The
-label frequency c that the estimate needs comes from all training instances as in `mpu train`, whatever the method.
+maximises the micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.model.thresholds`).
+The label frequency c that the estimate needs comes from all training instances as in `mpu train`, whatever the method.
 The threshold then serves the model of all training instances.
 """
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.propensity import estimate
+from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.options import Validation
-from mpu_cli.core.propensity import estimate
-from mpu_cli.core.sample import Sample
-from mpu_cli.core.thresholds import pooled_threshold
-from mpu_cli.core.validation import deal
+from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.validate.validation import deal
 from mpu_cli.experiment.predictions import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

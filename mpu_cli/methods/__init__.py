@@ -19,7 +19,7 @@ from mpu_cli.runtime.options import Option, Words, options_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.warm_start import WarmStart
+    from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
 __all__ = ["DEFAULT", "INDUCTIVE", "METHODS", "Fitted", "Method", "Model", "Task", "fit", "options", "owners", "record"]
@@ -87,7 +87,7 @@ def fit(
     unlabeled : csr_array, shape (m, any), float32, optional
         The instances that a transductive method labels.
     start : WarmStart, optional
-        Of mpu: as for `core.training.train`.
+        Of mpu: as for `core.train.training.train`.
     hold_out_all : bool
         Of mpu and br: predict all instances out of fold.
 

@@ -54,9 +54,9 @@ def fit(task: Task, trainer: str) -> Fitted:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from mpu_cli.core.limits import refuse_large_weights
-    from mpu_cli.core.sgd import LinearModel
-    from mpu_cli.core.stacking import StackedModel
+    from mpu_cli.core.data.limits import refuse_large_weights
+    from mpu_cli.core.model.stacking import StackedModel
+    from mpu_cli.core.solver.sgd import LinearModel
 
     linear = _linear()
     D, q = task.matrix.shape[1], task.labels.shape[1]

@@ -7,13 +7,13 @@ from mpu_cli.core.options import SQUARED_HINGE, Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 
 if TYPE_CHECKING:
-    from mpu_cli.core.stacking import StackedModel
-    from mpu_cli.core.training import Report
+    from mpu_cli.core.model.stacking import StackedModel
+    from mpu_cli.core.train.training import Report
 
 
 def fit(task: Task) -> Fitted:
-    """Learn by `core.training.train`."""
-    from mpu_cli.core.training import train
+    """Learn by `core.train.training.train`."""
+    from mpu_cli.core.train.training import train
 
     model, report = train(task.matrix, task.labels, task.options, task.run, task.start, task.hold_out_all)
     found = fitted(task.options, model, report)
@@ -21,7 +21,7 @@ def fit(task: Task) -> Fitted:
 
 
 def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
-    """Return what `core.training.train` has found as what every method finds."""
+    """Return what `core.train.training.train` has found as what every method finds."""
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
     if report.settings.loss == SQUARED_HINGE:

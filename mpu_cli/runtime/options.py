@@ -1,7 +1,7 @@
 """Options, each declared once: a field of a dataclass with its kind, default and help.
 
 The command line (`mpu_cli.cli.options`), the methods of `mpu experiment`, the parameters of the estimator
-(`mpu_cli.parameters`), the record in a model and the fingerprint of a training are made from these fields.
+(`mpu_cli.api.parameters`), the record in a model and the fingerprint of a training are made from these fields.
 """
 
 from dataclasses import dataclass, field, fields

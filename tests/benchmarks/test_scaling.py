@@ -9,15 +9,16 @@ from benchmarks.scaling import levels
 from benchmarks.scaling_groups import GroupSimulation, PickedCells, simulated
 from benchmarks.simulation import FLOAT, Costs, DenseModel, Simulation, Unit
 from mpu_cli.cluster.sizes import size_of
-from mpu_cli.core import parts, shortlist
-from mpu_cli.core.distributed import train_on_parts
-from mpu_cli.core.mixing import rounds_of
 from mpu_cli.core.options import FEW_SHARDS, Options
+from mpu_cli.core.side import shortlist
+from mpu_cli.core.train import parts
+from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.runtime.executor import run_unit
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from tests.core.test_distributed import in_parts
-from tests.core.test_many_labels import problem
+from tests.core.train.test_distributed import in_parts
+from tests.core.train.test_many_labels import problem
 
 INSTANCES, FEATURES, LABELS = 1000, 50, 10
 COSTS = Costs(learn=1e-4, predict=1e-5, add=1 / 2**16)

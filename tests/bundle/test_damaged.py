@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.core.predictions import Top
+from mpu_cli.core.data.predictions import Top
 from mpu_cli.errors import ModelError
 from tests.bundle.models import (
     DAMAGED,

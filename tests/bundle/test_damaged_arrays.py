@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.core.features import Columns
-from mpu_cli.core.sgd import LinearModel
-from mpu_cli.core.stacking import StackedModel
+from mpu_cli.core.data.features import Columns
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.errors import ModelError
 from tests.bundle.models import Q, assert_same, edit, level_arrays, make_model, make_sparse_model, npy, npz, put_bundle
 

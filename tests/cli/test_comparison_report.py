@@ -1,7 +1,7 @@
 """How a comparison is printed."""
 
 from mpu_cli.cli.comparison_report import print_comparison
-from mpu_cli.commands.comparison import Report
+from mpu_cli.commands.evaluate.comparison import Report
 from mpu_cli.evaluation.paired import Difference
 
 

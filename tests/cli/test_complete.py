@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.other_labels import given_other_labels
+from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 

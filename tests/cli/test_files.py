@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.core import training
+from mpu_cli.core.train import training
 from tests.cli.training import ALONE, QUICK, TINY
 from tests.endurance.commands import contents, model_files
 

@@ -13,7 +13,7 @@ from tests.cli.terminal import on_terminal
 SLOW = """if True:
     import time
     from mpu_cli.__main__ import main
-    from mpu_cli.commands import estimation
+    from mpu_cli.commands.complete import estimation
 
     def slowly(*arguments, compare=estimation.compare):
         time.sleep(1.5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.cluster.address import Address, OnCluster
-from mpu_cli.commands.training_data import Sources
+from mpu_cli.commands.data.training_data import Sources
 from mpu_cli.core.options import Options
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import Files

@@ -21,11 +21,11 @@ from distributed.cli.dask_scheduler import main as scheduler
 from distributed.cli.dask_worker import main as worker
 
 import mpu_cli.cluster.training
-import mpu_cli.commands.cluster_completion
-import mpu_cli.commands.cluster_estimation
-import mpu_cli.commands.cluster_evaluation
-import mpu_cli.commands.cluster_prediction
-import mpu_cli.commands.cluster_training
+import mpu_cli.commands.complete.cluster_completion
+import mpu_cli.commands.complete.cluster_estimation
+import mpu_cli.commands.evaluate.cluster_evaluation
+import mpu_cli.commands.predict.cluster_prediction
+import mpu_cli.commands.train.cluster_training
 from mpu_cli.runtime.run import DEFAULT_RUN
 
 if DEFAULT_RUN.compiled:

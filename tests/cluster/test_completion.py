@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.cluster_completion import preparing
-from mpu_cli.commands.completion import complete
-from mpu_cli.core.completion import Choice
+from mpu_cli.commands.complete.cluster_completion import preparing
+from mpu_cli.commands.complete.completion import complete
+from mpu_cli.core.complete.completion import Choice
 from tests.cluster.conftest import OPTIONS, at
 
 

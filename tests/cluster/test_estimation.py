@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.cluster_estimation import reading
-from mpu_cli.commands.estimation import estimate
+from mpu_cli.commands.complete.cluster_estimation import reading
+from mpu_cli.commands.complete.estimation import estimate
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.conftest import at, write_parts
 

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 
 from mpu_cli import MPUClassifier, load
-from mpu_cli.commands.cluster_training import train
-from mpu_cli.core import mixing
+from mpu_cli.commands.train.cluster_training import train
+from mpu_cli.core.train import mixing
 from mpu_cli.errors import ClusterError, DataError, InputError, OverlapError
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.reader import read

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.cluster_prediction import predict_files
-from mpu_cli.commands.prediction import Report
-from mpu_cli.commands.training import train as train_here
+from mpu_cli.commands.predict.cluster_prediction import predict_files
+from mpu_cli.commands.predict.prediction import Report
+from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import InputError
 
 

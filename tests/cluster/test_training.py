@@ -13,8 +13,8 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.cluster_training import train
-from mpu_cli.commands.training import train as train_here
+from mpu_cli.commands.train.cluster_training import train
+from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.executor import InProcess
 from mpu_cli.runtime.resume import folder_of

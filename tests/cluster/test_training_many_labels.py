@@ -8,18 +8,18 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.cluster_training import train
-from mpu_cli.commands.training import train as train_here
-from mpu_cli.commands.training_data import Sources
-from mpu_cli.core import shortlist
+from mpu_cli.commands.data.training_data import Sources
+from mpu_cli.commands.train.cluster_training import train
+from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.core.options import Options
+from mpu_cli.core.side import shortlist
 from mpu_cli.runtime.executor import InProcess
 from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.sources import Files
 from tests.cluster.test_training import at
-from tests.core.test_many_labels import as_arrays, problem
+from tests.core.train.test_many_labels import as_arrays, problem
 from tests.endurance.commands import model_files
 
 OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sample=300, levels=2)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from mpu_cli.commands.estimation import estimate
-from mpu_cli.commands.frequencies import read_frequencies
-from mpu_cli.commands.training_data import Sources
+from mpu_cli.commands.complete.estimation import estimate
+from mpu_cli.commands.data.frequencies import read_frequencies
+from mpu_cli.commands.data.training_data import Sources
 from mpu_cli.errors import InputError
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mpu_cli.commands.label_features import with_label_features
-from mpu_cli.commands.training_data import Sources, read_training_data
+from mpu_cli.commands.data.label_features import with_label_features
+from mpu_cli.commands.data.training_data import Sources, read_training_data
 from mpu_cli.errors import InputError
 from mpu_cli.names import Naming
 from mpu_cli.runtime.run import Run

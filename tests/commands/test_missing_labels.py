@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.commands import missing_labels
-from mpu_cli.commands.implied import read_implications
-from mpu_cli.core.completion import Choice
-from mpu_cli.core.implications import Implications
-from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.training import Options, train
+from mpu_cli.commands.complete import missing_labels
+from mpu_cli.commands.complete.implied import read_implications
+from mpu_cli.core.complete.completion import Choice
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.side.implications import Implications
+from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum

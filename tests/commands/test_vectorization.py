@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mpu_cli.commands import vectorization
-from mpu_cli.commands.vectorization import Source, vectorize
+from mpu_cli.commands.data import vectorization
+from mpu_cli.commands.data.vectorization import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read

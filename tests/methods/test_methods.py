@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from mpu_cli import methods
-from mpu_cli.core.training import Options, train
+from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import DataError, MpuError
 from mpu_cli.methods import elkan08
 from mpu_cli.runtime.run import Run

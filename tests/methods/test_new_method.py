@@ -32,8 +32,8 @@ def fit(task: Task) -> Fitted:
     import numpy as np
     from scipy.special import logit
 
-    from mpu_cli.core.sgd import LinearModel
-    from mpu_cli.core.stacking import StackedModel
+    from mpu_cli.core.solver.sgd import LinearModel
+    from mpu_cli.core.model.stacking import StackedModel
 
     q, D = task.labels.shape[1], task.matrix.shape[1]
     level = LinearModel(np.zeros((D, q), np.float32), np.full(q, logit(task.options.luck), np.float32))

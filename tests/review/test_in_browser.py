@@ -3,8 +3,8 @@
 import pytest
 
 from mpu_cli.bundle import load
-from mpu_cli.commands.training import train
-from mpu_cli.commands.training_data import Sources
+from mpu_cli.commands.data.training_data import Sources
+from mpu_cli.commands.train.training import train
 from mpu_cli.core.options import Options
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import sgd, training
+from mpu_cli.core.solver import sgd
+from mpu_cli.core.train import training
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import resume
 from mpu_cli.runtime.journal import Journal
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, hide, linear_problem
-from tests.core.test_training import as_bytes
+from tests.core.train.test_training import as_bytes
 from tests.endurance.resume import survive
 from tests.kernels import AVAILABLE
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from mpu_cli import methods
-from mpu_cli.core.training import Options
+from mpu_cli.core.train.training import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
-from tests.core.test_training import as_bytes
+from tests.core.train.test_training import as_bytes
 
 OPTIONS = Options(folds=3, epochs=8)
 

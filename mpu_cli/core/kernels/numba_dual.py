@@ -6,11 +6,11 @@ As in `numba_kernel`, the innermost loops run over the labels of a block and bec
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.numba_kernel import Batches, frequency_arrays, look_up
 from mpu_cli.core.kernels.numpy_dual import LARGEST_COST
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.order import visited
+from mpu_cli.core.kernels.order import visited
 from mpu_cli.runtime.compilation import compiled
 
 

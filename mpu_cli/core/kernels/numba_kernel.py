@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.numba_ranking import top_scores as top_scores
 from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN
+from mpu_cli.core.kernels.order import visited
 from mpu_cli.core.kernels.prefetch import prefetch
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.order import visited
 from mpu_cli.runtime.compilation import compiled
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.

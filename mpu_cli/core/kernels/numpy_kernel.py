@@ -6,12 +6,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import logit
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.label_frequency import LabelFrequency
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import Top, TopPredictions
+from mpu_cli.core.data.weight_rows import WeightRows
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels.order import visited
 from mpu_cli.core.loss import pu_gradient
-from mpu_cli.core.order import visited
-from mpu_cli.core.predictions import Top, TopPredictions
-from mpu_cli.core.weight_rows import WeightRows
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128
@@ -115,7 +115,7 @@ def descend(
     Parameters
     ----------
     batches : Batches
-        From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.order`).
+        From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.kernels.order`).
     annotated : csr_array of bool or float32, shape (N, q)
         The positives of all instances of the features (`LabelFrequency.positives`), or the weights with which these
         count as annotated.

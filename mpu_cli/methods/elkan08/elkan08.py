@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.propensity import estimate, estimate_per_label
-from mpu_cli.core.sample import Sample
-from mpu_cli.core.selection import choose_settings
-from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_settings, train_linear
-from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.propensity import estimate, estimate_per_label
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.select.selection import choose_settings
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, default_epochs, default_settings, train_linear
+from mpu_cli.core.validate.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.methods.elkan08 import Options
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -46,12 +46,12 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.limits import refuse_large_kernel, refuse_large_linear
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_large_kernel, refuse_large_linear
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Validation
-from mpu_cli.core.sample import draw
-from mpu_cli.core.sgd import LinearModel
-from mpu_cli.core.stacking import StackedModel
+from mpu_cli.core.select.sample import draw
+from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.methods.m3l import LinearOptions
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.selection import WORTHWHILE
-from mpu_cli.core.thresholds import estimated_f1
-from mpu_cli.core.validation import deal, default_folds, leading
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.thresholds import estimated_f1
+from mpu_cli.core.select.selection import WORTHWHILE
+from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.methods.m3l.dual import Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
 from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost

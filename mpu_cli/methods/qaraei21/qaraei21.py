@@ -39,17 +39,17 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.calibration import Calibration
-from mpu_cli.core.features import Features
-from mpu_cli.core.label_frequency import LabelFrequency
-from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.overflow import largest
-from mpu_cli.core.propensity import estimate
-from mpu_cli.core.sample import Sample, draw
-from mpu_cli.core.sgd import LinearModel
-from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.thresholds import estimated_f1
-from mpu_cli.core.validation import deal, default_folds, leading
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.data.overflow import largest
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.propensity import estimate
+from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.thresholds import estimated_f1
+from mpu_cli.core.select.sample import Sample, draw
+from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.methods.qaraei21 import Options
 from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mpu_cli.core.selection import COSTS, climb
+from mpu_cli.core.select.selection import COSTS, climb
 
 # Held-out instances by which C is chosen: more hardly change which of two is better.
 HELD_OUT = 1_200

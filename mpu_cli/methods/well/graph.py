@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.data.features import Features
 from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
 from mpu_cli.methods.shared.label_correlation import cosine_similarity
 

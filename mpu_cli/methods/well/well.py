@@ -38,8 +38,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.features import with_width
-from mpu_cli.core.limits import refuse_large_graph
+from mpu_cli.core.data.features import with_width
+from mpu_cli.core.data.limits import refuse_large_graph
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.m3l.rbf import rbf_kernel
 from mpu_cli.methods.well import Options

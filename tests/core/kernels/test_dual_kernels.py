@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 from sklearn.svm import LinearSVC
 
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import dual_kernel, kernel, numpy_dual, numpy_kernel
-from mpu_cli.core.known_labels import KnownLabels
-from mpu_cli.core.label_frequency import LabelFrequency
 from mpu_cli.core.loss import cell_weights
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency

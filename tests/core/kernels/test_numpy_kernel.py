@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import (
     SMALL_GRADIENT,
@@ -15,7 +16,6 @@ from mpu_cli.core.kernels.numpy_kernel import (
     scores,
     thinned,
 )
-from mpu_cli.core.label_frequency import LabelFrequency
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}

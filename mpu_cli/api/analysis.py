@@ -1,0 +1,309 @@
+"""Functions for people with arrays: c, thresholds and out-of-fold predictions where labels are incomplete."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
+
+from mpu_cli.api import arrays, learning, parameters
+from mpu_cli.api.arrays import Annotations, indicator
+from mpu_cli.api.estimator import MPUClassifier
+from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.frequency.propensity import METHODS, FrequencyEstimate
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
+from mpu_cli.core.options import CRITERIA, Validation
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.run_options import RunOptions
+
+
+def estimate_c(
+    X: Any,
+    y: Any,
+    *,
+    method: str = "bbe",
+    folds: str | int = "auto",
+    sample: int = Validation.sample,
+    seed: int = RunOptions.seed,
+    jobs: int = RunOptions.jobs,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> FrequencyEstimate:
+    """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
+
+    It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
+    the features tell apart well; else it also looks at labels that are mostly annotated together.
+
+    Parameters
+    ----------
+    X : array_like, sparse matrix or data frame, shape (n, D)
+        Features.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels: 1 where the label is annotated, else 0.
+    method : {"bbe", "e1", "e2", "e3"}
+        bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
+    folds, sample, seed, jobs
+        As for `MPUClassifier`.
+    reviewed, complete, ignored
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    FrequencyEstimate
+        `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) that it rests on, and whether one of them is
+        `separable` enough to trust it.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
+    MpuError
+        The data are too large for the memory, or features too large for 32-bit numbers.
+
+    Warns
+    -----
+    MpuWarning
+        No label is told apart well by the features.
+
+    References
+    ----------
+    Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe; Elkan and
+    Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import estimate_c
+    >>> X = np.eye(3)[np.arange(300) % 3]
+    >>> S = X.astype(int)
+    >>> S[np.arange(300) % 4 == 0] = 0    # a quarter of the labels is missing
+    >>> found = estimate_c(X, S)
+    >>> round(found.c, 2)
+    0.75
+    >>> low, high = found.interval
+    >>> low < found.c < high
+    True
+    """
+    if method not in METHODS:
+        raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
+    given = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
+    annotated = indicator(y)
+    matrix = arrays.features(X, annotated)
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    return learning.estimate_frequency(parameters.checked(given), matrix, annotations, method)
+
+
+def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
+    """Estimate the label frequency c of all labels and of each by instances that were drawn at random and reviewed.
+
+    Parameters
+    ----------
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels, as they were before the review.
+    reviewed, sampled
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    ReviewedFrequency
+        `c` and `rates`, one for each label that is annotated or was found, in the order of the columns of y, with 90 %
+        credible intervals.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, or no instance was drawn.
+
+    References
+    ----------
+    docs/method.md, "Label frequency from a review": a beta-binomial over labels.
+
+    Examples
+    --------
+    Of 40 true labels in 40 reviewed instances, 10 were annotated.
+
+    >>> import numpy as np
+    >>> from mpu_cli import c_from_review
+    >>> S = np.zeros((400, 1), int)
+    >>> S[:100] = 1
+    >>> sampled = np.arange(400) % 10 == 0
+    >>> found = c_from_review(S, reviewed=np.where(sampled, 1, 0)[:, None], sampled=sampled)
+    >>> found.instances, bool(found.interval[0] < 0.25 < found.interval[1])
+    (40, True)
+    """
+    annotations = Annotations.of(indicator(y), None, reviewed, sampled=sampled)
+    if annotations.known is None or annotations.sampled is None:
+        raise DataError("sampled: no instance was drawn")
+    return from_review(annotations.labels, annotations.known, annotations.sampled)
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of training instances by models that have not seen them.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        p = Pr(y=1 | x).
+    c : ndarray of float, shape (q,)
+        Label frequency of each label; NaN where it is unknown, since the label is never annotated.
+    posteriors : ndarray of float32, shape (n, q)
+        How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
+        annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
+        there the highest are the labels that are most probably missing, in the order of `mpu complete`.
+    """
+
+    probabilities: np.ndarray
+    c: np.ndarray
+    posteriors: np.ndarray
+
+
+def out_of_fold(
+    X: Any,
+    y: Any,
+    estimator: MPUClassifier | None = None,
+    *,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+    sampled: ArrayLike | None = None,
+) -> OutOfFold:
+    """Predict training instances by models that have not seen them, and which of their labels are missing.
+
+    Parameters
+    ----------
+    X : array_like, sparse matrix or data frame, shape (n, D)
+        Features.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels.
+    estimator : MPUClassifier, optional
+        Its parameters are used, and it is left as it is. It must have the method mpu.
+    reviewed, complete, ignored, sampled
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    OutOfFold
+        Labels that are never annotated have probability 0.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
+    MpuError
+        The data are too large for the memory, or features too large for 32-bit numbers.
+
+    References
+    ----------
+    Kong et al., SDM 2014, Section 3 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import MPUClassifier, out_of_fold
+    >>> X = np.eye(3)[np.arange(300) % 3]
+    >>> S = X.astype(int)
+    >>> S[0] = 0                          # a label is missing
+    >>> found = out_of_fold(X, S, MPUClassifier(levels=1, c=0.9))
+    >>> missing = np.where(S, 0, found.posteriors)
+    >>> np.unravel_index(missing.argmax(), missing.shape) == (np.int64(0), np.int64(0))
+    True
+    """
+    annotated = indicator(y)
+    matrix = arrays.features(X, annotated)
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored, sampled)
+    chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
+    found, given, c = learning.held_out(chosen, matrix, annotations)
+    posteriors = unannotated_posterior(given, c)
+    columns, width = annotations.columns, annotations.width
+    return OutOfFold(
+        arrays.widened(found, columns, width),
+        arrays.widened(c, columns, width, np.nan),
+        arrays.widened(posteriors, columns, width),
+    )
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Decision thresholds, and how good they are.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float32, shape (q,)
+        Predict a label where its probability is at least its threshold.
+    expected_f1 : float
+        The micro-F1 to expect of them on complete labels.
+    """
+
+    thresholds: np.ndarray
+    expected_f1: float
+
+
+def choose_thresholds(
+    probabilities: ArrayLike,
+    y: Any,
+    c: ArrayLike,
+    criterion: str = "pu-f1",
+    *,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> Thresholds:
+    """Choose the decision thresholds that maximise F1 as estimated for complete labels.
+
+    Each annotated label that is predicted stands for 1/c true ones, so with P >= t predicted and S annotated
+
+        F(t) = 2 (sum of 1/c over P >= t and S) / (number of P >= t + sum of 1/c over S).
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (n, q)
+        P, in [0, 1], of any classifier; of instances that it has not seen.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels of the same instances.
+    c : float or array_like of shape (q,)
+        Label frequency, in (0, 1].
+    criterion : {"pu-f1", "per-label", "macro-f1"}
+        For this micro-F1, one threshold for all labels, or one for each that has 20 annotations. Or one for each label
+        that maximises its own F1, as it is expected of P made probabilities by the annotations of all labels.
+    reviewed, complete, ignored
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    Thresholds
+        Infinite for labels that are never annotated.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, or no label is annotated.
+
+    References
+    ----------
+    After Kong et al., SDM 2014, Section 2.1: the annotated are a random share c of the true.
+
+    Examples
+    --------
+    >>> from mpu_cli import choose_thresholds
+    >>> found = choose_thresholds([[0.9], [0.8], [0.7], [0.6]], [[1], [0], [1], [0]], c=0.8)
+    >>> bool(0.6 < found.thresholds[0] <= 0.7), round(found.expected_f1, 2)
+    (True, 0.91)
+    """
+    if criterion not in CRITERIA:
+        raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
+    annotated = indicator(y)
+    P = check_array(probabilities, dtype=np.float32, input_name="probabilities")
+    if P.shape != annotated.shape:
+        raise DataError(f"probabilities have shape {P.shape}, and y has {annotated.shape}")
+    if not ((P >= 0) & (P <= 1)).all():
+        raise DataError("probabilities: give numbers from 0 to 1")
+    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    columns, width = annotations.columns, annotations.width
+    if np.ndim(c) and np.shape(c) != (width,):
+        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
+    rates = np.broadcast_to(np.asarray(c, float), (width,))[columns]
+    found, f1 = learning.best_thresholds(np.ascontiguousarray(P[:, columns]), annotations, rates, criterion)
+    return Thresholds(arrays.widened(found, columns, width, np.inf), f1)

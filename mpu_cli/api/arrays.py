@@ -1,0 +1,296 @@
+"""Arrays of callers from Python, checked and brought into the form that everything below takes."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_array, check_consistent_length
+
+from mpu_cli.core.frequency.known_labels import Cells, KnownLabels
+from mpu_cli.errors import DataError
+from mpu_cli.names import LabelNames
+from mpu_cli.svmlight.grammar import MAX_ID
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """An indicator matrix without the labels that nothing can be learned of.
+
+    Attributes
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    columns : ndarray of int, shape (q,)
+        Which columns of the caller's matrix these are.
+    width : int
+        How many columns that has.
+    known : KnownLabels or None
+        What is known of these cells beyond their annotation.
+    sampled : ndarray of int or None
+        The instances that were drawn at random and completely reviewed.
+    features : csr_array of float32, shape (q, D), or None
+        Features of these labels.
+    """
+
+    labels: csr_array
+    columns: np.ndarray
+    width: int
+    known: KnownLabels | None
+    sampled: np.ndarray | None = None
+    features: csr_array | None = None
+
+    @classmethod
+    def of(
+        cls,
+        annotated: csr_array,
+        numbers: np.ndarray | None,
+        reviewed: Any = None,
+        complete: Any = None,
+        ignored: Any = None,
+        sampled: Any = None,
+        features: csr_array | None = None,
+    ) -> "Annotations":
+        """Take labels that are annotated, known to be true, or have features.
+
+        Parameters
+        ----------
+        annotated : csr_array of bool, shape (n, width)
+            From `indicator`.
+        numbers : ndarray of int, shape (width,), or None
+            By which to put the labels in order; None: as they stand.
+        reviewed, complete, ignored, sampled
+            As for `MPUClassifier.fit`.
+        features : csr_array of float32, shape (width, D), optional
+            From `label_features`.
+
+        Raises
+        ------
+        DataError
+            One of these has another shape or other values, or no label is annotated.
+        """
+        n, width = annotated.shape
+        verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", annotated.shape, (-1, 0, 1))
+        left_out = None if ignored is None else _matrix(ignored, "ignored", annotated.shape, (0, 1))
+        drawn = np.zeros(n, bool) if sampled is None else _mask(sampled, "sampled", n)
+        whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
+        occurs = np.zeros(width, bool)
+        occurs[annotated.indices] = True
+        if not occurs.any():
+            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
+        if verdicts is not None:
+            occurs[verdicts.indices[verdicts.data > 0]] = True
+        if features is not None:
+            occurs |= np.diff(features.indptr) > 0
+        columns = np.flatnonzero(occurs)
+        if numbers is not None:
+            columns = columns[np.argsort(numbers[columns], kind="stable")]
+        labels = _columns(annotated, columns)
+        features = None if features is None else features[columns]
+        if verdicts is None and left_out is None and not whole.any():
+            return cls(labels, columns, width, None, features=features)
+        none: Cells = ((), ())
+        known = KnownLabels.of(
+            labels.shape,
+            true=none if verdicts is None else _columns(verdicts > 0, columns).nonzero(),
+            false=none if verdicts is None else _columns(verdicts < 0, columns).nonzero(),
+            ignored=none if left_out is None else _columns(left_out, columns).nonzero(),
+            complete=whole,
+        )
+        return cls(labels, columns, width, known, np.flatnonzero(drawn) if drawn.any() else None, features)
+
+
+def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
+    """Put the entries of the last axis at given places among `width`, and another number at the others."""
+    wide = np.full((*values.shape[:-1], width), absent, values.dtype)
+    wide[..., columns] = values
+    return wide
+
+
+def refuse_broken(matrix: Any, name: str) -> None:
+    """Raise DataError where a sparse matrix has an index outside of its shape: SciPy and kernels would go there."""
+    if not issparse(matrix):
+        return
+    try:
+        if matrix.format == "coo":
+            for indices, size in zip(matrix.coords, matrix.shape, strict=True):
+                if indices.min(initial=0) < 0 or indices.max(initial=-1) >= size:
+                    raise ValueError("an index is outside of its shape")
+        elif hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{name} is not a sound sparse matrix: {error}") from error
+
+
+def features(X: Any, y: Any) -> csr_array:
+    """Check features that come with an indicator matrix, outside of an estimator; n x D, float32."""
+    refuse_broken(X, "X")
+    matrix = check_array(X, accept_sparse="csr", dtype=np.float32, input_name="X")
+    check_consistent_length(matrix, y)
+    return as_csr(matrix)
+
+
+def label_features(V: Any, q: int, width: int) -> csr_array:
+    """Check features of labels: float32, q x D, without stored zeros; DataError where the shape is another."""
+    refuse_broken(V, "label_features")
+    checked = check_array(
+        V, accept_sparse="csr", dtype=np.float32, ensure_2d=False, input_name="label_features", copy=False
+    )
+    if checked.shape != (q, width):
+        raise DataError(
+            f"label_features has shape {checked.shape}: give a row for each of the {q} labels, with {width} features"
+        )
+    matrix = as_csr(checked).copy()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def as_csr(matrix: Any) -> csr_array:
+    """Return a checked float32 matrix as a CSR array with sorted and unique columns; zeros that are stored are kept."""
+    sparse = csr_array(matrix)
+    if sparse.shape[1] > MAX_ID + 1:
+        raise DataError(f"X has {sparse.shape[1]:,} features, and at most {MAX_ID + 1:,} can be")
+    if not sparse.has_canonical_format:
+        sparse = sparse.copy()  # the caller's stays as it is
+        sparse.sum_duplicates()
+    if sparse.indices.dtype != np.int32:
+        sparse = csr_array((sparse.data, sparse.indices.astype(np.int32), sparse.indptr), shape=sparse.shape)
+    return sparse
+
+
+def indicator(y: Any, name: str = "y") -> csr_array:
+    """Check an indicator matrix, dense or sparse, and return it as a CSR array of bool without stored zeros."""
+    return _matrix(y, name, None, (0, 1)).astype(bool)
+
+
+def are_label_sets(y: Any) -> bool:
+    """Whether y has a collection of names for each instance, and is no matrix."""
+    if issparse(y) or hasattr(y, "columns") or not isinstance(y, Iterable) or getattr(y, "ndim", 1) != 1:
+        return False
+    rows = list(y)
+    if not rows or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in rows):
+        return False
+    return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in rows)
+
+
+def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_array, np.ndarray]:
+    """Return the indicator matrix of label sets, and the names of its columns.
+
+    Parameters
+    ----------
+    y : iterable of collection of str
+        The labels of each instance; one that is there twice counts once.
+    classes : array_like of str, shape (q,), optional
+        All names. Default: those that occur, in alphabetical order.
+    name : str
+        That of the argument, for messages.
+
+    Raises
+    ------
+    DataError
+        A label is no text, or is not among `classes`, or these are not unique.
+    """
+    rows = [list(dict.fromkeys(row)) for row in y]
+    for i, row in enumerate(rows):
+        if wrong := [label for label in row if not isinstance(label, str)]:
+            raise DataError(f"{name}[{i}] has the label {wrong[0]!r}; names are texts, in all of {name} or nowhere")
+    every = sorted({label for row in rows for label in row}) if classes is None else classes
+    names = class_names(np.array(list(every), dtype=object), len(every))
+    column = {label: k for k, label in enumerate(names.tolist())}
+    for i, row in enumerate(rows):
+        if unknown := [label for label in row if label not in column]:
+            raise DataError(f"{name}[{i}] has the label {unknown[0]!r}, which is not among the classes")
+    indices = np.array([column[label] for row in rows for label in row], np.int32)
+    ends = np.cumsum([0, *map(len, rows)])
+    matrix = csr_array((np.ones(len(indices), np.int8), indices, ends), shape=(len(rows), len(names)))
+    matrix.sort_indices()
+    return matrix, names
+
+
+def class_names(classes: Any, q: int) -> np.ndarray:
+    """Check the names of the q columns of an indicator matrix; None: they are 0 to q - 1.
+
+    Raises
+    ------
+    DataError
+        There are more or fewer names than columns, or one is there twice.
+    """
+    names = np.arange(q) if classes is None else np.asarray(classes)
+    if names.dtype == object and names.ndim and (plain := np.asarray(names.tolist())).dtype.kind in "iuf":
+        names = plain  # MultiLabelBinarizer has numbers as objects
+    if names.shape != (q,):
+        raise DataError(f"classes has shape {names.shape}, and y has {q} columns: give a name for each")
+    if len(set(names.tolist())) < q:
+        raise DataError("classes: a name is there twice; labels need different ones")
+    return names
+
+
+def label_numbers(names: np.ndarray) -> np.ndarray | None:
+    """Return names that are numbers of labels in files, whole ones from 0, as int64; None where they are others."""
+    if names.dtype.kind not in "iuf":
+        return None
+    whole = (names >= 0) & (names <= MAX_ID) & (names == np.floor(names))
+    return names.astype(np.int64) if whole.all() else None
+
+
+def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
+    """Return names of labels as a model on disk has them.
+
+    Raises
+    ------
+    DataError
+        A name is no text, or would not read back from a line of text.
+    """
+    for name in names.tolist():
+        if not isinstance(name, str):
+            raise DataError(
+                f"classes: a model on disk has whole numbers from 0, or texts, for labels, and no {name!r}; give "
+                "those, or pickle the estimator"
+            )
+        if not name or name != name.strip() or "\t" in name or "\n" in name:
+            raise DataError(
+                f"classes: the name {name!r} is empty, or has a tab, a line end, or a blank at an end, which a model "
+                "on disk does not keep; give the label another name, or pickle the estimator"
+            )
+    return LabelNames.of({number: [name] for number, name in zip(numbers.tolist(), names.tolist(), strict=True)})
+
+
+def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
+    refuse_broken(values, name)
+    found = check_array(
+        values, accept_sparse="csr", dtype=None, ensure_2d=False, ensure_min_features=0, input_name=name, copy=False
+    )
+    if found.ndim != 2:
+        raise DataError(
+            f"Unknown label type: {name} has shape {found.shape}. Only binary classification is supported, in a column "
+            "for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of label "
+            "sets, or a list of names for each instance"
+        )
+    if shape is not None and found.shape != shape:
+        raise DataError(f"{name} has shape {found.shape}, and y has {shape}: give one value for each cell of y")
+    entries = found.data if issparse(found) else found
+    if found.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
+        what = "Unknown label type: " if shape is None else ""
+        raise DataError(f"{what}{name} holds other values than {', '.join(map(str, allowed))}")
+    sparse = csr_array(found, dtype=np.int8)
+    if not sparse.has_canonical_format or not sparse.data.all():
+        sparse = sparse.copy()
+        sparse.sum_duplicates()
+        sparse.eliminate_zeros()
+    return sparse
+
+
+def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
+    if np.array_equal(columns, np.arange(matrix.shape[1])):
+        return matrix
+    chosen = matrix[:, columns]
+    chosen.sort_indices()
+    return chosen
+
+
+def _mask(values: Any, name: str, n: int) -> np.ndarray:
+    mask = np.asarray(values)
+    if mask.shape != (n,) or mask.dtype != bool:
+        raise DataError(f"{name}: give True or False for each of the {n} instances")
+    return mask

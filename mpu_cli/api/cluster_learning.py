@@ -1,0 +1,207 @@
+"""Learning on a Dask cluster, from Python: the instances are blocks of dask arrays, or in files.
+
+The blocks stay on the workers, and the files are read there.
+"""
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_array
+
+from mpu_cli.api import arrays, learning
+from mpu_cli.api.blockwise import is_lazy, refuse_other_than_rows
+from mpu_cli.bundle import TrainedModel
+from mpu_cli.cluster.reading import absolute
+from mpu_cli.commands.data.training_data import Sources
+from mpu_cli.commands.train import cluster_training, origin
+from mpu_cli.core.options import Options
+from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.methods import Fitted
+from mpu_cli.runtime.files import refuse_repeated
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.parts import Part
+from mpu_cli.svmlight.sources import as_one
+
+if TYPE_CHECKING:
+    from mpu_cli.cluster.dask_executor import DaskExecutor
+    from mpu_cli.cluster.training import Collection
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model, and what its labels and features are to the caller.
+
+    Attributes
+    ----------
+    model : TrainedModel
+    columns : ndarray of int, shape (q,)
+        The places of its labels among all.
+    classes : ndarray
+        Names of all labels.
+    sparse : bool
+        Whether label sets are to be predicted as a sparse matrix.
+    """
+
+    model: TrainedModel
+    columns: np.ndarray
+    classes: np.ndarray
+    sparse: bool
+
+
+def is_meant(X: Any, y: Any, client: Any) -> bool:
+    """Whether a cluster is to learn: a client is given, or something that lives on one, or names of files."""
+    return client is not None or is_lazy(X) or is_lazy(y) or (y is None and _are_files(X))
+
+
+def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, known: Mapping[str, Any]) -> Learned:
+    """Learn a model of all labels on a cluster.
+
+    Parameters
+    ----------
+    chosen : mapping
+        Every parameter, from `parameters.checked`.
+    X, y, classes, client
+        As for `MPUClassifier` and its `fit`.
+    known : mapping
+        Other arguments of that, by name, which are refused.
+
+    Raises
+    ------
+    DataError
+        Something is not what a cluster can learn from.
+    MpuError
+        As for `commands.train.cluster_training.train`.
+    """
+    if given := [name for name, value in known.items() if value is not None]:
+        raise DataError(f"{given[0]} cannot be had on a cluster; learn on one machine")
+    if chosen["method"] != "mpu":
+        raise DataError(f"a cluster learns by the method mpu, not by {chosen['method']}")
+    if chosen["prior"] not in (None, "none", 0):
+        raise DataError("prior: a cluster does not draw weights towards features of labels; learn on one machine")
+    if _are_files(X):
+        if y is not None or classes is not None:
+            raise DataError("X names files, which have the labels too: give neither y nor classes")
+        refuse_repeated("X", list(map(os.fspath, X)))
+    else:
+        _refuse_uneven(X, y)
+    with cluster_training.borrowed(client) as executor:
+        if _are_files(X):
+            return _of_files(executor, chosen, [absolute(os.fspath(path)) for path in X])
+        return _of_arrays(executor, chosen, X, y, classes)
+
+
+def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: list[str]) -> Learned:
+    from mpu_cli.cluster.training import read_files
+
+    sources, run = Sources(as_one(files)), learning.run_of(chosen)
+    collection = read_files(executor, files, sources.reading, run, chosen["shards"])
+    columns = np.arange(len(collection.ids))
+    options = Options(**learning.values_for(chosen, columns, len(columns)))
+    beside = cluster_training.Beside.of(sources, collection)
+    fitted = _fit(collection, chosen, options, run, beside)
+    described = origin.Source.by_name(sources.file).described()
+    counts = cluster_training.counts_of(collection, fitted)
+    told = origin.of_files(sources, described, counts, options, fitted, run)
+    model = cluster_training.trained(collection, options, run, fitted, told, beside)
+    return Learned(model, columns, model.shown_labels(), True)
+
+
+def _of_arrays(executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any) -> Learned:
+    from mpu_cli.cluster.training import Collection
+
+    (width, q), run = (X.shape[1], y.shape[1]), learning.run_of(chosen)
+    names = arrays.class_names(classes, q)
+    own_numbers = arrays.label_numbers(names)
+    numbers = np.arange(1, q + 1) if own_numbers is None else own_numbers
+    of_x, of_y = executor.blocks(X, y)
+    parts = [Part(f"block {number}") for number in range(len(of_x))]
+    data = [
+        executor.submit(as_instances, *blocks, part.path, width, numbers)
+        for *blocks, part in zip(of_x, of_y, parts, strict=True)
+    ]
+    is_sparse = executor.submit(issparse, of_y[0])
+    del of_x, of_y  # the workers need not keep them beside the instances
+    collection = Collection.of(executor, parts, data)
+    if not len(collection.ids):
+        raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
+    order = np.argsort(numbers)
+    columns = order[np.searchsorted(numbers, collection.ids, sorter=order)]
+    options = Options(**learning.values_for(chosen, columns, q))
+    fitted = _fit(collection, chosen, options, run)
+    told = origin.of_arrays(cluster_training.counts_of(collection, fitted), options, fitted, run)
+    model = cluster_training.trained(collection, options, run, fitted, told)
+    return Learned(model, columns, names, executor.gather([is_sparse])[0])
+
+
+def as_instances(x: Any, y: Any, name: str, width: int, numbers: np.ndarray) -> Dataset:
+    """Return a block of the features and one of the annotated labels as instances, without a copy where that can be.
+
+    Parameters
+    ----------
+    x, y : array_like or sparse matrix, shapes (m, width) and (m, q)
+    name : str
+        Of the block, for messages.
+    width : int
+    numbers : ndarray of int, shape (q,)
+        The number of each label.
+
+    Raises
+    ------
+    DataError
+        They have other shapes, or values that cannot be used.
+    """
+    try:
+        arrays.refuse_broken(x, "X")
+        features = check_array(x, accept_sparse="csr", dtype=np.float32, input_name="X", ensure_min_samples=0)
+        labels = arrays.indicator(y) if y.shape[0] else csr_array(y.shape, dtype=bool)
+    except ValueError as error:
+        raise DataError(f"{name}: {error}") from None
+    n = labels.shape[0]
+    if features.shape != (n, width) or labels.shape[1] != len(numbers):
+        shapes = f"X has shape {features.shape}, and y has {labels.shape}"
+        raise DataError(f"{name}: {shapes}, but X has {width} columns in all, and y has {len(numbers)}")
+    columns = numbers[labels.indices].astype(np.int32)
+    by_number = csr_array((labels.data, columns, labels.indptr), shape=(n, int(numbers.max(initial=0)) + 1))
+    by_number.sort_indices()
+    return Dataset(by_number, arrays.as_csr(features))
+
+
+def _fit(
+    collection: "Collection",
+    chosen: Mapping[str, Any],
+    options: Options,
+    run: Run,
+    beside: cluster_training.Beside = cluster_training.NOTHING,
+) -> Fitted:
+    fitted, _ = cluster_training.fit(collection, options, run, chosen["shards"], beside)
+    for warning in fitted.warnings:
+        warnings.warn(warning, MpuWarning, stacklevel=5)
+    return fitted
+
+
+def _are_files(X: Any) -> bool:
+    return isinstance(X, list | tuple) and bool(X) and all(isinstance(path, str | os.PathLike) for path in X)
+
+
+def _refuse_uneven(X: Any, y: Any) -> None:
+    """Raise DataError unless these are dask arrays with the same rows in each of their blocks."""
+    for name, array in (("X", X), ("y", y)):
+        if array is None:
+            raise DataError(f"{name} is missing: dask arrays X and y, or a list of files as X alone, are learned from")
+        refuse_other_than_rows(name, array)
+    rows, others = X.chunks[0], y.chunks[0]
+    if len(rows) != len(others) or any(a != b for a, b in zip(rows, others, strict=True) if a == a and b == b):
+        raise DataError(
+            f"X has {_told(rows)}, and y has {_told(others)}: give them the same rows, y.rechunk((X.chunks[0], -1))"
+        )
+
+
+def _told(rows: tuple[float, ...]) -> str:
+    some = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
+    return f"{len(rows):,} blocks of {some} rows"

@@ -1,0 +1,389 @@
+"""The methods as a scikit-learn estimator."""
+
+import os
+from dataclasses import replace
+from itertools import pairwise
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mpu_cli import bundle
+from mpu_cli.api import arrays, blockwise, cluster_learning, learning, parameters
+from mpu_cli.errors import DataError
+from mpu_cli.evaluation.incomplete import corrected
+
+
+@parameters.declared
+class MPUClassifier(ClassifierMixin, BaseEstimator):
+    """A multi-label classifier for training data in which part of the true labels is missing.
+
+    The parameters are those of `mpu train`, by the same names, and the same data give the same model, byte for byte.
+    Parameters that the chosen method does not have must keep their default.
+
+    Parameters
+    ----------
+    {parameters}
+    classes : array_like of shape (q,), optional
+        Names of the labels, the columns of `y`: whole numbers or texts. Default: the columns of a data frame; the names
+        that occur in label sets, in alphabetical order; else 0 to q - 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (q,)
+        Names of the labels.
+    c_ : ndarray of float, shape (q,)
+        Label frequency of each label; where it differs between labels, NaN for those that nothing is known of.
+    thresholds_ : ndarray of float32, shape (q,)
+        A label is predicted where its probability is at least its threshold; infinite where nothing is known of it.
+    expected_f1_ : float
+        Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones. Of mpu and br only.
+    record_ : dict
+        What the training was asked for, and what it found, as `save` records it.
+    sparse_output_ : bool
+        Whether `predict` returns a sparse matrix: where `y` was sparse or label sets, and after `load`.
+    n_features_in_ : int
+        Number of features D.
+    feature_names_in_ : ndarray of str, shape (D,)
+        Names of the features, where X was a data frame with such names.
+
+    References
+    ----------
+    Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments", SDM 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import MPUClassifier
+    >>> X = np.eye(3)[np.arange(60) % 3]
+    >>> S = X.astype(int)                 # three labels, each of which has a feature of its own
+    >>> S[:15] = 0                        # the labels of a quarter of the instances are missing
+    >>> model = MPUClassifier(levels=1, c=0.75, classes=["news", "sport", "arts"]).fit(X, S)
+    >>> model.predict(np.eye(3))
+    array([[1, 0, 0],
+           [0, 1, 0],
+           [0, 0, 1]])
+    >>> model.predict_labels([[0, 0, 1]])
+    [('arts',)]
+
+    Labels may also be given by name:
+
+    >>> tags = [["news"], ["arts", "film"], []] * 20
+    >>> model = MPUClassifier(levels=1, c=0.75).fit(X, tags)
+    >>> model.classes_.tolist()
+    ['arts', 'film', 'news']
+    >>> model.predict_labels([[1, 0, 0], [0, 1, 0]])
+    [('news',), ('arts', 'film')]
+    """
+
+    def __init__(self, *, classes: ArrayLike | None = None, **given: Any) -> None:
+        if unknown := given.keys() - parameters.DECLARED.keys():
+            raise TypeError(
+                f"{min(unknown)} is not a parameter; there are {', '.join(parameters.DECLARED)} and classes"
+            )
+        for name, option in parameters.DECLARED.items():
+            setattr(self, name, given.get(name, option.written_default))
+        self.classes = classes
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        reviewed: Any = None,
+        complete: ArrayLike | None = None,
+        ignored: Any = None,
+        sampled: ArrayLike | None = None,
+        label_features: Any = None,
+        client: Any = None,
+    ) -> "MPUClassifier":
+        """Learn from annotated instances.
+
+        Labels that are neither annotated nor found in a review, and have no features of their own, cannot be learned:
+        they keep their column, have probability 0, and are never predicted.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+            Features; computed with as float32.
+        y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
+            S, the annotated labels: 1 where the label is annotated, else 0. Or the names of the labels of each
+            instance, as lists or sets.
+        reviewed : array_like or sparse matrix, shape (n, q), optional
+            What somebody has checked, whatever is annotated: 1 where the label is true, -1 where it is false, 0 where
+            nothing is known.
+        complete : array_like of bool, shape (n,), optional
+            Instances whose labels are complete: what is not annotated is false.
+        ignored : array_like or sparse matrix, shape (n, q), optional
+            1 where a cell must have no influence.
+        sampled : array_like of bool, shape (n,), optional
+            Instances that were drawn at random and completely reviewed: they are `complete`, and where c is "auto" it
+            comes from them, for each label.
+        label_features : array_like or sparse matrix, shape (q, D), optional
+            Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
+            far as that helps (`prior`). A row of zeros: nothing is known of the label.
+        client : distributed.Client, optional
+            Learn on its Dask cluster, as ``mpu train --cluster`` does. X and y are dask arrays with the same chunks of
+            whole rows, dense or of sparse matrices; or X is a list of LIBSVM files or URLs, which the workers read, and
+            y is left out. What else is known of labels cannot be given. Default, for such X: Dask's present client.
+
+        Returns
+        -------
+        MPUClassifier
+            This one.
+
+        Raises
+        ------
+        ValueError
+            An array has a wrong shape, type or value, or no label is annotated, or a parameter is out of its range.
+        MpuError
+            The data are too large for the memory, or features too large for 32-bit numbers. Or a file cannot be read,
+            or the cluster fails (`ClusterError`).
+
+        Warns
+        -----
+        MpuWarning
+            What to know before the model is trusted, as where c cannot be told.
+        """
+        if cluster_learning.is_meant(X, y, client):
+            known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+            known["label_features"] = label_features
+            learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, known)
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self.n_features_in_ = learned.model.predictor.n_features
+            return self._become(learned.model, learned.columns, learned.classes, learned.sparse)
+        names = getattr(y, "columns", None) if self.classes is None else self.classes
+        if arrays.are_label_sets(y):
+            y, names = arrays.from_label_sets(y, names)
+        arrays.refuse_broken(X, "X")
+        arrays.refuse_broken(y, "y")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, multi_output=True)
+        annotated = arrays.indicator(y)
+        names = arrays.class_names(names, annotated.shape[1])
+        numbers = arrays.label_numbers(names)
+        if label_features is not None:
+            label_features = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
+        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled, label_features)
+        columns = annotations.columns
+        ids = columns + 1 if numbers is None else numbers[columns]
+        model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
+        return self._become(model, columns, names, not isinstance(y, np.ndarray))
+
+    @blockwise.of_blocks(np.float32, is_sparse=lambda _: False)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict how probable each label is.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, q)
+            Pr(y=1 | x), that the label is true, whether annotated or not. (Of m3l, a number that is 0.5 where its
+            score is 0.) Of more than 500 labels, mpu gives those of the most probable ones of each instance, some 20,
+            and 0 for the others.
+
+        Raises
+        ------
+        ValueError
+            X has another number of features than the training data, or entries that are not finite.
+        MpuError
+            Features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` gives
+            the most probable labels as a sparse matrix.
+        """
+        matrix, run = self._features(X), parameters.run_of(self)
+        return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self.classes_))
+
+    @blockwise.of_blocks(np.float32, is_sparse=lambda _: True)
+    def predict_top(self, X: Any, k: int = 5) -> csr_array:
+        """Predict the most probable labels, whether or not they reach their threshold.
+
+        However many labels there are, the result and the work take memory for k labels of each instance.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+        k : int
+            How many labels of each instance, at least 1.
+
+        Returns
+        -------
+        csr_array of float32, shape (n, q)
+            Pr(y=1 | x) of the k most probable labels of each row, or of all that could be learned, in ascending order
+            of columns; column j is the label ``classes_[j]``. `ranking_metrics` takes it as it is.
+
+        Raises
+        ------
+        ValueError
+            k is no whole number from 1; or as for `predict_proba`.
+        MpuError
+            Features are too large for 32-bit numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mpu_cli import MPUClassifier
+        >>> X = np.eye(3)[np.arange(60) % 3]
+        >>> model = MPUClassifier(levels=1, c=1.0).fit(X, [["news"], ["sport", "arts"], ["arts"]] * 20)
+        >>> top = model.predict_top([[0, 1, 0]], k=2)
+        >>> model.classes_[top.indices].tolist()
+        ['arts', 'sport']
+        >>> bool((top.data > 0.5).all())
+        True
+        """
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
+        found = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
+        return self._in_columns(found)
+
+    @blockwise.of_blocks(int, is_sparse=lambda model: model.sparse_output_)
+    def predict(self, X: Any) -> np.ndarray | csr_array:
+        """Predict label sets.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        ndarray of int or csr_array of int, shape (n, q)
+            1 where the label is predicted, else 0; column k is the label ``classes_[k]``. Sparse where `y` was sparse
+            or label sets in `fit`, and after `load` (`sparse_output_`).
+
+        Raises
+        ------
+        ValueError, MpuError
+            As for `predict_proba`.
+        """
+        found = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
+        predicted = self._in_columns(found.astype(int))
+        return predicted if self.sparse_output_ else predicted.toarray()
+
+    def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
+        """Predict label sets by name.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        list of tuple
+            The predicted labels of each instance, in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError, MpuError
+            As for `predict_proba`.
+        """
+        predicted = csr_array(blockwise.computed(self.predict(X)))
+        predicted.sort_indices()
+        names = self.classes_[predicted.indices].tolist()
+        ends = predicted.indptr.tolist()
+        return [tuple(names[start:stop]) for start, stop in pairwise(ends)]
+
+    def score(self, X: Any, y: Any, c: float = 1.0) -> float:
+        """Return the micro-F1 of the predicted label sets.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+        y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
+            True labels, or annotated ones; as for `fit`. A name that is none of `classes_` is a label that was missed.
+        c : float
+            Label frequency of `y`: below 1 the micro-F1 is that to expect on complete labels, from incomplete ones. To
+            compare models, give the same for all.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            As for `predict_proba`; or `y` is no indicator matrix of this shape.
+        """
+        predicted, y = arrays.indicator(blockwise.computed(self.predict(X)), "predictions"), blockwise.computed(y)
+        if arrays.are_label_sets(y):
+            new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
+            y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
+            predicted.resize(predicted.shape[0], len(names))
+        truth = arrays.indicator(y)
+        if truth.shape != predicted.shape:
+            raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
+        hits = truth.multiply(predicted).nnz
+        return float(corrected(hits, predicted.nnz, truth.nnz, parameters.one_frequency("c", c)).f1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
+
+        A model that is there stays in use until the new one is complete. Labels that nothing is known of are not in
+        it, nor are names of features. Labels that are whole numbers are in ascending order there, whatever their order
+        in `classes_`; others are numbered from 1 in the order of `classes_`, and their names are kept.
+
+        Parameters
+        ----------
+        path : str or path
+            The directory.
+
+        Raises
+        ------
+        ValueError
+            The label is neither a whole number from 0 nor a text, or a text that a line of a file cannot hold.
+        MpuError
+            It cannot be written there, or another training is at work there.
+        """
+        check_is_fitted(self)
+        model = self._model
+        if model.names is None and arrays.label_numbers(self.classes_) is None:
+            model = replace(model, names=arrays.label_names(self.classes_[self._columns], model.label_ids))
+        bundle.save(model, Path(path))
+
+    def _become(
+        self, model: bundle.TrainedModel, columns: np.ndarray, classes: np.ndarray, sparse: bool
+    ) -> "MPUClassifier":
+        """Take a model, the places of its labels among all, and the names of these."""
+        self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, classes, sparse
+        c = model.c
+        self.record_ = self._model.options
+        self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
+        self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
+        self.__dict__.pop("expected_f1_", None)  # of an earlier fit
+        if "expected_micro_f1" in self.record_:
+            self.expected_f1_ = self.record_["expected_micro_f1"]
+        return self
+
+    def _predictor(self) -> Any:
+        check_is_fitted(self)
+        return self._model.predictor
+
+    def _features(self, X: Any) -> csr_array:
+        arrays.refuse_broken(X, "X")
+        return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
+
+    def _in_columns(self, found: csr_array) -> csr_array:
+        """Put columns of the model at their places among `classes_`."""
+        placed = csr_array(
+            (found.data, self._columns[found.indices], found.indptr), shape=(found.shape[0], len(self.classes_))
+        )
+        placed.sort_indices()
+        return placed
+
+    def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
+        return arrays.widened(values, self._columns, len(self.classes_), absent)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,197 @@
+"""What the public face asks of methods and core: the one place from which it calls them."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from mpu_cli import methods
+from mpu_cli.api.arrays import Annotations
+from mpu_cli.bundle import TrainedModel
+from mpu_cli.cluster.address import OnCluster
+from mpu_cli.commands.data.label_features import known_features
+from mpu_cli.commands.train import origin
+from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
+from mpu_cli.core.frequency import propensity
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.model import thresholds
+from mpu_cli.core.options import PER_LABEL, PU_F1
+from mpu_cli.core.select.sample import Sample, draw_labels
+from mpu_cli.core.train import training
+from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run_options import RunOptions
+
+# Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
+_PROBABILITIES = 1 << 20
+
+
+def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
+    """Learn a model of some labels.
+
+    Parameters
+    ----------
+    chosen : mapping
+        Every parameter, from `parameters.checked`.
+    matrix : csr_array, shape (n, D), float32
+    annotations : Annotations
+    ids : ndarray of int, shape (q,)
+        The number of each of these labels in files, ascending.
+
+    Returns
+    -------
+    TrainedModel
+        As `mpu train` saves it.
+    """
+    if chosen["shards"] != OnCluster.shards:
+        raise DataError(f"shards is {chosen['shards']}, and without a cluster there are none: give fit dask arrays")
+    method, options, run = chosen["method"], _options(chosen, annotations), run_of(chosen)
+    fitted = methods.fit(method, matrix, annotations.labels, options, run)
+    for warning in fitted.warnings:
+        warnings.warn(warning, MpuWarning, stacklevel=3)
+    occurs = known_features(matrix, annotations.features, fitted)
+    record = methods.record(options, run, fitted)
+    counts = origin.Counts.of(annotations.labels, annotations.known, fitted.c)
+    told = origin.of_arrays(counts, options, fitted, run)
+    return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record, origin=told)
+
+
+def predictions(
+    predictor: methods.Model, matrix: csr_array, run: Run, most: int | None = None
+) -> Iterator[tuple[slice, Predictions]]:
+    """Predict some instances after another, in threads; `most` as for `methods.Model.predictions`."""
+    parts = _parts(predictor, matrix)
+    found = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
+    return zip(parts, found, strict=True)
+
+
+def _parts(predictor: methods.Model, matrix: csr_array) -> list[slice]:
+    rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
+    return [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
+
+
+def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
+    """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
+    refuse_large_predictions(matrix.shape[0], width)
+    found = np.zeros((matrix.shape[0], width), np.float32)
+    for part, predicted in predictions(predictor, matrix, run, len(predictor.thresholds)):
+        found[part, columns] = _dense(predicted)
+    return found
+
+
+def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_array:
+    """Predict label sets: csr_array of bool, shape (n, q)."""
+
+    def of_part(part: slice) -> csr_array:
+        predict = partial(predictor.predictions, matrix[part], run)
+        return thresholds.reached(all_reaching(predict, predictor.thresholds), predictor.thresholds)
+
+    found = parallel.run(of_part, zip(_parts(predictor, matrix)), run.jobs)
+    return csr_array(vstack(list(found), format="csr"))
+
+
+def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int) -> csr_array:
+    """Predict the k most probable labels of each instance: csr_array of float32, shape (n, q)."""
+    found = (part for _, part in predictions(predictor, matrix, run, k))
+    kept = [Top(k, 0).of_dense(part) if isinstance(part, np.ndarray) else part for part in found]
+    return csr_array(vstack(kept, format="csr"))
+
+
+def held_out(
+    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Predict every instance by models that have not seen it.
+
+    Returns Pr(y=1 | x), the same given the annotations of the other labels too (both n x q), and the c of each label.
+    """
+    if chosen["method"] != "mpu":
+        raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
+    options = _options(chosen, annotations)
+    refuse_large_predictions(*annotations.labels.shape)
+    run = run_of(chosen)
+    _, report = training.train(matrix, annotations.labels, options, run, hold_out_all=True)
+    for warning in report.warnings():
+        warnings.warn(warning, MpuWarning, stacklevel=3)
+    frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.known)
+    found = report.held_out.probabilities
+    given = given_other_labels(found, annotations.labels, frequency, run)
+    return _dense(found), _dense(given), report.c
+
+
+def _dense(predictions: Predictions) -> np.ndarray:
+    return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
+
+
+def estimate_frequency(
+    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, method: str
+) -> propensity.FrequencyEstimate:
+    """Estimate c as `mpu estimate-c` does."""
+    q = len(annotations.columns)
+    refuse_too_large(matrix.shape[1], q, levels=1)
+    run = run_of(chosen)
+    some = draw_labels(count_annotations(annotations.labels), run.seed)
+    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
+    features = Features.of(matrix)
+    drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known, some)
+    probabilities = drawn.naive_probabilities()
+    found = drawn.of_all_labels(
+        propensity.estimate(probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known)
+    )
+    if found.caution:
+        warnings.warn(found.caution, MpuWarning, stacklevel=3)
+    return replace(found, labels=np.sort(annotations.columns[found.labels]))
+
+
+def best_thresholds(
+    probabilities: np.ndarray, annotations: Annotations, c: np.ndarray, criterion: str
+) -> tuple[np.ndarray, float]:
+    """Choose a threshold for each label, and estimate the micro-F1 that they would reach on complete labels."""
+    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.known)
+    threshold, f1 = thresholds.pooled_threshold(probabilities, annotations.labels, frequency)
+    if criterion == PER_LABEL:
+        return thresholds.label_thresholds(probabilities, annotations.labels, frequency, threshold)
+    found = np.full(len(annotations.columns), threshold, np.float32)
+    if criterion == PU_F1:
+        return found, f1
+    found = thresholds.uncalibrated_macro_thresholds(probabilities, annotations.labels, frequency, threshold)
+    return found, thresholds.estimated_f1(probabilities, annotations.labels, frequency, found)
+
+
+def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
+    """Return the options of the chosen method, with what is known of the labels."""
+    declaration = methods.METHODS[chosen["method"]].options
+    values = values_for(chosen, annotations.columns, annotations.width)
+    if annotations.features is not None:
+        if not hasattr(declaration, "label_features"):
+            raise DataError(f"label_features: the method {chosen['method']} does not use them")
+        values["label_features"] = annotations.features
+    if annotations.known is not None:
+        if not hasattr(declaration, "known"):
+            raise DataError(f"reviewed, complete, ignored and sampled: the method {chosen['method']} does not use them")
+        values |= {"known": annotations.known, "sampled": annotations.sampled}
+    return declaration(**values)
+
+
+def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> dict[str, Any]:
+    """Return the options of the chosen method, by name, for some of so many labels."""
+    values = {name: chosen[name] for name in options_of(methods.METHODS[chosen["method"]].options)}
+    c = values.get("c")
+    if c is not None and np.ndim(c):
+        if np.shape(c) != (width,):
+            raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one for each")
+        values["c"] = c[columns]
+    return values
+
+
+def run_of(chosen: Mapping[str, Any]) -> Run:
+    """Return the run that was chosen."""
+    return Run(**{name: chosen[name] for name in options_of(RunOptions) if name in chosen})

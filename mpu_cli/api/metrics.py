@@ -1,0 +1,186 @@
+"""Metrics for people with arrays: of label sets where labels are incomplete, and of rankings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_array
+
+from mpu_cli.api.arrays import as_csr, indicator, refuse_broken
+from mpu_cli.errors import DataError
+from mpu_cli.evaluation import incomplete
+from mpu_cli.evaluation import propensities as models
+from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.runtime.options import FREQUENCY, PROPENSITY_A, PROPENSITY_A_RANGE, PROPENSITY_B, PROPENSITY_B_RANGE
+from mpu_cli.runtime.values import real
+
+
+def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | bool | int]:
+    """Estimate precision, recall and F1 on complete labels, where the true labels are incomplete.
+
+    A label that is predicted and true is annotated with probability c, whatever the features. So precision is too low
+    by the factor c, and recall is right.
+
+    Parameters
+    ----------
+    y_true : array_like, sparse matrix or data frame, shape (n, q)
+        Annotated labels.
+    y_pred : array_like, sparse matrix or data frame, shape (n, q)
+        Predicted labels, of models that have not seen these annotations.
+    c : float
+        Label frequency of `y_true`, in (0, 1]. 1 gives the usual metrics.
+
+    Returns
+    -------
+    dict
+        ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the micro-averaged precision exceeded 1 and was
+        cut, a sign that c is too small; and ``clipped_labels``, for how many labels that happened. Macro averages are
+        over the labels that are annotated or predicted at least once.
+
+    Raises
+    ------
+    ValueError
+        The matrices have different shapes, or other values than 0 and 1, or c is out of its range.
+
+    References
+    ----------
+    The setting is that of Kong et al., SDM 2014, Section 2.1, and Elkan and Noto, KDD 2008, Section 2.
+
+    Examples
+    --------
+    >>> from mpu_cli import corrected_metrics
+    >>> found = corrected_metrics([[1, 0], [0, 0], [0, 1], [0, 0]], [[1, 0], [1, 0], [0, 1], [0, 1]], c=0.5)
+    >>> found["micro_precision"], found["micro_recall"], found["micro_f1"]
+    (1.0, 1.0, 1.0)
+    """
+    truth, predicted = indicator(y_true, "y_true"), indicator(y_pred, "y_pred")
+    if truth.shape != predicted.shape:
+        raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
+    counts = LabelSetMetrics()
+    counts.add(truth, predicted)
+    return incomplete.corrected_metrics(counts, real(FREQUENCY, "c", c))
+
+
+def ranking_metrics(
+    y_true: Any, scores: Any, *, k: Sequence[int] = (1, 3, 5), propensities: ArrayLike | None = None
+) -> dict[str, float]:
+    """Compare scores with true labels, by the metrics of rankings of `mpu evaluate`.
+
+    Scores may be sparse: of each instance, only those of the most probable labels. Labels that are not listed rank
+    below all that are: they tie for the last place among the labels that are true or listed anywhere, and never count
+    as retrieved, not even where k is larger than the list.
+
+    Parameters
+    ----------
+    y_true : array_like, sparse matrix or data frame, shape (n, q)
+        True labels: 1 where the label is true, else 0.
+    scores : array_like or sparse matrix, shape (n, q)
+        Larger is more probable. Of a sparse matrix, the entries that are stored are the labels that are listed, also
+        where a stored score is 0.
+    k : sequence of int
+        Cut-offs.
+    propensities : array_like of float, shape (q,), optional
+        In (0, 1]: with what probability each label is annotated where it is true, from `jain_propensities` or label
+        frequencies that were estimated or reviewed.
+
+    Returns
+    -------
+    dict
+        ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
+        ``label_ranking_average_precision``, ``coverage_error`` and ``one_error``; with `propensities` also
+        ``psp_at_K`` and ``psndcg_at_K``.
+
+    Raises
+    ------
+    ValueError
+        The matrices have different shapes or forbidden values, or a cut-off or propensity is out of its range.
+
+    References
+    ----------
+    PSP@k and PSnDCG@k: Jain, Prabhu, Varma, KDD 2016, Section 4.
+
+    Examples
+    --------
+    >>> from mpu_cli import ranking_metrics
+    >>> found = ranking_metrics([[1, 0, 1], [0, 1, 0]], [[0.9, 0.2, 0.1], [0.7, 0.3, 0.2]], k=[1, 2])
+    >>> found["precision_at_1"], found["recall_at_2"], round(found["coverage_at_2"], 3)
+    (0.5, 0.75, 0.667)
+    """
+    truth, listed = indicator(y_true, "y_true"), _score_lists(scores)
+    if truth.shape != listed.shape:
+        raise DataError(f"y_true has shape {truth.shape}, and scores have {listed.shape}")
+    cutoffs = tuple(int(cutoff) for cutoff in k)
+    if not all(cutoff >= 1 for cutoff in cutoffs) or cutoffs != tuple(k):
+        raise DataError(f"k is {k}: give whole numbers of labels, from 1")
+    ranking = RankingMetrics(cutoffs)
+    ranking.add(truth, listed)
+    results = ranking.results()
+    if propensities is not None:
+        scored = PropensityScoredMetrics(_propensities(propensities, truth.shape[1]), cutoffs)
+        scored.add(truth, listed)
+        results |= scored.results()
+    return results
+
+
+def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_B) -> np.ndarray:
+    """Take the propensity of each label from how often it is annotated, by the model of Jain et al. (2016).
+
+    Nothing in the data says how many annotations of a label are missing: the model was fitted to two other collections.
+    Where you can have label frequencies from a reviewed sample (`c_from_review`), these are measured.
+
+    Parameters
+    ----------
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        Annotated labels of the training instances; n at least 3.
+    a, b : float
+        Constants A, from 0, and B, above 0. (0.5, 0.4) were fitted to Wikipedia and (0.6, 2.6) to Amazon.
+
+    Returns
+    -------
+    ndarray of float64, shape (q,), in (0, 1]
+
+    Raises
+    ------
+    ValueError
+        `y` has other values than 0 and 1 or fewer than 3 rows, or a constant is out of its range.
+
+    References
+    ----------
+    Jain, Prabhu, Varma, KDD 2016, Section 4. On what such a model is worth: Schultheis, Wydmuch, Babbar, Dembczyński,
+    "On Missing Labels, Long-tails and Propensities in Extreme Multi-label Classification", KDD 2022.
+
+    Examples
+    --------
+    >>> from mpu_cli import jain_propensities
+    >>> jain_propensities([[1, 0], [1, 0], [1, 1], [1, 0]]).round(3)
+    array([0.8  , 0.721])
+    """
+    annotated = indicator(y)
+    a = real(PROPENSITY_A_RANGE, "a", a)
+    b = real(PROPENSITY_B_RANGE, "b", b)
+    if annotated.shape[0] < models.FEWEST_INSTANCES:
+        raise DataError(f"y has {annotated.shape[0]} rows: the model needs {models.FEWEST_INSTANCES} at least")
+    counts = np.bincount(annotated.indices, minlength=annotated.shape[1])
+    return models.jain_propensities(counts, annotated.shape[0], a, b)
+
+
+def _score_lists(scores: Any) -> csr_array:
+    refuse_broken(scores, "scores")
+    matrix = check_array(scores, accept_sparse="csr", dtype=np.float32, input_name="scores")
+    if issparse(matrix):
+        return as_csr(matrix)
+    n, q = matrix.shape
+    return csr_array((matrix.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
+
+
+def _propensities(values: ArrayLike, q: int) -> models.Propensities:
+    found = np.asarray(values, float)
+    if found.shape != (q,):
+        raise DataError(f"propensities have shape {found.shape}, and y_true has {q} columns: give one for each")
+    if not ((found > 0) & (found <= 1)).all():
+        raise DataError("propensities: give numbers above 0 up to 1")
+    return models.Propensities(np.arange(q), found)

@@ -1,0 +1,1 @@
+"""``mpu complete`` and ``mpu estimate-c``."""

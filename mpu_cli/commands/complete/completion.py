@@ -1,0 +1,215 @@
+"""Find the labels that are missing from a file: ``mpu complete``."""
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpu_cli import bundle, methods
+from mpu_cli.commands.complete.completion_data import Prepare, prepared_here
+from mpu_cli.commands.complete.implied import read_implications
+from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
+from mpu_cli.commands.data.training_data import ReviewCounts, Sources
+from mpu_cli.commands.train import origin
+from mpu_cli.commands.train.out_of_fold import write_out_of_fold
+from mpu_cli.core.complete.completion import Choice, Count
+from mpu_cli.core.train.training import Options
+from mpu_cli.methods import mpu
+from mpu_cli.names import LabelNames
+from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.streams import refuse_unwritable
+from mpu_cli.text.packed import packed
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right.
+
+    Attributes
+    ----------
+    missing, of_labels : Count
+        How many labels are missing: in all, and of each.
+    ids : ndarray of int
+        The label, as written in files, of each of these.
+    listed : int
+        How many are listed, or were to be filled in.
+    listed_never_annotated : int
+        How many of those are of labels that are never annotated.
+    right : Count
+        How many of those listed are right.
+    worth_filling_in : int
+        How many of them, the first ones, to fill in for the largest expected F1.
+    filled_in : int or None
+        How many labels were written into the copy of the data; None where suggestions were listed.
+    expected_f1_before, expected_f1_after : float
+        The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
+    review : ReviewCounts or None
+        What was found in review files.
+    names : LabelNames or None
+        By which labels are shown.
+    warnings : tuple of str
+        What the user should know before trusting this.
+    """
+
+    missing: Count
+    of_labels: Count
+    ids: np.ndarray
+    listed: int
+    listed_never_annotated: int
+    right: Count
+    worth_filling_in: int
+    filled_in: int | None
+    expected_f1_before: float
+    expected_f1_after: float
+    review: ReviewCounts | None
+    names: LabelNames | None
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as one JSON object."""
+        of_labels = zip(self.ids.tolist(), *map(np.ndarray.tolist, _parts(self.of_labels)), strict=True)
+        return {
+            **_interval("missing", self.missing),
+            "listed": self.listed,
+            "listed_never_annotated": self.listed_never_annotated,
+            **_interval("right", self.right),
+            "worth_filling_in": self.worth_filling_in,
+            "filled_in": self.filled_in,
+            "expected_f1_before": self.expected_f1_before,
+            "expected_f1_after": self.expected_f1_after,
+            **({} if self.review is None else {"review": asdict(self.review)}),
+            "per_label": {
+                str(label): self._name(label) | {"missing": missing, "low": low, "high": high}
+                for label, missing, low, high in of_labels
+            },
+        }
+
+    def _name(self, label: int) -> dict[str, Any]:
+        return {} if self.names is None else {"name": self.names.name(label)}
+
+
+def _parts(count: Count) -> tuple:
+    return count.expected, count.low, count.high
+
+
+def _interval(name: str, count: Count) -> dict[str, float]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), map(float, _parts(count)), strict=True))
+
+
+def complete(
+    sources: Sources,
+    target: str | Path,
+    options: Options,
+    choice: Choice,
+    *,
+    fill: bool = False,
+    implied: str | Path | None = None,
+    fill_implied: bool = False,
+    suspects: str | Path | None = None,
+    out_of_fold: Path | None = None,
+    model: Path | None = None,
+    by_number: bool = False,
+    prepare: Prepare = prepared_here,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Find the labels that are missing from a file, and list them or fill them in.
+
+    Parameters
+    ----------
+    sources : Sources
+    target : str or Path
+        Written as a whole or not at all: a review file in which nothing is decided, or a copy of the data.
+    options : Options
+        As for `commands.train.training.train`.
+    choice : Choice
+        Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
+    fill : bool
+        Write a copy of the data with labels filled in, in place of the list.
+    implied : str or Path, optional
+        A file of narrower and broader labels: what is implied is left out.
+    fill_implied : bool
+        Fill in what is implied too.
+    suspects : str or Path, optional
+        Where to list annotated labels that are probably false.
+    out_of_fold : Path, optional
+        Where to write the predictions of the instances of the file by models that have not seen them.
+    model : Path, optional
+        Where to save the model that was trained.
+    by_number : bool
+        Write numbers of labels also where names are known.
+    prepare : callable
+        `completion_data.prepared_here`, or the same by other processes.
+    run : Run
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or not twice where labels are to be filled in.
+    MpuError
+        The data cannot be learned from, or an output cannot be written.
+    """
+    frequencies = options.c if isinstance(options.c, Path) else None
+    inputs = {**sources.by_option(), "--c": frequencies, "--implied": implied}
+    outputs = {
+        "--output": target,
+        "--suspects": suspects,
+        "--oof": out_of_fold,
+        "--model": model,
+        "--cache": sources.cache,
+    }
+    refuse_overlaps(inputs, outputs, ("--model",))
+    refuse_unwritable(target, suspects, out_of_fold)
+    if fill:
+        refuse_stream(sources.file)
+    with ExitStack() as stack:
+        save = None if model is None else stack.enter_context(bundle.writer(model))
+        given, has_list = options, not fill or suspects is not None
+        prepared = stack.enter_context(prepare(sources, options, has_list, run))
+        data, digits = prepared.data, prepared.checksum or ""
+        if frequencies is not None:
+            options = replace(options, c=data.frequencies_of(frequencies))
+        implications = None if implied is None else read_implications(implied, data.names)
+        names = None if by_number else data.names
+        asked = data.known_of(options)
+        found = find(*prepared.train(asked, run), data.labels, data.ids, asked, choice, implications, run)
+        n = data.of_file
+        filled = None
+        if fill:
+            most = found.worth if choice == Choice() else None
+            rules = implications if fill_implied else None
+            filled = write_filled(sources.file, target, found, most, rules, sources.reading, n)
+        else:
+            write_list(target, found, digits, sources.file, names)
+        if suspects is not None:
+            write_suspects(suspects, found, digits, sources.file, choice.top, names)
+        if out_of_fold is not None:
+            write_out_of_fold(out_of_fold, found.training.held_out.probabilities, found.model.thresholds, data.ids, n)
+        fitted = mpu.fitted(asked, found.model, found.training)
+        if save is not None:
+            known = prepared.known_features(fitted)
+            record = methods.record(asked, run, fitted)
+            vectorizer = None if prepared.vectorizer is None else packed(prepared.vectorizer)
+            counts = origin.Counts.of(data.labels, data.known, fitted.c)
+            told = origin.of_files(sources, prepared.described(), counts, given, fitted, run)
+            names_kept = data.model_names()
+            save(
+                bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, names_kept, vectorizer, told)
+            )
+    return Report(
+        found.of_all,
+        found.of_labels,
+        found.ids,
+        len(found.listed),
+        int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
+        found.right,
+        found.worth,
+        filled,
+        found.f1_before,
+        found.f1_after,
+        data.review,
+        names,
+        (*([] if data.review is None else data.review.cautions()), *prepared.cautions, *fitted.warnings),
+    )

@@ -1,0 +1,319 @@
+"""Estimate the label frequency c of a file."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpu_cli.commands.data.frequencies import frequency_lines
+from mpu_cli.commands.data.training_data import Sources, TrainingData, read_training_data
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.frequency import propensity
+from mpu_cli.core.frequency.common_frequency import CommonFrequency, compare
+from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
+from mpu_cli.core.options import Validation
+from mpu_cli.core.select.sample import Sample, draw_labels
+from mpu_cli.errors import InputError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+
+
+@dataclass(frozen=True)
+class LabelReport:
+    """The label frequency of one label.
+
+    Attributes
+    ----------
+    label : int
+    name : str or None
+        None where no names are known.
+    annotations : int
+        Instances that have the label.
+    c : float
+    interval : tuple of two floats
+        90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
+    missing : float
+        How many labels of this kind are missing; all labels together as many as the pooled c says.
+    pooled : bool
+        Whether c is that of all labels, since this one has too few annotations.
+    unreliable : bool
+        Whether the interval is wider than half of all that is possible.
+    """
+
+    label: int
+    name: str | None
+    annotations: int
+    c: float
+    interval: tuple[float, float]
+    missing: float
+    pooled: bool
+    unreliable: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """The label frequency of a file.
+
+    Attributes
+    ----------
+    c : float
+    missing_rate : float
+        1 - c.
+    missing : float
+        How many labels are missing, by c and the number of annotations.
+    interval : tuple of two floats
+        90 % interval: bootstrap, or credible where c comes from complete label sets.
+    method : str
+        How c was estimated: that of `propensity.estimate`, "reviewed" or "complete".
+    labels_used : int
+        Number of labels that the estimate rests on.
+    labels, instances : int
+        Numbers of labels and instances.
+    separable : bool
+        Whether a label is told apart well enough by the features to trust an estimate by annotations alone.
+    complete_instances : int or None
+        Instances with complete label sets that c comes from; None where it comes from annotations alone.
+    by_annotations_alone : float or None
+        What c would be without them.
+    one_c_p_value : float or None
+        How probable the annotations are where at least half of the labels have the same frequency: small where one c
+        for all labels is not tenable. None where there are no annotations to tell it from.
+    plan : dict
+        How many instances to review, drawn at random, for a 90 % interval of c of each width.
+    per_label : list of LabelReport or None
+        In ascending order of labels; None where that was not asked for.
+    cautions : list of str
+        What to know before trusting the estimate.
+    """
+
+    c: float
+    missing_rate: float
+    missing: float
+    interval: tuple[float, float]
+    method: str
+    labels_used: int
+    labels: int
+    instances: int
+    separable: bool
+    complete_instances: int | None
+    by_annotations_alone: float | None
+    one_c_p_value: float | None
+    plan: dict[float, int]
+    per_label: list[LabelReport] | None
+    cautions: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as one JSON object."""
+        numbers = asdict(self)
+        del numbers["cautions"]
+        for row in numbers["per_label"] or ():
+            if row["name"] is None:
+                del row["name"]
+        numbers["plan"] = [{"width": width, "instances": count} for width, count in self.plan.items()] or None
+        return {name: value for name, value in numbers.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What was counted in the data that an estimate is for; no more of them are needed than a sample.
+
+    Attributes
+    ----------
+    instances : int
+    of_file : int
+        Those that are not of a second file.
+    annotations : ndarray of int, shape (q,)
+        How many instances are annotated with each label.
+    annotations_of_file : ndarray of int, shape (q,)
+        How many of those.
+    """
+
+    instances: int
+    of_file: int
+    annotations: np.ndarray
+    annotations_of_file: np.ndarray
+
+    @classmethod
+    def of(cls, data: TrainingData) -> "Whole":
+        """Count."""
+        annotations = count_annotations(data.labels)
+        if data.second is None:
+            return cls(len(data), len(data), annotations, annotations)
+        return cls(len(data), data.of_file, annotations, count_annotations(data.labels[: data.of_file]))
+
+
+# From files, the size of the sample and the run to data, all of them or the sample, and what the whole has.
+Read = Callable[[Sources, int, Run], tuple[TrainingData, Whole]]
+
+
+def read_all(sources: Sources, _sample: int, run: Run) -> tuple[TrainingData, Whole]:
+    """Read files here."""
+    with run.step("read"):
+        data = read_training_data(sources, run)
+    return data, Whole.of(data)
+
+
+def estimate(
+    sources: Sources,
+    *,
+    method: str = "bbe",
+    per_label: bool = False,
+    output: str | Path | None = None,
+    plan: Sequence[float] = (),
+    folds: int | None = Validation.folds,
+    sample: int = Validation.sample,
+    by_number: bool = False,
+    read: Read = read_all,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
+
+    Parameters
+    ----------
+    sources : Sources
+    method : {"bbe", "e1", "e2", "e3"}
+        See `propensity.estimate`.
+    per_label : bool
+        Whether to estimate a label frequency for each label too.
+    output : str or Path, optional
+        Where to write the frequency of each label, as `read_frequencies` reads it.
+    plan : sequence of float
+        Widths of intervals of c to plan a review for.
+    folds : int, optional
+        Default: by the number of instances.
+    sample : int
+        Instances to estimate from, at most; drawn at random.
+    by_number : bool
+        Give no names of labels, also where they are known.
+    read : callable
+        `read_all`, or the same by other processes.
+    run : Run
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, a line breaks the grammar, or no instance has a label.
+    MpuError
+        The output cannot be written; TooLargeError where the data do not fit in memory.
+    """
+    refuse_unwritable(output)
+    data, whole = read(sources, sample, run)
+    q = len(data.ids)
+    refuse_too_large(data.features.shape[1], q, levels=1)
+    surely_from = propensity.FEWEST_ANNOTATIONS if per_label else np.inf
+    some = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
+    refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
+    drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
+    pooled: propensity.FrequencyEstimate | None = None
+    common: CommonFrequency | None = None
+    single: SingleFrequencies | None = None
+    if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):
+        with run.step("out-of-fold predictions", drawn.m) as tick:
+            probabilities = drawn.naive_probabilities(tick)
+        with run.step("estimate c"):
+            evidence = probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known
+            pooled = propensity.estimate(*evidence)
+            common = compare(probabilities, drawn.labels, drawn.known)
+        if per_label and not data.has_complete_sets:
+            with run.step("estimate c of each label"):
+                found = estimate_singly(probabilities, drawn.labels, method, pooled, common, drawn.known)
+                single = found.of_all(q, drawn.columns, pooled.c)
+    known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
+    annotations = whole.annotations_of_file
+    annotated = int(annotations.sum())
+    if known is not None:
+        single = SingleFrequencies(known.rates, known.intervals, np.zeros(q, bool))
+        report = _by_people(known, pooled, annotated, data, common)
+    else:
+        assert pooled is not None  # there are annotations, and nothing else to go by
+        assert common is not None
+        report = _by_annotations(pooled, annotated, method, q, whole.instances, common)
+    if data.review is not None:
+        report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
+    if output is not None:
+        with open_output(output) as out:
+            rates = np.full(q, report.c) if single is None else single.c
+            out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
+    per_instance = annotated / whole.of_file / report.c  # true labels
+    if plan and not per_instance:
+        raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
+    report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
+    if not per_label:
+        return report
+    assert single is not None
+    names = [None if by_number or data.names is None else data.names.name(label) for label in data.ids.tolist()]
+    columns = (
+        data.ids.tolist(),
+        names,
+        annotations.tolist(),
+        single.c.tolist(),
+        [(low, high) for low, high in single.intervals.tolist()],
+        missing(annotations, single.c, report.c).tolist(),
+        single.pooled.tolist(),
+        single.unreliable.tolist(),
+    )
+    return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
+
+
+def _by_annotations(
+    pooled: propensity.FrequencyEstimate, annotated: int, method: str, q: int, n: int, common: CommonFrequency
+) -> Report:
+    return Report(
+        pooled.c,
+        1 - pooled.c,
+        annotated * (1 / pooled.c - 1),
+        _interval(pooled),
+        method,
+        len(pooled.labels),
+        q,
+        n,
+        pooled.separable,
+        None,
+        None,
+        common.p_value,
+        {},
+        None,
+        [caution for caution in (pooled.caution, common.caution) if caution is not None],
+    )
+
+
+def _by_people(
+    known: ReviewedFrequency,
+    pooled: propensity.FrequencyEstimate | None,
+    annotated: int,
+    data: TrainingData,
+    common: CommonFrequency | None,
+) -> Report:
+    method = "reviewed" if data.sampled is not None else "complete"
+    contradiction = known.contradiction(pooled)
+    return Report(
+        known.c,
+        1 - known.c,
+        annotated * (1 / known.c - 1),
+        known.interval,
+        method,
+        int(np.count_nonzero(known.true)),
+        len(data.ids),
+        len(data),
+        pooled is not None and pooled.separable,
+        known.instances,
+        None if pooled is None else pooled.c,
+        None if common is None else common.p_value,
+        {},
+        None,
+        [contradiction] if contradiction else [],
+    )
+
+
+def _interval(found: propensity.FrequencyEstimate) -> tuple[float, float]:
+    assert found.interval is not None  # there are replicates
+    return found.interval

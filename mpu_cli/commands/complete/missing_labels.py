@@ -1,0 +1,316 @@
+"""What is missing from data: found by a training, written as a list or as a copy of the data with labels filled in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.complete import completion
+from mpu_cli.core.complete.completion import Cells, Choice, Count
+from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.frequency.known_labels import Verdict
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.side.implications import Implications
+from mpu_cli.core.train.training import Options
+from mpu_cli.core.train.training import Report as TrainingReport
+from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import stored
+from mpu_cli.runtime.files import STANDARD_STREAM
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
+from mpu_cli.svmlight.reader import split_header
+from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.svmlight.streams import blocks, open_input, open_output
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What was found to be missing from data.
+
+    Attributes
+    ----------
+    model : StackedModel
+    training : core.train.training.Report
+        Of the training, with predictions of all instances out of fold.
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        How probable each label is by the features, out of fold, and of few labels also by the other annotations.
+    ids : ndarray of int, shape (q,)
+        The label of each column.
+    annotated : csr_array of bool, shape (n, q)
+        What is annotated, or was found true by somebody; and not what was found false.
+    confirmed, refuted : csr_array of bool, shape (n, q)
+        What was found true by somebody and is not annotated, and what is annotated and was found false.
+    frequency : LabelFrequency
+    of_labels, of_all : Count
+        How many labels are missing: of each, and of all together.
+    listed : Cells
+        The suggestions, the most probable first.
+    right : Count
+        How many of these are right.
+    worth : int
+        How many of these, the first ones, to fill in for the largest expected F1; 0 where none raises it.
+    f1_before, f1_after : float
+        The expected micro-F1 of the labels of the data, as they are and with these.
+    implied : csr_array of bool, shape (n, q), or None
+        What the labels of each instance imply and is not among them; not listed.
+    """
+
+    model: StackedModel
+    training: TrainingReport
+    probabilities: Predictions
+    ids: np.ndarray
+    annotated: csr_array
+    confirmed: csr_array
+    refuted: csr_array
+    frequency: LabelFrequency
+    of_labels: Count
+    of_all: Count
+    listed: Cells
+    right: Count
+    worth: int
+    f1_before: float
+    f1_after: float
+    implied: csr_array | None
+
+    def suspects(self, top: int | None = None) -> Cells:
+        """List annotated labels that are probably false, the least probable first."""
+        return completion.suspects(self.probabilities, self.annotated, self.frequency, top)
+
+
+def find(
+    model: StackedModel,
+    report: TrainingReport,
+    labels: csr_array,
+    ids: np.ndarray,
+    options: Options,
+    choice: Choice,
+    implications: Implications | None = None,
+    run: Run = DEFAULT_RUN,
+) -> Completion:
+    """List what is missing, by a training that has predicted all instances out of fold.
+
+    Parameters
+    ----------
+    model : StackedModel
+    report : core.train.training.Report
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    ids : ndarray of int, shape (q,)
+        The label, as written in files, of each column; ascending.
+    options : Options
+        With what is known already, which is not listed again.
+    choice : Choice
+        Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
+    implications : Implications, optional
+        Labels that are implied by those of an instance are left out.
+    run : Run
+    """
+    frequency = LabelFrequency.of(report.c, labels.shape, options.known)
+    positive = frequency.positives(labels).astype(bool)
+    implied = None if implications is None else implications.implied(positive, ids, ids)
+    with run.step("other labels"):
+        probabilities = given_other_labels(report.held_out.probabilities, labels, frequency, run)
+    with run.step("list"):
+        of_labels, of_all = completion.missing_labels(labels, frequency)
+        missing = float(of_all.expected)
+        second = np.zeros(0, int) if options.second is None else options.second
+        annotated = positive.nnz - positive[second].nnz
+        if choice == Choice():
+            choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
+        listed = completion.suggest(probabilities, positive, frequency, choice, implied)
+        worth, before, after = completion.worth_filling_in(listed, annotated, missing)
+    blocks = 1 if model.calibration is None else len(model.calibration.actual)  # of about as many true labels each
+    return Completion(
+        model,
+        report,
+        probabilities,
+        ids,
+        positive,
+        csr_array(positive > labels),
+        csr_array(labels.astype(bool) > positive),
+        frequency,
+        of_labels,
+        of_all,
+        listed,
+        completion.expected_right(listed, frequency, missing / blocks),
+        worth,
+        before,
+        after,
+        implied,
+    )
+
+
+def write_list(
+    target: str | Path, found: Completion, digits: str, source: Source, names: LabelNames | None = None
+) -> None:
+    """Write the suggestions as a review file in which nothing is decided.
+
+    Parameters
+    ----------
+    target : str or Path
+        Written as a whole or not at all; ``-`` is standard output.
+    found : Completion
+    digits : str
+        The checksum of the features, by which a review of these suggestions is known to be one of these data.
+    source : str or Path
+        The data, for those who read the file.
+    names : LabelNames, optional
+        By which labels are written.
+    """
+    _write_cells(target, found.listed, found, digits, source, names)
+
+
+def write_suspects(
+    target: str | Path,
+    found: Completion,
+    digits: str,
+    source: Source,
+    top: int | None = None,
+    names: LabelNames | None = None,
+) -> int:
+    """Write annotated labels that are probably false, the least probable first; return how many. As `write_list`."""
+    cells = found.suspects(top)
+    _write_cells(target, cells, found, digits, source, names)
+    return len(cells)
+
+
+def _write_cells(
+    target: str | Path,
+    cells: Cells,
+    found: Completion,
+    digits: str,
+    source: Source,
+    names: LabelNames | None,
+) -> None:
+    with open_output(target) as out:
+        decisions.write(
+            out,
+            cells.rows,
+            found.ids[cells.columns],
+            probability=cells.probabilities,
+            of=source,
+            checksum=digits,
+            names=names,
+        )
+
+
+def write_filled(
+    source: Source,
+    target: str | Path,
+    found: Completion,
+    most: int | None = None,
+    implications: Implications | None = None,
+    reading: Reading = DEFAULT_READING,
+    instances: int | None = None,
+) -> int:
+    """Copy the data with labels filled in: suggestions, and what was found true.
+
+    Annotated labels that were found false are left out. Every other byte stays as it was.
+
+    Parameters
+    ----------
+    source : str or Path
+        The data again, so not standard input.
+    target : str or Path
+        Written as a whole or not at all.
+    found : Completion
+    most : int, optional
+        Fill in so many suggestions, the most probable ones. Default: all that are listed.
+    implications : Implications, optional
+        Fill in too what the labels of an instance, those filled in included, imply.
+    reading : Reading
+        As the data were read.
+    instances : int, optional
+        How many of the instances, the first ones, are those of the data. Default: all.
+
+    Returns
+    -------
+    int
+        How many labels were filled in.
+
+    Raises
+    ------
+    InputError
+        The data cannot be read again, or have changed.
+    """
+    refuse_stream(source)
+    n = found.annotated.shape[0] if instances is None else instances
+    chosen = found.listed[:most]
+    rows, columns = (
+        np.concatenate(both) for both in zip(found.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
+    )
+    labels = found.ids[columns]
+    if implications is not None:
+        more_rows, more_labels = _implied(found, chosen, implications)
+        rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
+    order = np.lexsort((labels, rows))
+    rows, labels = rows[order], labels[order]
+    copied = 0
+    with open_input(str(source)) as stream, open_output(target) as out:
+        for header, lines in _lines(stream, str(source), reading):
+            spans = find_labels(lines)
+            if found.refuted.nnz:
+                there = found.refuted[copied : copied + len(spans.sizes)]
+                lines = without_labels(lines, spans, _in_order(lines, spans, there, found.ids))
+                spans = find_labels(lines)
+            here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
+            out.write(header + with_labels(lines, spans, rows[here] - copied, labels[here]))
+            copied += len(spans.sizes)
+        if copied != n:
+            raise InputError(str(source), None, "changed while it was being read; try again")
+    return len(rows)
+
+
+def refuse_stream(source: Source) -> None:
+    """Refuse data that cannot be read twice, or are several files.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(source, Files):
+        raise InputError(str(source), None, "labels are filled in to one file at a time; give one FILE")
+    if str(source) == STANDARD_STREAM or not Path(source).is_file():
+        raise InputError(
+            str(source), None, "labels can be filled in only where the data can be read twice; give a file"
+        )
+
+
+def _implied(found: Completion, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
+    """Return instances and labels that are implied by those that are there or chosen."""
+    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
+    wanted = np.union1d(found.ids, implications.labels())
+    rows, columns = implications.implied(csr_array(found.annotated + new), found.ids, wanted).nonzero()
+    rows, labels = rows.astype(np.int64), wanted[columns]
+    known = found.frequency.known
+    if known is None:
+        return rows, labels
+    decided = known.cells.astype(bool)  # what people have said outweighs what is implied
+    column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
+    is_decided = (found.ids[column] == labels) & stored(decided, rows, column)
+    open_ = (known.instances[rows] == Verdict.UNKNOWN) & ~is_decided
+    return rows[open_], labels[open_]
+
+
+def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray) -> np.ndarray:
+    """Return which of the labels of some lines, in their order there, are among some cells."""
+    written = [int(lines[start:stop]) for start, stop in zip(spans.starts.tolist(), spans.stops.tolist(), strict=True)]
+    rows = np.repeat(np.arange(len(spans.sizes)), spans.sizes)
+    column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
+    return (ids[column] == written) & stored(cells, rows, column)
+
+
+def _lines(stream, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the lines of instances in blocks, each with what goes before it: the header of the file, or nothing."""
+    for first_line, block in blocks(stream, source, reading.max_line_bytes):
+        lines = block
+        if first_line == 1 and not reading.implicit_values:
+            _, lines = split_header(block)
+        yield block[: len(block) - len(lines)], lines

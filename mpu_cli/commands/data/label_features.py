@@ -1,0 +1,128 @@
+"""What is known of labels beside their annotations: features of their own, and that there are such labels.
+
+A label that has features, or is named by ``--labels``, belongs to the model also where it is never annotated.
+"""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.commands.data.training_data import Sources, TrainingData
+from mpu_cli.core.data.features import Columns, with_width
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.methods import Fitted
+from mpu_cli.names import LabelNames
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.grammar import header_instances
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import open_input
+from mpu_cli.text.directory import from_one
+from mpu_cli.text.stored import Stored
+
+
+def with_label_features(data: TrainingData, sources: Sources, kept: Stored | None, run: Run) -> TrainingData:
+    """Add features of labels, and labels that are never annotated.
+
+    Parameters
+    ----------
+    data : TrainingData
+    sources : Sources
+        Where it comes from. Features of labels are those of its file of them, or else the vectors of their names.
+    kept : Stored or None
+        The vectoriser that made the data of texts, if one did.
+    run : Run
+
+    Raises
+    ------
+    InputError
+        The file of label features cannot be read, or does not fit the data.
+    """
+    names = data.names
+    if sources.label_features is not None:
+        numbers, vectors = _of_file(sources.label_features, data, sources, run)
+    elif kept is not None and names is not None:
+        numbers, vectors = _of_names(names, kept)
+    else:
+        numbers, vectors = np.empty(0, int), None
+    named = {} if names is None or sources.naming.file is None else names.by_number
+    others = [number for number, texts in named.items() if texts]
+    data = data.widened(np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype)))
+    if vectors is None:
+        return data
+    return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
+
+
+def known_features(matrix: csr_array, label_features: csr_array | None, fitted: Fitted) -> Columns:
+    """Return the features that a model knows: those that occur in its data, or in features of labels that it uses.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, D)
+    label_features : csr_array, shape (q, any), or None
+    fitted : Fitted
+    """
+    used = [label_features] if label_features is not None and fitted.findings.get("prior") else []
+    return Columns.occurring(*(with_width(part, fitted.model.n_features) for part in (matrix, *used)))
+
+
+def refuse_idle_prior(prior: Any, label_features: csr_array | None) -> None:
+    """Raise MpuError where a weight is given for features of labels that are not there."""
+    if label_features is None and isinstance(prior, float | int) and prior:
+        raise MpuError(
+            f"--prior {prior:g} is the weight of the features of labels, and there are none: give --label-features, or "
+            "data that mpu vectorize made, with names of labels"
+        )
+
+
+def _of_file(path: str | Path, data: TrainingData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
+    """Read a file with one line ``number index:value ...`` per label."""
+    found = read(path, sources.reading, run)
+    found.features.eliminate_zeros()
+    refused = partial(_refused, path)
+    many = np.flatnonzero(np.diff(found.labels.indptr) != 1)
+    if len(many):
+        raise refused(int(many[0]), "expected the number of one label, and its features, such as: 12 3:0.5 7:1")
+    numbers, first = np.unique(found.labels.indices, return_index=True)
+    if len(numbers) < len(found):
+        again = int(np.setdiff1d(np.arange(len(found)), first)[0])
+        raise refused(again, f"label {found.labels.indices[again]} has a line before this one; remove one of them")
+    if not np.isin(data.ids, numbers).any():
+        raise InputError(
+            str(path), None, f"has features of none of the labels of {sources.file}, such as {data.ids[0]}"
+        )
+    if not np.isin(found.features.indices, data.features.indices).any():
+        raise InputError(
+            str(path), None, f"has no feature in common with {sources.file}; features need the same numbers in both"
+        )
+    return numbers, found.features[first]
+
+
+def _refused(path: str | Path, instance: int, problem: str) -> InputError:
+    """Return the error of a line, by the number of its instance."""
+    with open_input(path) as stream:
+        lines = enumerate(iter(stream.readline, b""), 1)
+        there = (n for n, line in lines if line[:1] != b"#" and not (n == 1 and header_instances(line) is not None))
+        line = next((number for i, number in enumerate(there) if i == instance), None)
+    return InputError(str(path), line, problem)
+
+
+def _of_names(names: LabelNames, kept: Stored) -> tuple[np.ndarray, csr_array]:
+    """Return the labels whose names have known words, and the vectors of these."""
+    from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
+
+    named = names.by_number
+    vectors = Vectorizer.of(kept).transform_names(list(named.values()))
+    known = np.flatnonzero(np.diff(vectors.indptr))
+    return np.array(list(named), int)[known], from_one(vectors[known])
+
+
+def _rows_at(vectors: csr_array, places: np.ndarray, q: int) -> csr_array:
+    """Put rows at ascending places among q, of which the others are empty."""
+    sizes = np.zeros(q, np.int64)
+    sizes[places] = np.diff(vectors.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return csr_array((vectors.data, vectors.indices, indptr), shape=(q, vectors.shape[1]))

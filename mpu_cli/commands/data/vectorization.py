@@ -1,0 +1,280 @@
+"""Make a data file of texts with tags, in two passes and bounded memory."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mpu_cli.commands.data.vector_writing import VectorWriter
+from mpu_cli.errors import DataError, InputError, counted, shown
+from mpu_cli.names.beside import IDS
+from mpu_cli.runtime.directories import replacing_directory
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.content import Content, Counted
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.rereading import read_twice
+from mpu_cli.svmlight.streams import ReadableLines, open_output
+from mpu_cli.text.directory import Known, check_target, directory_of, read_known, write_directory
+from mpu_cli.text.labels import Labels, confusable, read_labels
+from mpu_cli.text.options import NO_STEMS, TextOptions
+from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records
+from mpu_cli.text.rows import Bad
+from mpu_cli.text.stored import written
+from mpu_cli.text.vectorizer import Vectorizer
+
+_MOST_LISTED = 20  # bad records
+_MOST_NAMED = 3  # tags in a caution
+
+
+@dataclass(frozen=True)
+class Source:
+    """Records to be read.
+
+    Attributes
+    ----------
+    file : str or Path
+        ``-`` is standard input.
+    form : str or None
+        One of `text.rows.FORMATS`; None: as its name tells.
+    text : tuple of str
+        As in `Fields`; empty: the default, or that of the file whose vectoriser is used.
+    tags, id, separator : str or None
+        The same.
+    skip_bad : bool
+        Whether bad records are left out.
+    max_line_bytes : int
+    """
+
+    file: str | Path
+    form: str | None = None
+    text: tuple[str, ...] = ()
+    tags: str | None = None
+    id: str | None = None
+    separator: str | None = None
+    skip_bad: bool = False
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    def fields(self, default: Fields) -> Fields:
+        """Return the fields that are given, and others by default."""
+        return Fields(
+            self.text or default.text,
+            self.tags or default.tags,
+            self.id or default.id,
+            self.separator or default.separator,
+            needs_tags=bool(self.tags),
+            needs_id=bool(self.id),
+        )
+
+
+@dataclass
+class Report:
+    """The result of `vectorize`.
+
+    Attributes
+    ----------
+    instances, annotations : int
+        Instances written, and labels of all of them.
+    labels, features : int
+        How many there are, also those that occur in no instance.
+    stem : str
+        The language of the stems, or "none".
+    empty, unknown : int
+        Texts that are empty, and others without a feature.
+    bad : int
+        Bad records that were left out.
+    listed : list of Bad
+        The first of them.
+    cautions : list of str
+        What people should know.
+    """
+
+    instances: int = 0
+    annotations: int = 0
+    labels: int = 0
+    features: int = 0
+    stem: str = ""
+    empty: int = 0
+    unknown: int = 0
+    bad: int = 0
+    listed: list[Bad] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
+
+
+def vectorize(
+    source: Source,
+    target: str | Path,
+    *,
+    options: TextOptions | None = None,
+    labels: str | Path | None = None,
+    like: str | Path | None = None,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Make a LIBSVM file of texts with tags, and beside it a directory with all that is needed to do that again.
+
+    Features and labels count from 1. Labels are those of the file of names, then those of the earlier file, then tags
+    that are in neither: the more frequent ones first where there is no earlier file.
+
+    Parameters
+    ----------
+    source : Source
+    target : str or Path
+        The data file, compressed by suffix. ``-`` and what is no regular file get no directory.
+    options : TextOptions, optional
+        How texts become vectors. Not with `like`.
+    labels : str or Path, optional
+        A file of names, as `text.labels.read_labels` reads it. Not with `like`.
+    like : str or Path, optional
+        An earlier data file: its features, idf and numbers of labels are used.
+    run : Run
+
+    Raises
+    ------
+    InputError
+        A file cannot be read; or a record is bad, unless those are skipped.
+    MpuError
+        An output cannot be written.
+    """
+    form = chosen_format(source.file, source.form)
+    directory = directory_of(target)
+    if directory is not None:
+        check_target(directory)
+    known = None if like is None else read_known(like)
+    names = Labels() if labels is None else read_labels(labels)
+    given = len(names if known is None else known.labels)
+    fields = source.fields(DEFAULT_FIELDS if known is None else known.fields)
+    reader = _Reader(source, form, fields)
+    with ExitStack() as stack:
+        open_first, open_again = stack.enter_context(read_twice(source.file))
+        with open_output(target) as out:
+            work, put = None, None
+            if directory is not None:
+                work, put = stack.enter_context(replacing_directory(directory))
+            first = None
+            if known is None:
+                with run.step("read texts"), open_first() as stream:
+                    known = _fit(reader, stream, options or TextOptions(), names)
+                first = reader.content
+            else:
+                open_again = open_first
+            writer = VectorWriter(out, None if work is None else work / IDS, known, given)
+            with run.step("write vectors") as tick, open_again() as stream:
+                for _ in writer.write(reader.records(stream)):
+                    tick()
+            if first not in (None, reader.content):
+                raise InputError(str(source.file), None, "changed while it was being read; try again")
+            if work is not None:
+                write_directory(work, known.vectorizer, known.labels, fields, writer.content())
+        if put is not None:
+            put()
+    return _report(reader, writer, known, labels if like is None else like, given)
+
+
+class _Reader:
+    """Reads good records, and counts the bad ones."""
+
+    def __init__(self, source: Source, form: str, fields: Fields) -> None:
+        self._source = source
+        self._form = form
+        self.name = str(source.file)
+        self.fields = fields
+        self.good = self.bad = 0
+        self.content: Content | None = None
+        self.listed: list[Bad] = []
+
+    def records(self, stream: ReadableLines) -> Iterator[Record]:
+        """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
+        self.good, self.bad, self.listed = 0, 0, []
+        counted = Counted(stream)
+        for record in read_records(counted, self.name, self._form, self.fields, self._source.max_line_bytes):
+            if isinstance(record, Record):
+                self.good += 1
+                yield record
+            elif self._source.skip_bad:
+                self.bad += 1
+                if len(self.listed) < _MOST_LISTED:
+                    self.listed.append(record)
+            else:
+                raise InputError(self.name, record.line, f"{record.problem}; --skip-bad leaves bad records out")
+        self.content = counted.content()
+
+
+def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Known:
+    """Fit a vectoriser, and number the tags that have no number yet: the more frequent first, then by the alphabet."""
+    new: Counter[str] = Counter()
+
+    def texts() -> Iterator[str]:
+        for record in reader.records(stream):
+            new.update(tag for tag in record.tags if labels.number(tag) is None)
+            yield record.text
+
+    def names() -> Iterator[str]:  # asked for when all texts have been read
+        for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
+            labels.add(tag)
+        for of_label in labels.names:
+            yield from of_label
+
+    vectorizer = Vectorizer(**written(options))
+    try:
+        vectorizer.fit(texts(), names=names())
+    except DataError as error:
+        if reader.good:
+            raise InputError(reader.name, None, str(error)) from error
+    if not reader.good:
+        raise InputError(reader.name, None, "there are no records")
+    return Known(vectorizer, labels, reader.fields)
+
+
+def _report(reader: _Reader, writer: VectorWriter, known: Known, numbered: str | Path | None, given: int) -> Report:
+    vectorizer = known.vectorizer
+    return Report(
+        instances=writer.instances,
+        annotations=writer.annotations,
+        labels=sum(map(bool, known.labels.names)),
+        features=len(vectorizer.idf_),
+        stem=vectorizer.options_.stem or NO_STEMS,
+        empty=writer.empty,
+        unknown=writer.unknown,
+        bad=reader.bad,
+        listed=reader.listed,
+        cautions=list(_cautions(writer, known, numbered, given)),
+    )
+
+
+def _cautions(writer: VectorWriter, known: Known, numbered: str | Path | None, given: int) -> Iterator[str]:
+    labels = known.labels
+    if numbered is not None and len(labels) > given:
+        first = ", ".join(f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items())
+        yield (
+            f"{counted(len(labels) - given, 'tag')} not among the names of {shown(numbered)}, numbered from "
+            f"{given + 1} on: {first}" + ", ..." * (len(labels) - given > len(writer.added))
+        )
+    if labels.shared:
+        yield (
+            f"{counted(labels.shared, 'line')} of {shown(numbered)} with the name of an earlier line: the same label, "
+            "so these numbers stay without a name"
+        )
+    if alike := confusable(names[0] for names in labels.names if names):
+        first = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED])
+        yield (
+            f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
+            f"{first}" + ", ..." * (len(alike) > _MOST_NAMED)
+        )
+    repeated, lines = writer.repeated_ids()
+    if lines is not None:
+        yield (
+            f"{counted(repeated, 'record')} with the id of an earlier one (such as lines {lines[0]} and {lines[1]}); "
+            "each is an instance of its own"
+        )
+    if writer.mended:
+        yield f"tabs and line ends within tags or ids became blanks, in {counted(writer.mended, 'record')}"
+    if writer.empty or writer.unknown:
+        yield (
+            f"instances without features: {counted(writer.empty, 'empty text')}, "
+            f"{counted(writer.unknown, 'text')} without any known word"
+        )
+    if known.vectorizer.forgotten_:
+        yield (
+            f"there were too many different n-grams to count them all: {known.vectorizer.forgotten_:,} rare ones were "
+            "forgotten on the way; --ngrams 1-1 or --hashing counts all"
+        )

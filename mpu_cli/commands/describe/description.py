@@ -1,0 +1,316 @@
+"""What a model says of itself: ``mpu info``."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.bundle import origin
+from mpu_cli.bundle.origin import Origin
+from mpu_cli.commands.describe import model_figure
+from mpu_cli.core.model.explanation import explain
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.errors import MpuError
+from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.text.packed import unpacked
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LabelReport:
+    """What a model has for one label.
+
+    Attributes
+    ----------
+    label : int
+    name : str or None
+        None where names are not known, or not wanted.
+    c : float or None
+        Label frequency; None where the method knows none.
+    threshold : float
+    annotated : int or None
+        Annotations in training; None where that was not recorded.
+    true : float or None
+        Estimated number of true labels in training; None also where the method knows no label frequency.
+    features_for, features_against : list of dict, or None
+        The heaviest weights of each sign: ``feature``, ``name`` where it is known, ``weight``. None where the model has
+        no weight for a feature.
+    own : float or None
+        Weight of its own prediction by the levels before; None where there is one level.
+    leans_on, leaned_on_by : list of dict, or None
+        The heaviest links to other labels, of either sign: ``label``, ``name``, ``weight``. None: one level.
+    """
+
+    label: int
+    name: str | None
+    c: float | None
+    threshold: float
+    annotated: int | None
+    true: float | None
+    features_for: list[dict[str, Any]] | None = None
+    features_against: list[dict[str, Any]] | None = None
+    own: float | None = None
+    leans_on: list[dict[str, Any]] | None = None
+    leaned_on_by: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a model says of itself.
+
+    Attributes
+    ----------
+    model : str
+    method : str
+    levels : int or None
+        None where the model has no levels.
+    labels, named : int
+        How many labels there are, and how many of them have names.
+    never_annotated : int or None
+        How many of them are known by their names or features alone; None where that was not recorded.
+    features, weights : int
+        Features that occurred in training, and weights that are not zero.
+    knows_texts : bool
+        Whether it keeps the vectoriser that made its data of texts.
+    c : dict or None
+        ``lowest``, ``mean``, ``highest`` of the label frequencies, ``estimated`` (or given), and ``interval``, of 90 %,
+        where one was found; None where the method knows no label frequency.
+    thresholds : dict
+        ``lowest`` and ``highest``.
+    options : dict
+        All else that is recorded of its training: options, and what was found.
+    origin : Origin or None
+        How it was trained; None where that was not recorded.
+    of_labels : list of LabelReport
+        Of the labels that were asked for.
+    """
+
+    model: str
+    method: str
+    levels: int | None
+    labels: int
+    named: int
+    never_annotated: int | None
+    features: int
+    weights: int
+    knows_texts: bool
+    c: dict[str, Any] | None
+    thresholds: dict[str, float]
+    options: dict[str, Any]
+    origin: Origin | None
+    of_labels: list[LabelReport] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as one JSON object; what was not recorded is null."""
+        names = ("annotated", "true")  # of each label; long, and asked for by name
+        told = None if self.origin is None else {k: v for k, v in asdict(self.origin).items() if k not in names}
+        of_labels = [asdict(label) for label in self.of_labels]
+        return {**asdict(self), "origin": told, "of_labels": of_labels}
+
+
+def describe(
+    path: Path, labels: Sequence[str] = (), top: int = 10, by_number: bool = False, plot: Path | None = None
+) -> Report:
+    """Read a model and say what it is.
+
+    Parameters
+    ----------
+    path : Path
+    labels : sequence of str
+        Labels to look at more closely: names or numbers; with `by_number` numbers.
+    top : int
+        List at most so many features and labels.
+    by_number : bool
+        Report no names.
+    plot : Path, optional
+        Where to draw the model: see `model_figure.draw`.
+
+    Raises
+    ------
+    ModelError
+        There is no model, or it is damaged.
+    MpuError
+        It has no such label, or the figure cannot be drawn.
+    """
+    if plot is not None:
+        refuse_overlaps({"MODEL": path}, {"--plot": plot}, ("MODEL",))
+    described = _Described(bundle.load(path), path, by_number)
+    columns = [described.column(label) for label in dict.fromkeys(labels)]
+    report = described.report([described.label(k, top) for k in columns])
+    if plot is not None:
+        model_figure.draw(described.model, described.origin, described.names, plot)
+    return report
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(map(_is_number, values))
+
+
+def _is_by_people(found: Any) -> bool:
+    """Whether this is what `methods.mpu` has found of complete label sets."""
+    if not isinstance(found, dict) or found.keys() != {"c", "interval", "instances", "by_annotations_alone"}:
+        return False
+    alone, interval = found["by_annotations_alone"], found["interval"]
+    numbers = all(map(_is_number, (found["c"], found["instances"], 0 if alone is None else alone)))
+    return numbers and _is_interval(interval)
+
+
+def _is_interval(values: Any) -> bool:
+    return _are_numbers(values) and len(values) == 2
+
+
+# What is looked into; a model may come from anywhere, and what has another form counts as not recorded.
+_FINDINGS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("cost", "step", "epochs", "expected_micro_f1"), _is_number),
+    "expected_micro_f1_by_level": _are_numbers,
+    "c_interval": _is_interval,
+    "c_by_people": _is_by_people,
+}
+
+
+class _Described:
+    """A model that is looked at."""
+
+    def __init__(self, model: bundle.TrainedModel, path: Path, by_number: bool) -> None:
+        self.model = model
+        self.path = path
+        self.names = None if by_number else model.names
+        self._by_number = by_number
+        predictor = model.predictor
+        self.stacked = predictor if isinstance(predictor, StackedModel) else None
+        self.options = {k: v for k, v in model.options.items() if k not in _FINDINGS or _FINDINGS[k](v)}
+        self.origin = self._origin()
+
+    def report(self, of_labels: list[LabelReport]) -> Report:
+        model, levels = self.model, () if self.stacked is None else self.stacked.levels
+        names = model.names
+        named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
+        thresholds = model.predictor.thresholds
+        return Report(
+            str(self.path),
+            model.method,
+            len(levels) or None,
+            len(model.label_ids),
+            named,
+            None if self.origin is None else self.origin.annotated.count(0),
+            len(model.known.indices),
+            sum(_count(level.weights) for level in levels),
+            model.vectorizer is not None,
+            self._frequency(),
+            {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
+            {name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
+            self.origin,
+            of_labels,
+        )
+
+    def column(self, label: str) -> int:
+        """Return the column of a label; MpuError where there is none."""
+        if self.names is None and not is_number(label):
+            why = "the model knows no names" if self.model.names is None else "--numbers takes numbers alone"
+            raise MpuError(f"{self.path}: {quoted(label)} is not the number of a label, and {why}")
+        try:
+            number = label_of(label, self.names)
+        except ValueError as error:
+            raise MpuError(f"{self.path}: {error}") from None
+        ids = self.model.label_ids
+        column = int(np.searchsorted(ids, number))
+        if column == len(ids) or ids[column] != number:
+            near = ids[max(0, column - 2) : column + 2].tolist()
+            raise MpuError(
+                f"{self.path}: there is no label {number}; the model has {len(ids):,}, such as "
+                + ", ".join(map(str, near))
+            )
+        return column
+
+    def label(self, k: int, top: int) -> LabelReport:
+        model, told = self.model, self.origin
+        knows_c = "c" in model.options
+        found = LabelReport(
+            int(model.label_ids[k]),
+            self._name(k),
+            float(model.c[k]) if knows_c else None,
+            float(model.predictor.thresholds[k]),
+            None if told is None else told.annotated[k],
+            float(told.true[k]) if told is not None and told.annotated[k] and knows_c else None,
+        )
+        if self.stacked is None:
+            return found
+        weights = explain(self.stacked, k)
+        values: dict[str, Any] = {
+            "features_for": self._features(weights.features, top),
+            "features_against": self._features(-weights.features, top, -1),
+        }
+        if weights.leans_on is not None and weights.leaned_on_by is not None:
+            values["own"] = float(weights.leans_on[k])
+            for name, links in (("leans_on", weights.leans_on), ("leaned_on_by", weights.leaned_on_by)):
+                links[k] = 0
+                values[name] = [
+                    self._named({"label": int(model.label_ids[j])}, self._name(j), links[j])
+                    for j in _largest(np.abs(links), top)
+                ]
+        return LabelReport(**{**asdict(found), **values})
+
+    def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[dict[str, Any]]:
+        columns = None if self.stacked is None else self.stacked.columns
+        listed = []
+        for j in _largest(weights, top):
+            number = j if columns is None else int(columns.indices[j])
+            listed.append(self._named({"feature": number}, self._feature_names.get(number), sign * weights[j]))
+        return listed
+
+    @staticmethod
+    def _named(entry: dict[str, Any], name: str | None, weight: float) -> dict[str, Any]:
+        return entry | ({} if name is None else {"name": name}) | {"weight": float(weight)}
+
+    def _name(self, k: int) -> str | None:
+        return None if self.names is None else self.names.shown(int(self.model.label_ids[k]))
+
+    @cached_property
+    def _feature_names(self) -> dict[int, str]:
+        """The names of the features that have some."""
+        if self.model.vectorizer is None or self._by_number:
+            return {}
+        return dict(enumerate(unpacked(self.model.vectorizer, str(self.path)).features or (), 1))
+
+    def _frequency(self) -> dict[str, Any] | None:
+        options, c = self.options, self.model.c
+        if "c" not in options:
+            return None
+        return {
+            "lowest": float(c.min()),
+            "mean": float(c[0] if (c == c[0]).all() else c.mean()),
+            "highest": float(c.max()),
+            "estimated": bool(options.get("c_estimated")),
+            "interval": options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
+        }
+
+    def _origin(self) -> Origin | None:
+        if self.model.origin is None:
+            return None
+        try:
+            return origin.parse(self.model.origin, len(self.model.label_ids))
+        except ValueError as error:
+            _log.warning(f"{self.path}: the record of its training is damaged ({error}), and is left out")
+            return None
+
+
+def _largest(values: np.ndarray, top: int) -> list[int]:
+    """Return where the largest positive values are, from the largest down, at most so many."""
+    order = np.argsort(-values, kind="stable")[:top]
+    return order[values[order] > 0].tolist()
+
+
+def _count(weights: np.ndarray | csr_array) -> int:
+    return int(weights.nnz if isinstance(weights, csr_array) else np.count_nonzero(weights))

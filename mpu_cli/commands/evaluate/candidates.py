@@ -1,0 +1,201 @@
+"""Predictions that are evaluated: a file of them, or a model that makes them."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.commands.predict.fitness import Fitness
+from mpu_cli.commands.predict.prediction_parts import in_folder
+from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
+from mpu_cli.core.model.thresholds import reached
+from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
+from mpu_cli.evaluation.compare import pairs_of_files, pairs_of_part
+from mpu_cli.evaluation.score_files import iter_predictions
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.growing import GrowingCsr
+from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
+
+_log = logging.getLogger(__name__)
+_PROBABILITIES = 1 << 22  # that are in memory at a time
+
+
+class Evidence(Protocol):
+    """What an evaluation counts: that of instances, and of some more, added, is that of all of them."""
+
+    def add(self, true: Dataset, predicted: Dataset, /) -> None:
+        """Count some more instances."""
+
+    def __add__(self, other: Any, /) -> Self:
+        """Return what the instances of both give, in this order."""
+
+
+E = TypeVar("E", bound=Evidence)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Predictions of the instances of a data file.
+
+    Attributes
+    ----------
+    name : str
+        A file of predictions, a directory of them, or a model, as the user named it.
+    model : TrainedModel or None
+        None: they are files.
+    source : str or Files
+        Those files.
+    """
+
+    name: str
+    model: bundle.TrainedModel | None = None
+    source: str | Files = ""
+
+    @classmethod
+    def of(cls, name: str, truth: Source) -> "Candidate":
+        """Take a directory for a model, unless it has predictions of the files of the truth.
+
+        Raises
+        ------
+        ModelError, InputError
+            It is neither.
+        """
+        if not Path(name).is_dir():
+            return cls(name, source=name)
+        if not Path(name, bundle.MANIFEST).exists() and str(truth) != STANDARD_STREAM:
+            files = in_folder(name, files_of(truth))
+            if any(path.exists() and path.resolve() != Path(source).resolve() for source, path in files.items()):
+                return cls(name, source=as_one(list(map(str, files.values()))))
+            if isinstance(truth, Files):
+                source, path = next(iter(files.items()))
+                raise InputError(
+                    name,
+                    None,
+                    f"is not a model (it has no {bundle.MANIFEST}), and has no predictions: those of {source} would be "
+                    f"its file {path.name}; mpu predict writes them",
+                )
+        return cls(name, bundle.load(Path(name)))
+
+    def collect(
+        self,
+        evidence: E,
+        truth: Source,
+        reading: Reading,
+        run: Run,
+        called: str = "PREDICTIONS",
+        count: Callable[[int], None] = lambda _: None,
+    ) -> E:
+        """Add the instances of data, with their predictions in the form of `evaluation.compare`, to evidence.
+
+        Parameters
+        ----------
+        evidence : Evidence
+        truth : str, Path or Files
+        reading : Reading
+        run : Run
+        called : str
+            What the predictions are called in messages.
+        count : callable
+            Called with how many more instances are done with.
+        """
+        if self.model is None:
+            _add(evidence, pairs_of_files(truth, self.source, reading, run, called), count)
+        else:
+            self.warn(_add_predicted(evidence, self.model, iter_chunks(truth, reading, run=run), truth, run, count))
+        return evidence
+
+    def collect_part(
+        self, evidence: E, truth: str, reading: Reading, run: Run, count: Callable[[int], None]
+    ) -> Fitness:
+        """Add the instances of one of several files; they may be none. Return whether a model fits them."""
+        if self.model is None:
+            _add(evidence, pairs_of_part(truth, str(self.source), reading, run), count)
+            return Fitness()
+        chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
+        return _add_predicted(evidence, self.model, chunks, truth, run, count)
+
+    def warn(self, fitness: Fitness) -> None:
+        """Say where the model does not fit the data."""
+        for warning in [] if self.model is None else fitness.warnings(self.model):
+            _log.warning(f"{self.name}: {warning}")
+
+    def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
+        """Return the predictions of data that have been read."""
+        if self.model is None:
+            return _joined(iter_predictions(self.source, reading, run))
+        return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
+
+
+class Collect(Protocol):
+    """How instances are added to evidence: `Candidate.collect`, or the same by other processes."""
+
+    def __call__(  # noqa: D102
+        self,
+        candidate: Candidate,
+        evidence: E,
+        truth: Source,
+        reading: Reading,
+        run: Run,
+        /,
+        called: str = "PREDICTIONS",
+        count: Callable[[int], None] = lambda _: None,
+    ) -> E: ...
+
+
+def _add(evidence: Evidence, pairs: Iterable[tuple[Dataset, Dataset]], count: Callable[[int], None]) -> None:
+    for pair in pairs:
+        evidence.add(*pair)
+        count(len(pair[0]))
+
+
+def _add_predicted(
+    evidence: Evidence,
+    model: bundle.TrainedModel,
+    chunks: Iterable[Dataset],
+    truth: Source,
+    run: Run,
+    count: Callable[[int], None],
+) -> Fitness:
+    fitness = Fitness()
+    for chunk in chunks:
+        fitness += Fitness.of(model, chunk.features)
+        _add(evidence, _predicted(model, chunk, truth, run), count)
+    return fitness
+
+
+def _joined(parts: Iterable[Dataset]) -> Dataset:
+    labels, scores = GrowingCsr(bool), GrowingCsr(np.float32)
+    for part in parts:
+        labels.append(part.labels)
+        scores.append(part.features)
+    return Dataset(labels.finish(), scores.finish())
+
+
+def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
+    """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
+    ids, width = model.label_ids, int(model.label_ids[-1]) + 1
+    rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
+    for start in range(0, len(data), rows):
+        part = data[start : start + rows]
+        try:
+            predict = partial(model.predictor.predictions, part.features, run)
+            found = all_reaching(predict, model.predictor.thresholds)
+        except OverflowingError:
+            raise InputError(str(truth), None, "feature values are too large; scale them as in training") from None
+        n, q = found.shape
+        chosen = reached(found, model.predictor.thresholds)
+        if isinstance(found, np.ndarray):
+            scores = csr_array((found.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
+        else:
+            scores = csr_array((found.data, ids[found.indices], found.indptr), shape=(n, width))
+        labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
+        yield part, Dataset(labels, scores)

@@ -1,0 +1,194 @@
+"""Evaluate several models and files of predictions by one file of true labels, and compare them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpu_cli.commands.evaluate.candidates import Candidate, Collect
+from mpu_cli.errors import MpuError, without_secrets
+from mpu_cli.evaluation.compare import Form, labels_from_scores
+from mpu_cli.evaluation.paired import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.sources import Source
+from mpu_cli.svmlight.streams import refuse_unreadable
+
+_VERDICT = "micro_f1"
+_TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What several predictions of the same instances are worth.
+
+    Attributes
+    ----------
+    instances, labels : int
+        Of TRUTH; labels that are true for at least one instance.
+    c : float or None
+        Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
+    names : list of str
+        The predictions, as the user named them.
+    metrics : list of dict
+        Of each.
+    differences : list of dict of str to Difference
+        Of each but the first: its metrics minus those of the first.
+    verdicts : list of str
+        In words, for each but the first.
+    cut : list of str
+        Those of which scores alone are known, so that the label sets come from a threshold that nobody chose.
+    """
+
+    instances: int
+    labels: int
+    c: float | None
+    names: list[str]
+    metrics: list[dict[str, float]]
+    differences: list[dict[str, Difference]]
+    verdicts: list[str]
+    cut: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as one JSON object."""
+        evaluated = [{"name": name, **metrics} for name, metrics in zip(self.names, self.metrics, strict=True)]
+        compared = [
+            {
+                "name": name,
+                "compared_with": self.names[0],
+                "verdict": verdict,
+                "differences": {metric: asdict(difference) for metric, difference in differences.items()},
+            }
+            for name, verdict, differences in zip(self.names[1:], self.verdicts, self.differences, strict=True)
+        ]
+        sizes = {"instances": self.instances, "labels": self.labels}
+        return sizes | ({} if self.c is None else {"c": self.c}) | {"evaluated": evaluated, "compared": compared}
+
+
+def metric_names(ks: Sequence[int], c: float | None = None) -> list[str]:
+    """Names of all metrics that several predictions are compared by."""
+    return [*SET_METRICS, *([SAMPLES_F1, *ranking_names(ks)] if c is None else [])]
+
+
+def evaluate_several(
+    truth: Source,
+    predictions: Sequence[str],
+    *,
+    metrics: Sequence[str] | None = None,
+    c: float | None = None,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float | None = None,
+    count: Callable[[int], None] = lambda _: None,
+    collect: Collect = Candidate.collect,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Compare several predictions with the same true labels, and the others with the first.
+
+    Parameters
+    ----------
+    truth : str, Path or Files
+        Data; they are read for each of the predictions.
+    predictions : sequence of str
+        At least two files, directories of them or models, as for `commands.evaluate.evaluation.evaluate`.
+    metrics : sequence of str, optional
+        Some of `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them. Default: all
+        that the predictions allow.
+    c, ks, threshold, reading
+        As for `commands.evaluate.evaluation.evaluate`.
+    count : callable
+        Called with how many more instances have been compared, for each of the predictions.
+    collect : callable
+        As `Candidate.collect`.
+    run : Run
+        Its seed is that of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read.
+    MpuError
+        The files have different numbers of instances, or one of `metrics` needs scores that not all have.
+    """
+    refuse_unreadable(name for name in predictions if not Path(name).is_dir())
+    cut: list[str] = []
+    every = []
+    for name in predictions:
+        begun = _Evidence(Form(name), threshold, Tally(ks), Tally(ks))
+        evidence = collect(Candidate.of(name, truth), begun, truth, reading, run, name, count)
+        every.append(evidence.counts())
+        cut += [name] * evidence.is_cut
+    found, differences = compare(every, c, run.seed)
+    common = [name for name in found[0] if all(name in one for one in found)]
+    if missing := [name for name in metrics or () if name not in common]:
+        without = next(name for name, one in zip(predictions, found, strict=True) if missing[0] not in one)
+        raise MpuError(
+            f"{missing[0]} needs scores, and {without} has label lists; give the model, or make them with "
+            "`mpu predict --format both`"
+        )
+    names = list(metrics or common)
+    by = _VERDICT if _VERDICT in names else names[0]
+    n, width = every[0].truth.shape
+    return Report(
+        n,
+        width - 1,
+        c,
+        list(map(without_secrets, predictions)),
+        [{name: one[name] for name in names} for one in found],
+        [{name: one[name] for name in names} for one in differences],
+        [_verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)],
+        cut,
+    )
+
+
+@dataclass
+class _Evidence:
+    """What is counted of one of the predictions, with label lists, and with those labels that reach a threshold."""
+
+    form: Form
+    threshold: float | None
+    listed: Tally
+    over: Tally
+
+    def add(self, true: Dataset, predicted: Dataset) -> None:
+        """Count some more instances."""
+        self.form.see(predicted)
+        self.listed.add(true.labels, predicted.labels, predicted.features)
+        if self.threshold is not None or not self.form.labels:
+            self.over.add(true.labels, labels_from_scores(predicted.features, self.threshold))
+
+    def __add__(self, other: "_Evidence") -> "_Evidence":
+        """Return what the instances of both give."""
+        return _Evidence(self.form + other.form, self.threshold, self.listed + other.listed, self.over + other.over)
+
+    @property
+    def _by_threshold(self) -> bool:
+        return self.form.scores and (self.threshold is not None or not self.form.labels)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the label sets come from the usual threshold."""
+        return self._by_threshold and self.threshold is None
+
+    def counts(self) -> Counts:
+        """Return what was counted of all instances."""
+        counts = (self.over if self._by_threshold else self.listed).counts()
+        has_scores = self.form.scores or not self.form.labels
+        return replace(counts, gains=self.listed.gains() if has_scores else None)
+
+
+def _verdict(first: str, other: str, metric: str, difference: Difference) -> str:
+    """Say which of two is ahead, if that can be told."""
+    title = _TITLES.get(metric, metric.replace("_", " "))
+    value, low, high = difference.value, difference.low, difference.high
+    if not difference.is_sure:
+        return (
+            f"{other} and {first} cannot be told apart: the difference is {value:+.3f} {title}, 95 % interval "
+            f"{low:+.3f} to {high:+.3f}"
+        )
+    ahead, behind = (other, first) if value > 0 else (first, other)
+    least, most = sorted(np.abs([low, high]).tolist())
+    return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"

@@ -1,0 +1,333 @@
+"""Evaluate a file of predictions by a file of true labels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.evaluate.candidates import Candidate, Collect
+from mpu_cli.commands.evaluate.propensities import from_frequencies, from_training
+from mpu_cli.errors import MpuError
+from mpu_cli.evaluation.bootstrap import micro_intervals
+from mpu_cli.evaluation.compare import (
+    Comparison,
+    Evidence,
+    compare_pairs,
+    labels_from_scores,
+    lockstep,
+)
+from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.propensities import Propensities
+from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.evaluation.reliability import plot
+from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import match
+from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.sources import Source
+
+_MAKE_SCORES = "make it with `mpu predict --format scores`"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The metrics of a file of predictions.
+
+    Attributes
+    ----------
+    instances : int
+    labels : int
+        Labels that occur in a true or predicted set.
+    true_labels : int
+        Sum over instances of the number of true labels.
+    metrics : dict of str to float
+        In the order asked for.
+    threshold : float or None
+        Scores from here on made the label sets; None where the predictions are label lists.
+    c : float or None
+        Label frequency of the true labels, where they are incomplete.
+    corrected : dict or None
+        With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see `corrected_metrics`).
+    per_label : list of dict or None
+        From `per_label_report`.
+    calibration : dict or None
+        From `calibration_report`.
+    intervals : dict or None
+        90 % intervals of micro-averaged metrics, where the instances are a random sample: `micro_intervals`.
+    """
+
+    instances: int
+    labels: int
+    true_labels: int
+    metrics: dict[str, float]
+    threshold: float | None = None
+    c: float | None = None
+    corrected: dict[str, Any] | None = None
+    per_label: list[dict] | None = None
+    calibration: dict[str, Any] | None = None
+    intervals: dict[str, tuple[float, float]] | None = None
+
+    @property
+    def uses_label_sets(self) -> bool:
+        """Whether any of it depends on the predicted label sets, not on the ranking by score alone."""
+        return self.per_label is not None or not self.metrics.keys().isdisjoint(LabelSetMetrics().results())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the numbers of the whole file by name: sizes, threshold and c where there are any, and the metrics."""
+        sizes = {"instances": self.instances, "labels": self.labels, "threshold": self.threshold, "c": self.c}
+        return {name: value for name, value in sizes.items() if value is not None} | self.metrics
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as one JSON object."""
+        names = ("intervals", "corrected", "calibration", "per_label")
+        parts = {name: getattr(self, name) for name in names}
+        return self.summary() | {name: part for name, part in parts.items() if part is not None}
+
+
+def evaluate(
+    truth: Source,
+    predictions: str,
+    *,
+    metrics: Sequence[str] | None = None,
+    per_label: bool = False,
+    naming: Naming = BESIDE,
+    by_number: bool = False,
+    c: float | None = None,
+    ks: tuple[int, ...] = (1, 3, 5),
+    threshold: float | None = None,
+    training: str | None = None,
+    frequencies: str | None = None,
+    propensity_a: float = PROPENSITY_A,
+    propensity_b: float = PROPENSITY_B,
+    calibration: bool = False,
+    calibration_plot: str | None = None,
+    reviewed: Sequence[str] = (),
+    count: Callable[[int], None] = lambda _: None,
+    collect: Collect = Candidate.collect,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Compare a file of predictions with a file of true labels.
+
+    Parameters
+    ----------
+    truth, threshold, ks, reading, run
+        As for `compare`.
+    predictions : str
+        As for `compare`; or a model, whose label sets and scores they are; or a directory with a file for each of those
+        of `truth`, of the same names.
+    metrics : sequence of str, optional
+        Which of `metric_names` to report; default all that the predictions allow.
+    per_label : bool
+        Whether to report each label too.
+    naming : Naming
+        Where the names of labels are, for `per_label` and for review files.
+    by_number : bool
+        Report no names.
+    c : float, optional
+        The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels too.
+    training, frequencies : str, optional
+        One of them gives propensities, for the metrics that weigh labels by them: training data, by the number of
+        annotations of each label; or a file with the label frequency of each label.
+    propensity_a, propensity_b : float
+        Constants of the model for `training`.
+    calibration : bool
+        Whether to report how well scores are probabilities.
+    calibration_plot : str, optional
+        Where to draw that.
+    reviewed : sequence of str
+        Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
+        intervals.
+    count : callable
+        Called with how many more instances have been compared.
+    collect : callable
+        As `Candidate.collect`; not used with `reviewed`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        A file cannot be read.
+    MpuError
+        The files have different numbers of instances, one of `metrics` needs scores or propensities and there are none,
+        or there are propensities and no scores.
+    """
+    calibration = calibration or calibration_plot is not None
+    all_names: LabelNames | None = None
+    propensities: Propensities | None = None
+    if training is not None:
+        propensities = from_training(training, propensity_a, propensity_b, reading, run)
+    elif frequencies is not None:
+        propensities = from_frequencies(frequencies)
+    how: dict[str, Any] = {"threshold": threshold, "ks": ks, "propensities": propensities, "calibration": calibration}
+    candidate = Candidate.of(predictions, truth)
+    if reviewed:
+        pair, all_names = _reviewed_pair(truth, candidate, reviewed, naming, reading, run)
+        comparison = compare_pairs([pair], predictions, **how)
+        report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
+    else:
+        evidence = collect(candidate, Evidence.none(predictions, **how), truth, reading, run, count=count)
+        comparison = evidence.comparison()
+        report = build_report(comparison, metrics, c)
+    if propensities is not None and comparison.propensity_scored is None:
+        raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
+    if calibration:
+        found = calibration_report(comparison, c)
+        report = replace(report, calibration=found)
+        if calibration_plot is not None:
+            plot(found["bins"], calibration_plot)
+    if not per_label:
+        return report
+    counts = comparison.label_sets
+    if not reviewed and not by_number:
+        all_names = Belonging(truth).names_of(naming, counts.labels, endless=True)
+    names = [all_names.name(label) for label in counts.labels.tolist()] if all_names and not by_number else None
+    return replace(report, per_label=per_label_report(counts, c, names))
+
+
+def _reviewed_pair(
+    truth: Source,
+    candidate: Candidate,
+    reviewed: Sequence[str],
+    naming: Naming,
+    reading: Reading,
+    run: Run,
+) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
+    """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
+    belonging = Belonging(truth)
+    data = read(truth, reading, run, contents=belonging.contents)
+    listed = candidate.of_data(data, truth, reading, run)
+    for _ in lockstep([data], [listed]):
+        pass  # it says where their lengths differ
+    names = belonging.names_of(naming, data.occurring_labels()[1])
+    found = match(decisions.read(reviewed, names), data, truth, wins=True)
+    if not len(found.sampled):
+        raise MpuError(
+            f"{', '.join(reviewed)}: no instance was drawn at random and completely reviewed, and others would give a "
+            "biased result; `mpu review --sample N` draws some"
+        )
+    true = found.known.rows(found.sampled).part(found.labels[found.sampled])[1].astype(bool)
+    width = int(found.ids.max(initial=-1)) + 1
+    labels = csr_array((true.data, found.ids[true.indices], true.indptr), shape=(len(found.sampled), width))
+    return (Dataset(labels, data.features[found.sampled]), listed[found.sampled]), names
+
+
+def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, tuple[float, float]]:
+    by_threshold = not listed.labels.nnz or (threshold is not None and listed.features.nnz)
+    predicted = labels_from_scores(listed.features, threshold) if by_threshold else listed.labels
+    return micro_intervals(true.labels, predicted, seed)
+
+
+def metric_names(ks: Sequence[int]) -> list[str]:
+    """Names of all metrics, in the order of the report."""
+    return [*LabelSetMetrics().results(), *RankingMetrics(tuple(ks)).results(), *_propensity_scored_names(ks)]
+
+
+def _propensity_scored_names(ks: Sequence[int]) -> list[str]:
+    unknown = Propensities(np.empty(0, np.int64), np.empty(0))
+    return list(PropensityScoredMetrics(unknown, tuple(ks)).results())
+
+
+def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c: float | None = None) -> Report:
+    """Report the metrics of a comparison, without those of single labels.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    metrics, c
+        As for `evaluate`.
+
+    Raises
+    ------
+    MpuError
+        One of `metrics` needs scores and the predictions are label sets, or it needs propensities and there are none.
+    """
+    results = comparison.results()
+    names = list(results) if metrics is None else metrics
+    if missing := [name for name in names if name not in results]:
+        if comparison.ranking is not None:
+            raise MpuError(f"{missing[0]} needs propensities; --training or --frequencies gives them")
+        raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
+    counts = comparison.label_sets
+    estimates = None
+    if c is not None:
+        found = corrected_metrics(counts, c)
+        estimates = {name: found[name] for name in [*names, "clipped", "clipped_labels"] if name in found}
+    return Report(
+        counts.instances,
+        len(counts.labels),
+        int(counts.support.sum()),
+        {name: results[name] for name in names},
+        comparison.threshold,
+        c,
+        estimates,
+    )
+
+
+def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Sequence[str] | None = None) -> list[dict]:
+    """Report precision, recall and F1 of each label.
+
+    Parameters
+    ----------
+    counts : LabelSetMetrics
+    c : float, optional
+        As for `evaluate`.
+    names : sequence of str, optional
+        Names of ``counts.labels``.
+
+    Returns
+    -------
+    list of dict
+        In ascending order of labels: ``label``, ``name`` (with `names`), ``support``, ``predicted``, ``precision``,
+        ``recall``, ``f1`` and, with `c`, ``corrected`` with the last three on complete labels.
+    """
+    per_label = counts.true_positives, counts.predicted, counts.support
+    columns = {"label": counts.labels.tolist()}
+    if names is not None:
+        columns["name"] = names
+    columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
+    quality = ("precision", "recall", "f1")
+    columns |= {name: x.tolist() for name, x in zip(quality, precision_recall_f1(*per_label), strict=True)}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if c is not None:
+        estimates = corrected(*per_label, c)
+        for i, row in enumerate(rows):
+            row["corrected"] = {name: float(getattr(estimates, name)[i]) for name in quality}
+    return rows
+
+
+def calibration_report(comparison: Comparison, c: float | None = None) -> dict:
+    """Report whether scores are probabilities.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    c : float, optional
+        As in `build_report`.
+
+    Returns
+    -------
+    dict
+        That of `Reliability.summary`, and ``bins``, those of `Reliability.rows`.
+
+    Raises
+    ------
+    MpuError
+        The predictions are label sets.
+    """
+    if comparison.reliability is None:
+        raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
+    c = 1.0 if c is None else c
+    return comparison.reliability.summary(c) | {"bins": comparison.reliability.rows(c)}

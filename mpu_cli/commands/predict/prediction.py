@@ -1,0 +1,233 @@
+"""Predict a file, in constant memory."""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.bundle import TrainedModel
+from mpu_cli.commands.data.text_input import Texts
+from mpu_cli.commands.predict.fitness import Fitness
+from mpu_cli.commands.predict.prediction_records import HEADERS, Ids, record_writer
+from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
+from mpu_cli.errors import InputError, OverflowingError
+from mpu_cli.evaluation.score_files import with_thresholds
+from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.svmlight.streams import open_output
+from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
+
+# Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
+# labels, a few of each instance are kept.
+_PROBABILITIES = 1 << 20
+
+FORMS = ("labels", "scores", "both", *HEADERS)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of `predict`.
+
+    Attributes
+    ----------
+    instances : int
+    labels : int
+        Labels or scores written.
+    fitness : Fitness
+        Whether the data are like those of the training.
+    """
+
+    instances: int = 0
+    labels: int = 0
+    fitness: Fitness = field(default_factory=Fitness)
+
+    def __add__(self, other: "Report") -> "Report":
+        """Add the numbers of two parts of a file."""
+        return Report(self.instances + other.instances, self.labels + other.labels, self.fitness + other.fitness)
+
+
+def predict(
+    model: TrainedModel,
+    source: str | Path | Texts,
+    target: str | Path,
+    *,
+    form: str = "labels",
+    top_k: int | None = None,
+    threshold: float | None = None,
+    by_number: bool = False,
+    line_buffered: bool = False,
+    count: Callable[[int], None] = lambda _: None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Report:
+    """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
+
+    Parameters
+    ----------
+    model : TrainedModel
+    source : str, Path or Texts
+        Data file, whose labels are ignored; or texts.
+    target : str or Path
+        Written completely or not at all.
+    form : {"labels", "scores", "both", "jsonl", "tsv"}
+        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
+        the thresholds at the end of the first line (`evaluation.score_files`); or both, the labels that reach the
+        threshold and the probabilities of all; or records with ids and names (see `prediction_records`), the most
+        probable label first.
+    top_k : int, optional
+        Write at most this many labels per instance, the most probable ones. Default: all; a model of many labels
+        (`core.data.predictions`) predicts only some of each instance.
+    threshold : float, optional
+        Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and for
+        records with `top_k`, all labels.
+    by_number : bool
+        Write numbers of labels in records also where the model knows names.
+    line_buffered : bool
+        Answer each line of a data file as soon as it is there. The target is standard output.
+    count : callable
+        Called with how many more instances have been predicted.
+    reading : Reading
+    run : Run
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        The data cannot be read, or do not have as many instances as ids.
+    MpuError
+        The target cannot be written.
+    """
+    everything = threshold is None and (form in ("scores", "both") or (form in HEADERS and top_k is not None))
+    if threshold is None:
+        thresholds = np.zeros(1, np.float32) if everything else model.predictor.thresholds
+    else:
+        thresholds = np.array([threshold], np.float32)
+
+    least = model.predictor.thresholds if threshold is None else np.full(len(model.label_ids), threshold, np.float32)
+    write = _writer(model, form, by_number, least)
+    ids: Ids | Texts | None
+    if isinstance(source, Texts):
+        chunks, ids = source.chunks(), source
+    else:
+        ids = Ids(source) if form in HEADERS else None
+        contents = None if ids is None else ids.belonging.contents
+        chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
+
+    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
+        return _predict_rows(model, *rows, thresholds, everything, top_k, form != "labels", write, run)
+
+    slices = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
+    rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
+    report = Report()
+    with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
+        out.write(HEADERS.get(form, b""))
+        try:
+            for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
+                carrying = form == "scores" and not report.instances
+                out.write(with_thresholds(text, model.label_ids, least) if carrying else text)
+                count(counted.instances)
+                if line_buffered:
+                    sys.stdout.flush()
+                report += counted
+        except OverflowingError:
+            name = source.name if isinstance(source, Texts) else str(source)
+            raise InputError(name, None, "feature values are too large; scale them as in training") from None
+        if ids is not None:
+            ids.finish()
+    return report
+
+
+def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
+    """Cut the features of chunks into slices of at most so many instances."""
+    for chunk in chunks:
+        if len(chunk) <= most_rows:
+            yield chunk.features  # a slice would be a copy
+            continue
+        for start in range(0, len(chunk), most_rows):
+            yield chunk.features[start : start + most_rows]
+
+
+# Writes some instances: their ids, where the entries of each start and end, the columns of entries, and probabilities.
+_Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
+
+
+def _writer(model: TrainedModel, form: str, by_number: bool, least: np.ndarray) -> _Writer:
+    if form == "labels":
+        return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
+    if form == "scores":
+        return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
+    if form == "both":
+        return lambda _ids, indptr, columns, values: label_and_score_lines(
+            indptr, model.label_ids[columns], values, values >= least[columns]
+        )
+    return record_writer(form, model.label_ids, model.names, by_number)
+
+
+def _predict_rows(
+    model: TrainedModel,
+    features: csr_array,
+    ids: list[str],
+    thresholds: np.ndarray,
+    everything: bool,
+    top_k: int | None,
+    ranked: bool,
+    write: _Writer,
+    run: Run,
+) -> tuple[bytes, Report]:
+    """Return the lines of some instances, and what was counted in them."""
+
+    def predict(most: int | None) -> Predictions:
+        return model.predictor.predictions(features, run, most)
+
+    # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
+    one_threshold = (thresholds == thresholds[0]).all()
+    if everything or (top_k is not None and one_threshold):
+        predictions = predict(top_k)
+    else:
+        predictions = all_reaching(predict, thresholds)
+    rows, columns, probabilities = select(predictions, thresholds, top_k, ranked)
+    n = predictions.shape[0]
+    counts = Report(n, len(columns), Fitness.of(model, features))
+    return write(ids, np.searchsorted(rows, np.arange(n + 1)), columns, probabilities), counts
+
+
+def select(
+    predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose the labels at or over their threshold, the top k of them.
+
+    Returns
+    -------
+    rows, columns : ndarray of int
+        Their instances, ascending, and their labels: within a row from the most probable down (equals: lower column
+        first) if `ranked`, else ascending.
+    probabilities : ndarray of float32
+    """
+    if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
+        predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
+    if isinstance(predictions, np.ndarray):
+        rows, columns = np.nonzero(predictions >= thresholds)
+        probabilities = predictions[rows, columns]
+    else:
+        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
+        columns, probabilities = predictions.indices, predictions.data
+        reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
+        rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]
+    if not ranked and top_k is None:
+        return rows, columns, probabilities
+    order = np.lexsort((-probabilities, rows))
+    if top_k is not None:
+        first = np.searchsorted(rows, rows)  # rows ascend before and after
+        order = order[np.arange(len(rows)) - first < top_k]
+    if not ranked:
+        order.sort()
+    return rows[order], columns[order], probabilities[order]

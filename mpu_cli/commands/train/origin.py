@@ -1,0 +1,177 @@
+"""What a training records of itself in its model, for `mpu info`."""
+
+import hashlib
+import os
+import platform
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import __version__
+from mpu_cli.bundle import MANIFEST
+from mpu_cli.bundle.origin import Origin
+from mpu_cli.commands.data.training_data import Sources
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.errors import without_secrets
+from mpu_cli.methods import Fitted
+from mpu_cli.runtime.files import checksum
+from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.sources import Files
+
+# As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
+_TIME_VARIABLE = "SOURCE_DATE_EPOCH"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data file before it is read.
+
+    Attributes
+    ----------
+    path : str, Path or Files
+    state : tuple of int, or None
+        By which a change of the file is seen; None where it is a stream, or several files.
+    parts : tuple of Source
+        Of several files that are read as one, each.
+    """
+
+    path: str | Path | Files
+    state: tuple[int, ...] | None
+    parts: tuple["Source", ...] = ()
+
+    @classmethod
+    def of(cls, path: str | Path | Files) -> "Source":
+        """Look at a file; one that cannot be looked at is a matter of those who read it."""
+        if isinstance(path, Files):
+            return cls(path, None, tuple(map(cls.of, path)))
+        with suppress(OSError):
+            if Path(path).is_file():
+                status = Path(path).stat()
+                return cls(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+        return cls(path, None)
+
+    @classmethod
+    def by_name(cls, path: str | Path | Files) -> "Source":
+        """Return a file that is not looked at, since others read it: it has neither size nor checksum."""
+        return cls(path, None, tuple(map(cls.by_name, path)) if isinstance(path, Files) else ())
+
+    def described(self) -> dict[str, Any]:
+        """Return names, sizes and checksums, as `bundle.origin.Origin` has them."""
+        size, sha256 = self.content()
+        name = without_secrets(str(self.path))
+        files = [dict(zip(("name", "bytes", "sha256"), part.described().values(), strict=False)) for part in self.parts]
+        return {"source": name, "source_bytes": size, "source_sha256": sha256, "files": files}
+
+    def content(self) -> tuple[int, str] | tuple[None, None]:
+        """Return size and SHA-256; None where it is a stream, several files, or has changed since."""
+        if self.state is None or isinstance(self.path, Files):
+            return None, None
+        try:
+            with Path(self.path).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None, None
+        return (self.state[2], found) if Source.of(self.path).state == self.state else (None, None)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What there was to learn from.
+
+    Attributes
+    ----------
+    instances : int
+    annotated : ndarray of int, shape (q,)
+        Instances that are annotated with each label.
+    true : ndarray of float64, shape (q,)
+        Those that have it, as estimated.
+    """
+
+    instances: int
+    annotated: np.ndarray
+    true: np.ndarray
+
+    @classmethod
+    def of(cls, labels: csr_array, known: KnownLabels | None, c: np.ndarray) -> "Counts":
+        """Count annotated labels (n x q), of which something more may be known."""
+        true = LabelFrequency.of(c, labels.shape, known).true_labels(labels)
+        return cls(labels.shape[0], count_annotations(labels), true)
+
+
+def of_files(
+    sources: Sources,
+    described: dict[str, Any],
+    counts: Counts,
+    options: Any,
+    fitted: Fitted,
+    run: Run,
+    warm_start: Path | None = None,
+) -> bytes:
+    """Return what a training of files records.
+
+    Parameters
+    ----------
+    sources : Sources
+    described : dict
+        What `Source.described` says of the file of `sources`.
+    counts : Counts
+    options : object
+        As the user gave them: `c` may be a Path.
+    fitted : Fitted
+    run : Run
+    warm_start : Path, optional
+        The earlier model that it started from.
+    """
+    named = [(option, path) for option, path in sources.others().items() if path is not None]
+    files = {
+        **described,
+        "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
+    }
+    if warm_start is not None:
+        files |= {"warm_start": str(warm_start), "warm_start_sha256": checksum(warm_start / MANIFEST)}
+    return of_arrays(counts, options, fitted, run, **files)
+
+
+def of_arrays(counts: Counts, options: Any, fitted: Fitted, run: Run, **files: Any) -> bytes:
+    """Return what a training of arrays records; of files, with what `Origin` has of them.
+
+    Parameters are those of `of_files`.
+    """
+    kernel = "numba" if run.compiled else "numpy"
+    given, versions = _given(options, run), _versions(run)
+    annotated, true = counts.annotated.tolist(), counts.true.tolist()
+    return Origin(now(), counts.instances, annotated, true, given, versions, kernel, **files).written()
+
+
+def now() -> str:
+    """Return the time of the training in UTC, or that of the variable ``SOURCE_DATE_EPOCH``."""
+    given = os.environ.get(_TIME_VARIABLE, "")
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(int(given), UTC).isoformat()
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _given(options: Any, run: Run) -> dict[str, Any]:
+    """Return the options that differ from their defaults, as JSON values."""
+    found = {}
+    for name, option in options_of(type(options)).items():
+        value = getattr(options, name)
+        if isinstance(value, np.ndarray):
+            found[name] = value.tolist()
+        elif value != option.default:
+            found[name] = str(value) if isinstance(value, Path) else value
+    return found | ({"seed": run.seed} if run.seed else {})
+
+
+def _versions(run: Run) -> dict[str, str]:
+    packages = ("numpy", "scipy", *(["numba"] if run.compiled else []))
+    of_packages = {name: version(name) for name in packages}
+    return {"mpu": __version__, "python": platform.python_version(), **of_packages}

@@ -1,0 +1,1 @@
+"""Which labels are missing, and how many."""

@@ -1,0 +1,63 @@
+"""Weights as prediction multiplies them: rows of many labels are dense, the others sparse."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Columns
+
+# From this share of weights in a row on, to add all of it takes less time than to add its weights one by one: frequent
+# features have weights for many labels, and most of the products are theirs. It takes twice the memory at most.
+_DENSE_FROM = 0.25
+
+
+@dataclass(frozen=True)
+class WeightRows:
+    """Weights of D features and q labels. Made by `of`.
+
+    Attributes
+    ----------
+    sparse : csr_array of float32, shape (D, q)
+        All weights; or none, where all rows are dense.
+    dense : ndarray of float32, shape (m, q)
+        The rows with many weights.
+    place : ndarray of int32, shape (D,)
+        Where a row is among the dense ones; -1 for the others.
+    """
+
+    sparse: csr_array
+    dense: np.ndarray
+    place: np.ndarray
+
+    @classmethod
+    def of(cls, weights: np.ndarray | csr_array) -> "WeightRows":
+        """Take weights of shape (D, q)."""
+        D, q = weights.shape
+        if isinstance(weights, np.ndarray):
+            return cls(csr_array((D, q), dtype=np.float32), weights, np.arange(D, dtype=np.int32))
+        many = np.flatnonzero(np.diff(weights.indptr) >= _DENSE_FROM * q)
+        place = np.full(D, -1, np.int32)
+        place[many] = np.arange(len(many), dtype=np.int32)
+        return cls(weights, weights[many].toarray(), place)
+
+    def product(self, matrix: csr_array) -> np.ndarray:
+        """Return the product of features (n x D) and weights: float32, n x q."""
+        found = (matrix @ self._rest).toarray()
+        if len(self.dense):
+            found += self._columns.of(matrix) @ self.dense
+        return found
+
+    @cached_property
+    def _columns(self) -> Columns:
+        """The features of the dense rows."""
+        return Columns(np.flatnonzero(self.place >= 0).astype(np.int32), len(self.place))
+
+    @cached_property
+    def _rest(self) -> csr_array:
+        """The weights that are in no dense row."""
+        size = np.diff(self.sparse.indptr)
+        alone = np.repeat(self.place < 0, size)
+        indptr = np.concatenate([[0], np.cumsum(np.where(self.place < 0, size, 0))])
+        return csr_array((self.sparse.data[alone], self.sparse.indices[alone], indptr), shape=self.sparse.shape)

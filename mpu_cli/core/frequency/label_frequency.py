@@ -1,0 +1,175 @@
+"""The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
+
+Where nothing else is known, c is the rate of the label. Where the truth of the cell is known, c is 1, and s, whether
+the label counts as annotated, is that truth. In an ignored cell c is 0: it is neither positive nor negative.
+
+    cell                   s    c       loss
+    annotated              1    rate    -log sigma(z)
+    not annotated          0    rate    -log(1 - c sigma(z))
+    known to be true       1    1       -log sigma(z)
+    known to be false      0    1       -log(1 - sigma(z))
+    ignored                0    0       0
+
+In an instance whose label set is complete, every cell is known: the annotated ones are true, the others false. With all
+cells known this is logistic regression on complete labels.
+
+True labels are counted by annotations, each of which stands for 1 / rate true labels; in complete instances each stands
+for itself, and those of labels known to be false stand for none. A single label that was found true is not added: the
+annotations stand for it already.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.errors import DataError
+
+# c of a cell by its verdict; NaN: the rate of its label.
+_BY_VERDICT = np.array([np.nan, 1, 1, 0], np.float32)
+
+
+@dataclass(frozen=True)
+class LabelFrequency:
+    """A rate for each label, and the cells whose truth is known.
+
+    Attributes
+    ----------
+    rates : ndarray of float, shape (q,)
+        Pr(annotated | true) where nothing else is known, in (0, 1].
+    known : KnownLabels or None
+        What is known of n instances and q labels; None: nothing, of any number of instances.
+    """
+
+    rates: np.ndarray
+    known: KnownLabels | None = None
+
+    @classmethod
+    def of(cls, c: np.ndarray | float, shape: tuple[int, int], known: KnownLabels | None = None) -> "LabelFrequency":
+        """Make one from a number for all labels, or one for each, and what is known.
+
+        Parameters
+        ----------
+        c : float or array_like, shape (q,)
+        shape : (n, q)
+        known : KnownLabels, optional
+
+        Raises
+        ------
+        DataError
+            A frequency is not in (0, 1], or the shapes do not match.
+
+        Examples
+        --------
+        >>> known = KnownLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
+        >>> LabelFrequency.of(0.5, (2, 3), known).of_cells(slice(None))
+        array([[0.5, 1. , 0. ],
+               [0.5, 0.5, 0.5]])
+        """
+        n, q = shape
+        if np.ndim(c) and np.shape(c) != (q,):
+            raise DataError(
+                f"c has shape {np.shape(c)}, and there are {q} labels: give one number, or one for each label"
+            )
+        rates = np.full(q, c, float)
+        if not ((rates > 0) & (rates <= 1)).all():
+            raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
+        if known is not None and known.cells.shape != (n, q):
+            raise DataError(f"known labels have shape {known.cells.shape}, and the annotated labels {(n, q)}")
+        return cls(rates, known)
+
+    def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
+        """Return the frequencies of some instances, in the order given."""
+        return self if self.known is None else LabelFrequency(self.rates, self.known.rows(index))
+
+    def block(self, columns: slice | np.ndarray) -> "LabelFrequency":
+        """Return the frequencies of some labels."""
+        return LabelFrequency(self.rates[columns], None if self.known is None else self.known.block(columns))
+
+    def single_precision(self) -> "LabelFrequency":
+        """Return the same in 32-bit numbers, none of which is rounded to 0."""
+        return replace(self, rates=np.maximum(self.rates.astype(np.float32), np.finfo(np.float32).tiny))
+
+    def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
+        """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
+        if self.known is None:
+            return self.rates
+        c = _BY_VERDICT[self.known.rows(index).verdicts()]
+        return np.where(np.isnan(c), self.rates, c)
+
+    def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
+        """Return where c is not the rate of its label, for compiled loops over instances; None: nowhere.
+
+        Returns
+        -------
+        of_instances : ndarray of float32, shape (n,)
+            c of all cells of an instance; NaN: the rates of the labels.
+        of_cells : csr_array of float32, shape (n, q)
+            c of single cells, which goes before that of their instance. A stored 0 is an ignored cell.
+        """
+        if self.known is None:
+            return None
+        cells = self.known.cells
+        of_cells = csr_array((_BY_VERDICT[cells.data], cells.indices, cells.indptr), shape=cells.shape)
+        return _BY_VERDICT[self.known.instances], of_cells
+
+    def positives(self, annotated: csr_array) -> csr_array:
+        """Return s: the annotated labels, corrected by what is known. Shape (n, q)."""
+        if self.known is None:
+            return annotated
+        by_chance, certain = self.known.part(annotated)
+        return by_chance + certain
+
+    def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
+        """Part the annotated labels by how many true labels each stands for.
+
+        Parameters
+        ----------
+        annotated : csr_array, shape (n, q)
+            Annotated labels.
+
+        Returns
+        -------
+        by_chance : csr_array, shape (n, q)
+            Those that stand for 1 / rate true labels.
+        certain : csr_array, shape (n, q)
+            The true labels of complete instances, which stand for themselves.
+        """
+        if self.known is None:
+            return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
+        return self.known.as_annotated().part(annotated)
+
+    def true_labels(self, annotated: csr_array) -> np.ndarray:
+        """Estimate how many instances have each label: float64, shape (q,)."""
+        by_chance, certain = self.counted(annotated)
+        return _per_label(by_chance) / self.rates + _per_label(certain)
+
+    def shares(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
+        """Estimate the share of each label in its cells that are not ignored.
+
+        Returns
+        -------
+        share : ndarray of float64, shape (q,)
+        cells : ndarray of int, shape (q,)
+            How many cells that are.
+        """
+        n, q = annotated.shape
+        cells = np.full(q, n) - (0 if self.known is None else self.known.count_ignored())
+        some = np.maximum(cells, 1)
+        by_chance, certain = self.counted(annotated)
+        return _per_label(by_chance) / some / self.rates + _per_label(certain) / some, cells
+
+    def ignored(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the instances and the labels of the ignored cells."""
+        return (np.empty(0, np.intp),) * 2 if self.known is None else self.known.ignored()
+
+
+def count_annotations(labels: csr_array) -> np.ndarray:
+    """Return how many instances are annotated with each label: ndarray of int, shape (q,)."""
+    return np.bincount(labels.indices, minlength=labels.shape[1])
+
+
+def _per_label(labels: csr_array) -> np.ndarray:
+    """Sum the entries of each column: float64, shape (q,)."""
+    return labels.sum(axis=0, dtype=float)

@@ -1,0 +1,347 @@
+"""The label frequency c = Pr(s=1 | y=1), from incomplete data alone.
+
+Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
+annotations S, both n x q. Complete instances, labels that are known to be false, and ignored cells tell nothing of the
+chance of annotation and are left out (`KnownLabels.left_to_chance`).
+
+Best bin (the default; after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS
+2021). Among the instances that score at least t for a label, the share annotated is c times the precision there, so it
+is at most c, and close to c where nearly all of them have the label. The bin {P >= t} with the largest lower confidence
+bound on its share is taken, for each label; then the labels' bins, best first, are pooled as long as that raises the
+bound of the pool. Where Garg et al. use a Hoeffding bound and one class, this uses the Wilson score bound, which is far
+tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over many of them.
+
+Where no score tells a label surely, another label may: of the instances annotated with that one, the share annotated is
+c times the share that truly has both, if labels of an instance go missing independently of each other, and again at
+most c. These instances are then a bin too. They are not used elsewhere, since labels may go missing together.
+
+e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
+Section 2.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.known_labels import KnownLabels, Verdict
+from mpu_cli.errors import DataError
+
+# Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
+_Z = 6.0
+# Bootstrap replicates for the intervals that are reported.
+REPLICATES = 200
+# A bin with fewer annotated instances is luck.
+_FEWEST_FOUND = 10
+# Bins not surely so many times richer in annotations than their labels are on the whole show little.
+_SEPARABLE_LIFT = 2.0
+# Above this, c is near 1 however rich the labels are on the whole.
+_NEARLY_COMPLETE = 0.95
+# Fewer annotations than this say nothing about one label alone.
+FEWEST_ANNOTATIONS = 50
+
+
+@dataclass(frozen=True)
+class FrequencyEstimate:
+    """An estimate of the label frequency.
+
+    Attributes
+    ----------
+    c : float
+        In (0, 1].
+    interval : tuple of two floats, or None
+        Bootstrap 90 % interval: of the sampling of instances, not of the choice of bins or the bias of the method.
+    labels : ndarray of int
+        The columns that the estimate rests on.
+    separable : bool
+        False where no label is told apart well enough to trust the estimate; it is then likely too low, or, near 1,
+        means nothing.
+    """
+
+    c: float
+    interval: tuple[float, float] | None
+    labels: np.ndarray
+    separable: bool
+
+    @property
+    def caution(self) -> str | None:
+        """What to know before trusting the estimate; None where it can be trusted."""
+        if self.separable:
+            return None
+        found = f"c = {self.c:.3f} is unreliable: no label can be predicted well from the features"
+        if self.c < _NEARLY_COMPLETE:  # above, it can hardly be too low
+            found += "; it is probably too low, and the expected micro-F1 too high"
+        return f"{found}; if you know c, give it"
+
+
+@dataclass(frozen=True)
+class _Statistic:
+    """An estimator bound to its data: a function of the instances' weights (how often each is drawn)."""
+
+    labels: np.ndarray
+    c: Callable[[np.ndarray], float]
+    lowest: float | None = None  # what c is at least, as far as chance goes; None: not known
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells (instance, label) that c is estimated from.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+    annotated, counted : ndarray of bool, shape (n, q)
+        Whether the label is annotated, and whether the cell counts; none is annotated that does not count.
+    """
+
+    probabilities: np.ndarray
+    annotated: np.ndarray
+    counted: np.ndarray
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None) -> "Cells":
+        """Leave out the cells that tell nothing."""
+        annotated = labels.toarray()
+        if known is None:
+            return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
+        counted = known.left_to_chance().verdicts() == Verdict.UNKNOWN
+        return cls(probabilities, annotated & counted, counted)
+
+    def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities and annotations of one label."""
+        counted = self.counted[:, k]
+        return self.probabilities[counted, k], self.annotated[counted, k]
+
+
+def tells(labels: csr_array, known: KnownLabels | None) -> bool:
+    """Whether there are annotations that tell how often true labels are annotated."""
+    by_chance = labels if known is None else known.left_to_chance().part(labels)[0]
+    return by_chance.nnz > 0
+
+
+def estimate(
+    probabilities: np.ndarray,
+    labels: csr_array,
+    method: str = "bbe",
+    replicates: int = 0,
+    seed: int = 0,
+    known: KnownLabels | None = None,
+) -> FrequencyEstimate:
+    """Estimate one label frequency for all labels.
+
+    Parameters
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        Out-of-fold Pr(s=1 | x).
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    method : {"bbe", "e1", "e2", "e3"}
+    replicates : int
+        Bootstrap replicates for the interval; none without. The classifier is not trained again for them.
+    seed : int
+        Seed of the bootstrap.
+    known : KnownLabels, optional
+        What is known of these instances and labels.
+
+    Returns
+    -------
+    FrequencyEstimate
+
+    Raises
+    ------
+    DataError
+        No label is annotated, or none but in cells that tell nothing.
+
+    Examples
+    --------
+    Of the 100 instances that surely have the label, 60 are annotated.
+
+    >>> probabilities = np.repeat(np.array([0.6, 0.01], np.float32), [100, 900])[:, None]
+    >>> labels = csr_array(np.arange(1000)[:, None] < 60)
+    >>> estimate(probabilities, labels).c
+    0.6
+    """
+    n = labels.shape[0]
+    if not labels.nnz:
+        raise DataError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
+    cells = Cells.of(probabilities, labels, known)
+    if not cells.annotated.any():
+        raise DataError(
+            f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
+            "how often labels are annotated: draw more instances, or give c"
+        )
+    statistic = METHODS[method](cells)
+    c = statistic.c(np.ones(n))
+    interval = None
+    if replicates:
+        rng = np.random.default_rng(seed)
+        values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
+        low, high = np.quantile(values, [0.05, 0.95])
+        interval = _frequency(low), _frequency(high)
+    return FrequencyEstimate(_frequency(c), interval, statistic.labels, _is_separable(statistic, cells))
+
+
+def estimate_per_label(
+    probabilities: np.ndarray,
+    labels: csr_array,
+    method: str = "bbe",
+    replicates: int = 0,
+    seed: int = 0,
+    known: KnownLabels | None = None,
+) -> list[FrequencyEstimate | None]:
+    """Estimate a label frequency for each label; None where it has fewer than 50 annotations.
+
+    Parameters as for `estimate`.
+    """
+    by_chance = labels if known is None else known.left_to_chance().part(labels)[0]
+    annotations = np.bincount(by_chance.indices, minlength=labels.shape[1])
+
+    def of_label(k: int) -> FrequencyEstimate:
+        block = slice(k, k + 1)
+        known_of_it = known and known.block(block)
+        return estimate(probabilities[:, block], labels[:, block], method, replicates, seed, known_of_it)
+
+    return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
+
+
+def _is_separable(statistic: _Statistic, cells: Cells) -> bool:
+    """Whether labels are told apart well enough to trust an estimate."""
+    c = statistic.c(np.ones(len(cells.counted)))
+    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
+    lowest = c if statistic.lowest is None else statistic.lowest
+    return bool(lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base))
+
+
+def _frequency(value: float) -> float:
+    return float(np.clip(value, 1e-6, 1))
+
+
+@dataclass(frozen=True)
+class _Bin:
+    """Instances that may surely have a label: those that score at least so much for it, or have another label.
+
+    Attributes
+    ----------
+    label : int
+    found, size : int
+        How many of the instances are annotated with the label, and how many there are.
+    threshold : float
+    partner : int or None
+        The other label, which is annotated; None: the threshold counts.
+    """
+
+    label: int
+    found: int
+    size: int
+    threshold: float = 0.0
+    partner: int | None = None
+
+    def inside(self, cells: Cells) -> np.ndarray:
+        """Return which instances are in the bin: ndarray of bool, shape (n,)."""
+        if self.partner is not None:
+            return cells.annotated[:, self.partner] & cells.counted[:, self.label]
+        return (cells.probabilities[:, self.label] >= self.threshold) & cells.counted[:, self.label]
+
+
+def _best_bin(cells: Cells) -> _Statistic:
+    """Pool the best bins of the labels, which scores tell; where those are not separable, partners tell some too."""
+    bins = [_best_by_score(cells, k) for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist()]
+    by_score = _pooled(cells, bins)
+    if _is_separable(by_score, cells):
+        return by_score
+    partners = _best_by_partner(cells)
+    return _pooled(cells, [max(one, partners.get(one.label, one), key=_bound) for one in bins])
+
+
+def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
+    """Pool bins, best first, as long as that raises the lower bound of the share of the pool."""
+    found, size = np.transpose([(one.found, one.size) for one in bins])
+    order = np.argsort(-_wilson_lower(found, size), kind="stable")
+    bounds = _wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))
+    last = int(np.argmax(bounds))
+    best = [bins[i] for i in order[: last + 1]]
+    labels = np.array([one.label for one in best])
+    inside = np.stack([one.inside(cells) for one in best], axis=1)
+    positive = (inside & cells.annotated[:, labels]).sum(axis=1)
+    return _share(positive, inside.sum(axis=1), np.sort(labels), bounds[last])
+
+
+def _best_by_score(cells: Cells, k: int) -> _Bin:
+    threshold, found, size = _best_threshold(*cells.label(k))
+    return _Bin(k, found, size, threshold=threshold)
+
+
+def _best_by_partner(cells: Cells) -> dict[int, _Bin]:
+    """Find the partner of each label: the one with which its share has the largest lower bound."""
+    annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
+    found, size = ((annotated.T @ part).toarray() for part in (annotated, counted))  # of column k in the bin of row j
+    np.fill_diagonal(found, 0)
+    bounds = np.where(found >= _FEWEST_FOUND, _wilson_lower(found, np.maximum(size, 1)), -1)
+    best = bounds.argmax(axis=0)
+    return {
+        k: _Bin(k, int(found[j, k]), int(size[j, k]), partner=int(j))
+        for k, j in enumerate(best.tolist())
+        if bounds[j, k] >= 0
+    }
+
+
+def _bound(one: _Bin) -> float:
+    return float(_wilson_lower(np.array([one.found]), np.array([one.size]))[0])
+
+
+def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[float, int, int]:
+    """Return the threshold of one label's best bin, and how many annotated instances, and all, are in that bin."""
+    order = np.argsort(-probabilities, kind="stable")
+    ranked = probabilities[order]
+    ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # no threshold parts equal probabilities
+    found, size = np.cumsum(annotated[order])[ends], ends + 1
+    enough = found >= min(_FEWEST_FOUND, found[-1])
+    ends, found, size = ends[enough], found[enough], size[enough]
+    best = int(np.argmax(_wilson_lower(found, size)))
+    return ranked[ends[best]], found[best], size[best]
+
+
+def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
+    """Lower end of the score interval of a share, at _Z standard errors (Wilson, JASA 1927)."""
+    n, p = trials, successes / trials
+    z2 = _Z * _Z
+    return (p + z2 / (2 * n) - _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+
+
+def _e1(cells: Cells) -> _Statistic:
+    """Take the mean of g over the annotated."""
+    return _share(_sum(cells, cells.annotated), cells.annotated.sum(axis=1), _all_labels(cells))
+
+
+def _e2(cells: Cells) -> _Statistic:
+    """Take the sum of g over the annotated by the sum of g over all."""
+    return _share(_sum(cells, cells.annotated), _sum(cells, cells.counted), _all_labels(cells))
+
+
+def _e3(cells: Cells) -> _Statistic:
+    """Take the greatest g."""
+    greatest = np.where(cells.counted, cells.probabilities, 0).max(axis=1)
+    return _Statistic(_all_labels(cells), lambda weights: greatest[weights > 0].max())
+
+
+def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
+    """Estimate c as the sum of one number an instance by that of another."""
+    return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
+
+
+def _sum(cells: Cells, some: np.ndarray) -> np.ndarray:
+    """Sum g over some of the cells of each instance."""
+    return np.where(some, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
+
+
+def _all_labels(cells: Cells) -> np.ndarray:
+    return np.arange(cells.annotated.shape[1])
+
+
+METHODS: dict[str, Callable[[Cells], _Statistic]] = {
+    "bbe": _best_bin,
+    "e1": _e1,
+    "e2": _e2,
+    "e3": _e3,
+}

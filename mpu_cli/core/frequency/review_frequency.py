@@ -1,0 +1,298 @@
+"""The label frequency of every label, from instances whose complete label sets are known.
+
+A review: n_k labels k are true in instances that were drawn at random and completely reviewed, and a_k of these had
+been annotated. Or a second file with complete label sets: label k is annotated in s_k of n instances here, and true in
+y_k of m instances there. If both files are drawn from the same population, the shares are c_k lambda_k and lambda_k.
+
+`frequency_posterior` turns either into what is probable of c.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import betaincinv
+
+from mpu_cli.core.frequency import frequency_posterior as posterior
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.propensity import FrequencyEstimate, Verdict
+from mpu_cli.errors import DataError
+
+# Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
+_OUTSIDE = 0.1
+_SURELY_OUTSIDE = 0.01
+
+
+@dataclass(frozen=True)
+class ReviewedFrequency:
+    """The label frequency by instances whose complete label sets are known.
+
+    Attributes
+    ----------
+    c : float
+        Share of all true labels that is annotated, in (0, 1].
+    interval : tuple of two floats
+        90 % credible interval of it.
+    rates : ndarray of float64, shape (q,)
+        Label frequency of each label, in (0, 1]: the mean of what is probable.
+    intervals : ndarray of float64, shape (q, 2)
+        90 % credible interval of each.
+    instances : int
+        Instances whose complete label sets are known.
+    true : ndarray of int, shape (q,)
+        True labels in these.
+    limits : tuple of two floats
+        99 % credible interval of `c`.
+    """
+
+    c: float
+    interval: tuple[float, float]
+    rates: np.ndarray
+    intervals: np.ndarray
+    instances: int
+    true: np.ndarray
+    limits: tuple[float, float]
+
+    def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
+        """Say where an estimate by annotations alone that could be trusted is another; None where it is not."""
+        low, high = self.limits
+        if by_annotations is None or not by_annotations.separable or low <= by_annotations.c <= high:
+            return None
+        return (
+            f"annotations alone give c = {by_annotations.c:.3f}, and complete label sets give {self.c:.3f} "
+            f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
+        )
+
+
+def from_review(
+    labels: csr_array, known: KnownLabels, sampled: np.ndarray, automatic: float | None = None
+) -> ReviewedFrequency:
+    """Estimate c by instances that were drawn at random and completely reviewed.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels, as they were before the review.
+    known : KnownLabels
+        What the review found. Ignored cells, and annotations that it found to be false, tell nothing.
+    sampled : ndarray of int, shape (m,)
+        The instances drawn. Their label sets are complete in `known`.
+    automatic : float, optional
+        An estimate of c from annotations alone. It counts for two true labels.
+
+    Returns
+    -------
+    ReviewedFrequency
+
+    Raises
+    ------
+    DataError
+        The label set of a sampled instance is not complete.
+
+    Examples
+    --------
+    In each of 40 instances both labels are true. Label 0 was annotated in all of them, label 1 in ten.
+
+    >>> S = np.array([[1, 1]] * 10 + [[1, 0]] * 40, bool)
+    >>> rows = np.arange(40)
+    >>> known = KnownLabels.of(S.shape, true=(rows, np.ones(40, int)), complete=rows)
+    >>> found = from_review(csr_array(S), known, rows)
+    >>> round(found.c, 2), found.rates.round(2).tolist()
+    (0.62, [0.99, 0.27])
+    """
+    rows = _complete_rows(known, sampled)
+    annotated = labels[rows].astype(bool)
+    true = known.rows(rows).part(annotated)[1].astype(bool)
+    kept = true.multiply(annotated)
+    (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
+    effect = _design_effect(a_of_instance, n_of_instance)
+    overall = posterior.binomial(np.array([[a.sum(), n.sum()]]) / effect, posterior.FOR_ONE)
+    by_label = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
+    return _summary(posterior.of_one(overall, automatic), by_label, len(rows), n)
+
+
+def from_complete(labels: csr_array, complete: csr_array, automatic: float | None = None) -> ReviewedFrequency:
+    """Estimate c by a second file whose label sets are complete, drawn from the same population.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels, without instances that are known to be complete.
+    complete : csr_array of bool, shape (m, q)
+        True labels of other instances.
+    automatic : float, optional
+        As for `from_review`.
+
+    Returns
+    -------
+    ReviewedFrequency
+        Its `c` is the number of labels per instance here by that number there.
+
+    Raises
+    ------
+    DataError
+        The files do not have the same labels, or no instances.
+
+    Examples
+    --------
+    The only label has a share of 0.3 here and 0.6 there.
+
+    >>> here, there = (csr_array(np.arange(1000)[:, None] < count) for count in (300, 600))
+    >>> found = from_complete(here, there)
+    >>> round(found.c, 2), [round(end, 2) for end in found.interval]
+    (0.5, [0.46, 0.55])
+    """
+    (n, q), (m, width) = labels.shape, complete.shape
+    if width != q:
+        raise DataError(f"c is estimated from the same labels in two files; one has {q} of them, the other {width}")
+    if not (n and m):
+        raise DataError("c is estimated from the rates of labels in two files, and one of them has no instances")
+    s, y = (_sums(part, 0) for part in (labels, complete))
+    overall = posterior.ratio_of_means(_sums(labels, 1), _sums(complete, 1), posterior.FOR_ONE)
+    by_label = posterior.of_labels(np.column_stack([s, y]), partial(posterior.two_shares, n=n, m=m), automatic)
+    return _summary(posterior.of_one(overall, automatic), by_label, m, y)
+
+
+def from_second_file(
+    labels: csr_array, known: KnownLabels, second: np.ndarray, automatic: float | None = None
+) -> ReviewedFrequency:
+    """Estimate c as `from_complete`, where the instances of both files stand in one matrix.
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    known : KnownLabels
+        The label sets of the second file are complete in it. Other instances that are complete tell nothing.
+    second : ndarray of int, shape (m,)
+        The instances of the second file.
+    automatic : float, optional
+        As for `from_review`.
+
+    Returns
+    -------
+    ReviewedFrequency
+
+    Raises
+    ------
+    DataError
+        A label set of the second file is not complete, or the first file has no other instances.
+    """
+    rows = _complete_rows(known, second)
+    left_to_chance = np.setdiff1d(np.flatnonzero(known.instances == Verdict.UNKNOWN), rows)
+    annotated = known.rows(left_to_chance).left_to_chance().part(labels[left_to_chance])[0]
+    return from_complete(annotated, known.rows(rows).part(labels[rows])[1], automatic)
+
+
+def from_people(
+    labels: csr_array,
+    known: KnownLabels | None,
+    sampled: np.ndarray | None,
+    second: np.ndarray | None,
+    automatic: float | None = None,
+) -> ReviewedFrequency | None:
+    """Estimate c by what people know, by `from_review` or else `from_second_file`; None where neither applies.
+
+    Parameters
+    ----------
+    labels, known, automatic
+        As for `from_review`.
+    sampled, second : ndarray of int or None
+        As in `core.options.Options`.
+    """
+    for rows, estimate in ((sampled, from_review), (second, from_second_file)):
+        if rows is None or not len(rows):
+            continue
+        if known is None:
+            raise DataError("label sets are said to be complete, and nothing is known of labels: give what is known")
+        return estimate(labels, known, rows, automatic)
+    return None
+
+
+def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
+    """Plan a review: how many instances make the 90 % interval of c as narrow as asked for.
+
+    Parameters
+    ----------
+    width : float
+        Upper end of the interval less its lower end, above 0.
+    c : float
+        What c is expected to be, in (0, 1]; 0.5 asks for most.
+    labels_per_instance : float
+        True labels of an instance, above 0. That of one label, to plan for the interval of its own.
+
+    Returns
+    -------
+    int
+        At least 1. More are needed where the labels of an instance tend to go missing together.
+
+    Examples
+    --------
+    >>> [instances_to_review(width, c=0.5, labels_per_instance=2.5) for width in (0.2, 0.1, 0.05)]
+    [26, 108, 432]
+    """
+    if not (width > 0 and 0 < c <= 1 and labels_per_instance > 0):
+        raise DataError(
+            "a plan needs a width above 0, a c above 0 up to 1, and a number of labels per instance above 0"
+        )
+    too_wide, narrow_enough = 0, 1
+    while _width(narrow_enough * labels_per_instance, c) > width:
+        too_wide, narrow_enough = narrow_enough, narrow_enough * 2
+    while narrow_enough - too_wide > 1:
+        middle = (too_wide + narrow_enough) // 2
+        if _width(middle * labels_per_instance, c) > width:
+            too_wide = middle
+        else:
+            narrow_enough = middle
+    return narrow_enough
+
+
+def _width(true: float, c: float) -> float:
+    """Width of the interval of c where so many true labels are seen."""
+    low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
+    return float(high - low)
+
+
+def _complete_rows(known: KnownLabels, rows: np.ndarray) -> np.ndarray:
+    """Return the instances in ascending order, each once; refuse those whose label set is not complete."""
+    rows = np.unique(rows)
+    if len(unfinished := rows[known.instances[rows] != Verdict.FALSE]):
+        raise DataError(
+            f"c is estimated from complete label sets, and that of instance {unfinished[0]} is not: say that none of "
+            "its other labels is true, or that it was not drawn at random"
+        )
+    return rows
+
+
+def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
+    """By how much the share of kept labels varies more than if each were lost on its own; at least 1.
+
+    Whoever annotates an instance may have been thorough or not, so that its labels go missing together. The variance of
+    the ratio of sums over m instances (Cochran, Sampling Techniques, 1977, Section 6.4) by that of a binomial share.
+    """
+    m, n = np.count_nonzero(true), true.sum()
+    share = kept.sum() / max(n, 1)
+    if m < 2 or share in (0, 1):
+        return 1.0
+    of_ratio = ((kept - share * true) ** 2).sum() * m / (m - 1) / n**2
+    return float(max(of_ratio / (share * (1 - share) / n), 1))
+
+
+def _summary(
+    overall: posterior.Posterior, by_label: posterior.Posterior, instances: int, true: np.ndarray
+) -> ReviewedFrequency:
+    [(low, high)], [(surely_low, surely_high)] = (overall.interval(p).tolist() for p in (_OUTSIDE, _SURELY_OUTSIDE))
+    return ReviewedFrequency(
+        float(overall.mean()[0]),
+        (low, high),
+        by_label.mean(),
+        by_label.interval(_OUTSIDE),
+        instances,
+        true.astype(np.int64),
+        (surely_low, surely_high),
+    )
+
+
+def _sums(labels: csr_array, axis: int) -> np.ndarray:
+    return np.asarray(labels.sum(axis=axis, dtype=float))

@@ -1,0 +1,1 @@
+"""The trained model: stacked levels, calibration, thresholds, explanation."""

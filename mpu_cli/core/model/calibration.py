@@ -1,0 +1,183 @@
+"""Predictions made probabilities: of the labels predicted with p, a share of p is to be true.
+
+What a regularised model trained with the PU loss predicts is in a good order, but mostly too small. Among cells that
+are predicted alike, the annotated ones divided by c estimate the true ones. So on out-of-fold predictions, all labels
+together, isotonic regression of s / c on the prediction (Zadrozny and Elkan, "Transforming classifier scores into
+accurate multiclass probability estimates", KDD 2002) gives Pr(y=1 | prediction), as a number for each of some blocks of
+predictions. Within blocks, the order of the predictions is to stay. So the map is a line from the centre of a block to
+that of the next, on the scale of log odds, with the mean of every block as the regression has it; beyond the outermost
+centres log odds are shifted. It increases strictly, and being the same for all labels it changes no order.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.bins import BINS, BITS_DROPPED, BinnedCells, bin_numbers, lower_edges
+
+# Annotated labels of a block: fewer say little. Blocks at most: more would say nothing else.
+_FEWEST_ANNOTATIONS = 50
+_MOST_BLOCKS = 50
+# A probability of 0 or 1 has no log odds; these are the smallest number that float32 has, and the largest below 1.
+_LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
+# The share of a block stays so many cells away from none and from all of them.
+_MARGIN = 0.5
+_SWEEPS = 20
+# The map rises by at least so much of what the log odds of predictions do: no two of them become one.
+_LEAST_SLOPE = 0.1
+_LOW_BITS = (1 << BITS_DROPPED) - 1
+_CELLS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A strictly increasing map from predictions to probabilities, piecewise linear in the log odds of both.
+
+    Attributes
+    ----------
+    predicted, actual : ndarray of float64, shape (m,)
+        Log odds of predictions, ascending, and those of the probabilities they stand for, ascending too. Beyond the
+        outermost ones both differ by the same.
+    """
+
+    predicted: np.ndarray
+    actual: np.ndarray
+
+    def __reduce__(self) -> tuple:
+        return Calibration, (self.predicted, self.actual)  # without the table
+
+    def __call__(self, predictions: np.ndarray) -> np.ndarray:
+        """Return probabilities.
+
+        Parameters
+        ----------
+        predictions : ndarray of float32, any shape
+            In [0, 1].
+
+        Returns
+        -------
+        ndarray of float32, same shape, in [0, 1]
+
+        Examples
+        --------
+        >>> Calibration(np.array([0.0]), np.array([1.0]))(np.array([0.5, 0.9], np.float32)).round(3)
+        array([0.731, 0.961], dtype=float32)
+        """
+        predictions = np.ascontiguousarray(predictions)
+        number = bin_numbers(predictions)
+        part = (predictions.view(np.int32) & _LOW_BITS).astype(np.float32)
+        part /= _LOW_BITS + 1
+        part *= self._slopes[number]
+        part += self._table[number]
+        return part
+
+    def reverse(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return the predictions, float32, that stand for probabilities: the inverse, up to rounding."""
+        return expit(_through(_log_odds(probabilities), self.actual, self.predicted)).astype(np.float32)
+
+    def apply(self, predictions: Predictions) -> None:
+        """Put probabilities in place of predictions, float32, shape (n, q)."""
+        if not isinstance(predictions, np.ndarray):
+            predictions.data = self(predictions.data)
+            return
+        rows = max(1, _CELLS // predictions.shape[1])
+        for start in range(0, len(predictions), rows):
+            predictions[start : start + rows] = self(predictions[start : start + rows])
+
+    def log_odds(self, predicted: np.ndarray) -> np.ndarray:
+        """Return log odds of probabilities for those of predictions."""
+        return _through(predicted, self.predicted, self.actual)
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        """Probabilities at the lower edges of the bins, between which the map is taken for a line."""
+        return expit(self.log_odds(_log_odds(lower_edges(np.arange(BINS))))).astype(np.float32)
+
+    @cached_property
+    def _slopes(self) -> np.ndarray:
+        return np.diff(self._table, append=self._table[-1])
+
+
+def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
+    """Learn the map from predictions and annotations.
+
+    Parameters
+    ----------
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        Predictions by models that have not seen the instances.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
+
+    Returns
+    -------
+    Calibration or None
+        None where no label is annotated, so that there is nothing to learn it from.
+
+    Examples
+    --------
+    Of a thousand labels that are predicted with 0.5, four hundred are annotated: half of the true ones.
+
+    >>> predictions = np.repeat(np.array([0.5, 0.01], np.float32), [1000, 9000])[:, None]
+    >>> annotated = csr_array(np.arange(10_000)[:, None] < 400)
+    >>> calibration = calibrate(predictions, annotated, LabelFrequency.of(0.5, (10_000, 1)))
+    >>> print(f"{calibration(predictions)[0, 0]:.2f}")
+    0.80
+    """
+    binned = BinnedCells.of(probabilities, labels, frequency)
+    if not isinstance(probabilities, np.ndarray):
+        binned.cells[0] = binned.true[0] = 0  # of those that are not kept nothing is predicted
+    return calibrate_binned(binned, sum(part.nnz for part in frequency.counted(labels)))
+
+
+def calibrate_binned(binned: BinnedCells, annotations: int) -> Calibration | None:
+    """Learn the map from counted cells, of which so many are annotated; None as for `calibrate`."""
+    there = np.flatnonzero(binned.cells)
+    cells, true = binned.cells[there].astype(float), binned.true[there]
+    if not true.any():
+        return None
+    z = _log_odds((lower_edges(there).astype(float) + lower_edges(np.minimum(there + 1, BINS - 1))) / 2)
+    block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
+    size = np.bincount(block, cells)
+    share = np.clip(np.bincount(block, true), _MARGIN, size - _MARGIN) / size
+    centre, target = np.bincount(block, cells * z) / size, logit(share)
+    least, actual = _LEAST_SLOPE * centre, target
+    for _ in range(_SWEEPS):  # until the mean of every block is its share
+        mean = np.bincount(block, cells * expit(_through(z, centre, actual))) / size
+        actual = np.maximum.accumulate(actual + target - logit(np.clip(mean, _LEAST, _LARGEST)) - least) + least
+    return Calibration(centre, actual)
+
+
+def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
+    """Part bins into blocks whose share of true labels rises: the number of the block of each bin, ascending."""
+    from scipy.optimize import isotonic_regression  # is slow to import
+
+    above = (np.cumsum(true[::-1])[::-1] - true) / true.sum()
+    block = _numbered(-np.minimum(np.floor(above * most), most - 1))
+    size = np.bincount(block, cells)
+    rising = isotonic_regression(np.bincount(block, true) / size, weights=size).x
+    least, largest = _MARGIN / size[0], 1 - _MARGIN / size[-1]
+    if rising[0] == 0 and least >= rising[1]:  # in few cells, to find none says little
+        rising[0] = rising[1]
+    return _numbered(np.minimum(rising, largest))[block]
+
+
+def _numbered(values: np.ndarray) -> np.ndarray:
+    """Give different values the numbers from 0 on, the smallest first."""
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _log_odds(probabilities: np.ndarray) -> np.ndarray:
+    return logit(np.clip(probabilities.astype(float), _LEAST, _LARGEST))
+
+
+def _through(z: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Go along the line through points (x, y), ascending, and at a slope of 1 beyond them."""
+    beyond = np.maximum(z - x[-1], 0) + np.minimum(z - x[0], 0)
+    return np.interp(z, x, y) + beyond

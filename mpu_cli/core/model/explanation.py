@@ -1,0 +1,92 @@
+"""What speaks for and against a label: the weights of a stacked model, column by column.
+
+The log-odds that a level gives a label are a sum: the bias, each feature times its weight, and, from level 2 on, the
+predictions of all labels by the levels before, times the scale, times their weights.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.solver.sgd import LinearModel
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The weights of one label.
+
+    Attributes
+    ----------
+    features : ndarray of float64, shape (D',)
+        What a unit of each feature that has weights adds to the log-odds of the label at the first level, which knows
+        features alone.
+    leans_on : ndarray of float64, shape (q,), or None
+        What a prediction of 1 of each label adds to the log-odds of this one at the last level; over several levels
+        before it, the sum. None where there is one level.
+    leaned_on_by : ndarray of float64, shape (q,), or None
+        What a prediction of 1 of this label adds to the log-odds of each label, in the same way.
+    """
+
+    features: np.ndarray
+    leans_on: np.ndarray | None = None
+    leaned_on_by: np.ndarray | None = None
+
+
+def explain(model: StackedModel, k: int) -> Explanation:
+    """Return the weights of label k; of sparse weights, no more than its rows and columns are made dense.
+
+    Examples
+    --------
+    A feature speaks for label 0 (weight 2) and against label 1; where label 0 is predicted, label 1 is less probable.
+
+    >>> first = LinearModel(np.array([[2, -1]], np.float32), np.zeros(2, np.float32))
+    >>> second = LinearModel(np.array([[1, 0], [3, -4], [0, 3]], np.float32), np.zeros(2, np.float32))
+    >>> model = StackedModel((first, second), scale=0.5, thresholds=np.full(2, 0.5, np.float32))
+    >>> explain(model, 1)
+    Explanation(features=array([-1.]), leans_on=array([-2. ,  1.5]), leaned_on_by=array([0. , 1.5]))
+    """
+    features = _column(model.levels[0], k)
+    if len(model.levels) == 1:
+        return Explanation(features)
+    last, q = model.levels[-1], len(model.thresholds)
+    rows = [len(features) + q * level + k for level in range(len(model.levels) - 1)]
+    to_label = _column(last, k)[len(features) :].reshape(-1, q).sum(axis=0)
+    from_label = np.sum([_row(last, row) for row in rows], axis=0)
+    return Explanation(features, model.scale * to_label, model.scale * from_label)
+
+
+def strongest_links(model: StackedModel, top: int) -> list[tuple[int, int, float]]:
+    """Return the links of the largest absolute weight between different labels, the largest first.
+
+    Parameters
+    ----------
+    model : StackedModel
+    top : int
+        How many, at most.
+
+    Returns
+    -------
+    list of (int, int, float)
+        Labels j and k and what a prediction of 1 of j adds to the log-odds of k at the last level. None of one level.
+    """
+    n_levels, q = len(model.levels), len(model.thresholds)
+    if n_levels == 1:
+        return []
+    width = model.levels[0].weights.shape[0]
+    last = model.levels[-1].weights
+    links = csr_array(sum(csr_array(last[width + q * i : width + q * (i + 1)]) for i in range(n_levels - 1)))
+    rows, columns = np.repeat(np.arange(q), np.diff(links.indptr)), links.indices
+    weights = np.where(rows == columns, 0, links.data.astype(float) * model.scale)
+    order = np.argsort(-np.abs(weights), kind="stable")[:top]
+    return [(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]
+
+
+def _column(level: LinearModel, k: int) -> np.ndarray:
+    return level.block(slice(k, k + 1)).weights[:, 0].astype(float)
+
+
+def _row(level: LinearModel, i: int) -> np.ndarray:
+    weights = level.weights[[i]]
+    return (weights.toarray() if isinstance(weights, csr_array) else weights)[0].astype(float)

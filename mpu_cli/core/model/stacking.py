@@ -1,0 +1,116 @@
+"""Stacked levels: each learns from the features and the predictions of the levels before (Kong et al. 2014, Section 3).
+
+Level 0 learns from x. Level l learns from x^(l) = (x^(l-1), scale * yhat^(l-1)), where yhat^(l-1) are the level's
+out-of-fold predictions in training and its plain predictions later. That is how label correlations enter.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Columns, Features
+from mpu_cli.core.data.predictions import LEAST, STACKED_FROM, Predictions, Top, at_least
+from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+
+@dataclass(frozen=True)
+class StackedModel:
+    """Levels that run in turn, and a decision threshold for each label.
+
+    Attributes
+    ----------
+    levels : tuple of LinearModel
+        Level l has weights of shape (D' + l q, q), where D' of the D features have weights.
+    scale : float
+        What probabilities are multiplied by when they become features.
+    thresholds : ndarray of float32, shape (q,)
+        A label is predicted where its probability is at least its threshold.
+    frequencies : ndarray of float64, shape (q,), optional
+        Label frequency of each label, where the last level predicts Pr(s=1 | x) = c Pr(y=1 | x) (Elkan and Noto
+        2008): its probabilities are divided by c, and cut off at 1.
+    calibrations : tuple of (Calibration or None)
+        What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
+    top : Top, optional
+        Which predictions of a level are kept, where labels are many. None: all.
+    columns : Columns, optional
+        The features that have weights. None: all.
+    """
+
+    levels: tuple[LinearModel, ...]
+    scale: float
+    thresholds: np.ndarray
+    frequencies: np.ndarray | None = None
+    calibrations: tuple[Calibration | None, ...] = ()
+    top: Top | None = None
+    columns: Columns | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Return what makes probabilities of the predictions of the last level, if anything does."""
+        return self.calibrations[-1] if self.calibrations else None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features D that level 0 knows."""
+        return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
+
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
+        """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
+
+        Parameters
+        ----------
+        matrix : csr_array, shape (n, any), float32
+            Features; columns beyond the model's are ignored.
+        run : Run
+
+        Returns
+        -------
+        ndarray of float32, shape (n, q)
+        """
+        found = self.predictions(matrix, run)
+        return found if isinstance(found, np.ndarray) else found.toarray()
+
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
+        """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
+
+        With `most` these are so many of each instance, however improbable. Default: as many as `top` has.
+        """
+        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
+        last = self.top if self.top is None or most is None else Top(most, LEAST)
+        tops = [*[self.top] * (len(self.levels) - 1), last]
+        calibrations = self.calibrations or (None,) * len(self.levels)
+        found = _predicted(self.levels[0], features, tops[0], run)
+        for level, top, calibration in zip(self.levels[1:], tops[1:], calibrations[:-1], strict=True):
+            features = stack(features, calibrated(found, calibration), self.scale)
+            found = _predicted(level, features, top, run)
+        if self.frequencies is not None:
+            found = np.minimum(found / self.frequencies.astype(np.float32), np.float32(1))
+        return calibrated(found, calibrations[-1])
+
+    @property
+    def _width(self) -> int:
+        return self.levels[0].weights.shape[0]
+
+
+def _predicted(level: LinearModel, features: Features, top: Top | None, run: Run) -> Predictions:
+    return level.probabilities(features, run) if top is None else level.top(features, top, run)
+
+
+def calibrated(predictions: Predictions, calibration: Calibration | None) -> Predictions:
+    """Make probabilities of predictions, in place."""
+    if calibration is not None:
+        calibration.apply(predictions)
+    return predictions
+
+
+def stack(
+    features: Features, predictions: Predictions, scale: float, empty: Callable[..., np.ndarray] = np.empty
+) -> Features:
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)); `empty` as for `Features.of`."""
+    if isinstance(predictions, np.ndarray):
+        return features.append(predictions, scale, empty)
+    return features.append_sparse(at_least(predictions, STACKED_FROM), scale)

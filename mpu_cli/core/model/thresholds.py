@@ -1,0 +1,253 @@
+"""Decision thresholds that maximise micro-F1, or macro-F1, on labels of which part is missing.
+
+With label frequency c, each annotated label that is predicted stands for 1/c true ones (Kong et al. 2014, Section 2.1:
+the annotated are a random share c of the true). So from probabilities P and annotations S, both n x q,
+
+    tp(t) = sum over P >= t and S of 1/c,   F(t) = 2 tp(t) / (#{P >= t} + sum over S of 1/c)
+
+estimates the micro-F1 that threshold t would reach on complete labels. With one c for all, the largest F is at most a
+constant factor off where c is wrong, but its place hardly moves. In complete instances c is 1; ignored cells are in no
+count (`LabelFrequency.counted`).
+
+A single label, which macro-F1 is about, may have few annotations. So its F is expected of calibrated probabilities
+(`core.model.calibration`, learned from all labels together), and not counted.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from mpu_cli.core.data.predictions import Predictions, values_at
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.bins import BinnedCells, lower_edges
+from mpu_cli.core.model.calibration import calibrate
+
+# A label with fewer annotations keeps the pooled threshold.
+FEWEST_ANNOTATIONS = 20
+_PASSES = 3
+_ROWS = 1 << 14
+
+
+def pooled_threshold(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
+) -> tuple[float, float]:
+    """One threshold for all labels.
+
+    Parameters
+    ----------
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        Out-of-fold probabilities.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    weights : ndarray of float64, shape (q,), optional
+        How many labels each of these stands for. Default: each for itself.
+
+    Returns
+    -------
+    threshold : float
+        Predict where the probability is at least this.
+    f1 : float
+        The micro-F1 estimated at it; 0 without any annotation.
+
+    Examples
+    --------
+    Half of the true labels are annotated, so the two annotated ones stand for four true ones.
+
+    >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
+    >>> labels = csr_array(np.array([[1], [0], [0], [1], [0]], bool))
+    >>> threshold, f1 = pooled_threshold(probabilities, labels, LabelFrequency.of(0.5, (5, 1)))
+    >>> (probabilities[:, 0] >= threshold).tolist(), f1
+    ([True, True, True, True, False], 1.0)
+    """
+    return best_threshold(BinnedCells.of(probabilities, labels, frequency, weights))
+
+
+def best_threshold(binned: BinnedCells) -> tuple[float, float]:
+    """Return one threshold for all labels, and the micro-F1 estimated at it, from counted cells."""
+    # From the top bin down: how many labels reach at least the lower edge of each bin.
+    predicted, found = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
+    f1 = 2 * found / np.maximum(predicted + binned.true.sum(), 1)
+    best = int(np.argmax(f1))
+    return float(lower_edges(best)), float(f1[best])
+
+
+def label_thresholds(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, start: float
+) -> tuple[np.ndarray, float]:
+    """One threshold per label, by coordinate ascent on the pooled F.
+
+    Parameters
+    ----------
+    probabilities, labels, frequency : as in `pooled_threshold`
+    start : float
+        Where every label starts; labels with fewer than 20 annotations stay there.
+
+    Returns
+    -------
+    thresholds : ndarray of float32, shape (q,)
+    f1 : float
+        The micro-F1 estimated at them.
+    """
+    thresholds = np.full(labels.shape[1], start, np.float32)
+    annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))
+    ranked = _ranked(probabilities, labels, frequency)
+    true = float(frequency.true_labels(labels).sum())
+    predicted, found = _reaching(probabilities, labels, frequency, thresholds)
+    predicted = predicted.astype(float)
+    for _ in range(_PASSES):
+        for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS).tolist():
+            others_predicted = predicted.sum() - predicted[k]
+            others_found = found.sum() - found[k]
+            p, hits = ranked(k)
+            if not len(p):
+                continue
+            count = np.arange(1, len(p) + 1)
+            f1 = 2 * (others_found + hits) / (others_predicted + count + true)
+            f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
+            best = int(np.argmax(f1))
+            if f1[best] > 2 * found.sum() / max(predicted.sum() + true, 1):
+                thresholds[k], predicted[k], found[k] = p[best], count[best], hits[best]
+    return thresholds, float(2 * found.sum() / max(predicted.sum() + true, 1))
+
+
+def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
+    """One threshold per label, each by the F1 that is expected of that label.
+
+    Of the instances predicted, as many as their probabilities add up to are truly of the label:
+
+        F(t) = 2 sum of P over P >= t / (#{P >= t} + sum of P)
+
+    An instance more raises F where its probability is above F / 2, so that the largest F is at a threshold of half of
+    itself (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).
+
+    Parameters
+    ----------
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        Out of fold, calibrated.
+    otherwise : float
+        The threshold of labels that are predicted nowhere.
+
+    Returns
+    -------
+    ndarray of float32, shape (q,)
+
+    Examples
+    --------
+    Of three predictions, the first two have the largest expected F1: 2 (0.9 + 0.7) / (2 + 1.8).
+
+    >>> macro_thresholds(np.array([[0.9], [0.7], [0.2]], np.float32), otherwise=0.5).round(2)
+    array([0.42], dtype=float32)
+    """
+    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+    thresholds = np.full(probabilities.shape[1], otherwise, np.float32)
+    for k in range(len(thresholds)):
+        if isinstance(by_label, np.ndarray):
+            p = np.sort(by_label[:, k])
+        else:
+            p = np.sort(by_label.data[slice(*by_label.indptr[k : k + 2])])
+        true = np.cumsum(p[::-1], dtype=float)
+        if len(true) and true[-1]:
+            thresholds[k] = np.max(true / (np.arange(1, len(true) + 1) + true[-1]))
+    return thresholds
+
+
+def uncalibrated_macro_thresholds(
+    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, otherwise: float
+) -> np.ndarray:
+    """`macro_thresholds` of predictions that are no probabilities yet, on their own scale; others as there."""
+    calibration = calibrate(predictions, labels, frequency)
+    if calibration is None:  # no label is annotated
+        return np.full(labels.shape[1], otherwise, np.float32)
+    return calibration.reverse(macro_thresholds(calibration(predictions), otherwise))
+
+
+def estimated_macro_f1(
+    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
+) -> float:
+    """Macro-F1 over annotated labels that predictions would reach on complete labels at their macro thresholds.
+
+    True positives are counted, as in `pooled_threshold`, whose arguments these are: no label has chosen its threshold
+    by its own annotations.
+    """
+    true = frequency.true_labels(labels)
+    annotated = true > 0
+    if not annotated.any():
+        return 0.0
+    thresholds = uncalibrated_macro_thresholds(predictions, labels, frequency, 0.5)
+    predicted, found = _reaching(predictions, labels, frequency, thresholds)
+    f1 = 2 * found[annotated] / (predicted + true)[annotated]
+    return float(np.average(f1, weights=None if weights is None else weights[annotated]))
+
+
+def estimated_f1(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> float:
+    """Micro-F1 that given thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
+    predicted, found = _reaching(probabilities, labels, frequency, thresholds)
+    true = frequency.true_labels(labels).sum()
+    return float(2 * found.sum() / max(predicted.sum() + true, 1))
+
+
+def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
+    """Return the cells whose prediction reaches the threshold of the label: csr_array of bool, shape (n, q)."""
+    if isinstance(predictions, np.ndarray):
+        return csr_array(predictions >= thresholds)
+    reach = predictions.data >= thresholds[predictions.indices]
+    indptr = np.concatenate([[0], np.cumsum(reach)])[predictions.indptr]
+    return csr_array((reach[reach], predictions.indices[reach], indptr), shape=predictions.shape)
+
+
+def _ranked(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency
+) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
+    """Return what ranks the instances of a label: their probabilities from the largest down, and the true ones so far.
+
+    Ignored cells, and predictions that are not kept, are left out.
+    """
+    shape = labels.shape
+    by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
+    rows, columns = frequency.ignored()
+    ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
+    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+
+    def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(by_label, np.ndarray):
+            instances, p = np.arange(shape[0]), by_label[:, k]
+        else:
+            stored = slice(*by_label.indptr[k : k + 2])
+            instances, p = by_label.indices[stored], by_label.data[stored]
+        counted = ~np.isin(instances, _instances(ignored, k))
+        order = np.argsort(-p[counted], kind="stable")
+        instances, p = instances[counted][order], p[counted][order]
+        hits, sure = (np.cumsum(np.isin(instances, _instances(part, k))) for part in (by_chance, certain))
+        return p, hits / frequency.rates[k] + sure
+
+    return of_label
+
+
+def _reaching(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
+
+    def reaching(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        reach = values_at(probabilities, rows, columns) >= thresholds[columns]
+        return np.bincount(columns[reach], minlength=len(thresholds))
+
+    predicted = -reaching(*frequency.ignored())
+    if isinstance(probabilities, np.ndarray):
+        for start in range(0, len(probabilities), _ROWS):
+            predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
+    else:
+        columns = probabilities.indices
+        predicted += np.bincount(columns[probabilities.data >= thresholds[columns]], minlength=len(thresholds))
+    by_chance, certain = frequency.counted(labels)
+    return predicted, reaching(*by_chance.nonzero()) / frequency.rates + reaching(*certain.nonzero())
+
+
+def _instances(labels: csc_array, k: int) -> np.ndarray:
+    """Return the instances that have label k."""
+    return labels.indices[labels.indptr[k] : labels.indptr[k + 1]]

@@ -1,0 +1,1 @@
+"""Hyper-parameter selection, on a sample of the instances."""

@@ -1,0 +1,212 @@
+"""The instances and labels by which c, C and eta0 are chosen, in folds ready to learn from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, TypeVar, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.frequency.common_frequency import CommonFrequency
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.propensity import FrequencyEstimate
+from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.solver import sgd
+from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+Found = TypeVar("Found", FrequencyEstimate, CommonFrequency)
+# The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
+_STEP_EXPONENT = 0.25
+# C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/choices.md).
+_NAIVE_COST = 10.0
+
+
+def draw(n: int, size: int, seed: int) -> np.ndarray:
+    """Draw at most `size` of n instances without replacement; their numbers, ascending."""
+    return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+
+
+@dataclass(frozen=True)
+class DrawnLabels:
+    """Some of many labels.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (m,)
+        Which they are, ascending.
+    weights : ndarray of float64, shape (m,)
+        How many labels each stands for: the inverse of the probability that it was drawn.
+    """
+
+    columns: np.ndarray
+    weights: np.ndarray
+
+
+def draw_labels(annotations: np.ndarray, seed: int, size: int = 512, surely_from: float = np.inf) -> DrawnLabels | None:
+    """Draw some of many labels, each with a probability proportional to the square root of its annotations.
+
+    Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
+
+    Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
+    labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
+
+    Parameters
+    ----------
+    annotations : ndarray of int, shape (q,)
+        How many instances are annotated with each label.
+    seed : int
+    size : int
+        About so many; less than `FEW_LABELS` can be.
+    surely_from : float
+        Labels of so many annotations are drawn surely, beyond that size.
+
+    Returns
+    -------
+    DrawnLabels or None
+        None where all are taken.
+    """
+    q = len(annotations)
+    share = np.sqrt(annotations)
+    annotated = np.flatnonzero(annotations)
+    if q <= FEW_LABELS or len(annotated) <= size:
+        return None if len(annotated) == q else DrawnLabels(annotated, np.ones(len(annotated)))
+    surely = annotations >= surely_from
+    size = max(size - int(surely.sum()), min(size // 2, int((~surely).sum())))
+    while not surely.all():  # what would be drawn more than once is drawn surely, and the others share the rest
+        rate = size / share[~surely].sum()
+        more = ~surely & (share * rate >= 1)
+        if not more.any():
+            break
+        surely |= more
+        size -= int(more.sum())
+    probability = np.where(surely, 1.0, share * rate)
+    order = np.argsort(-annotations, kind="stable")
+    ends = np.floor(np.cumsum(probability[order]) + np.random.default_rng(seed).random())
+    columns = np.sort(order[np.diff(ends, prepend=0.0) > 0])
+    return DrawnLabels(columns, 1 / probability[columns])
+
+
+class Population(Protocol):
+    """Instances that a sample is drawn from: `Features`, or what fetches them."""
+
+    @property
+    def coherence(self) -> float: ...  # noqa: D102
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: np.ndarray) -> Features: ...
+
+    def mean_squared_norm(self) -> float: ...  # noqa: D102
+
+
+class Sample:
+    """At most so many of the instances, drawn without replacement; of many labels, some.
+
+    Parameters
+    ----------
+    population : Features, n instances
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    size : int
+        Instances to draw at most; all are taken, in their order, where there are no more.
+    m : int or None
+        Number of folds; None: by their number.
+    run : Run
+    known : KnownLabels, optional
+        What is known of the instances.
+    drawn : DrawnLabels, optional
+        Some of the labels. Default: all.
+    label_features : csr_array, shape (q, D), optional
+        What the mean of the weights may be; see `core.side.prior`.
+
+    Attributes
+    ----------
+    features, labels, known
+        Those of the instances, and labels, in it.
+    columns : ndarray of int or slice
+        Which labels are in it, ascending.
+    weights : ndarray of float64, shape (m,), or None
+        How many labels each of them stands for; None: each for itself, since all are in it.
+    rows : ndarray of int or slice
+        Which they are, ascending.
+    share : float
+        Of all instances, those that are in it.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        labels: csr_array,
+        size: int,
+        m: int | None,
+        run: Run = DEFAULT_RUN,
+        known: KnownLabels | None = None,
+        drawn: DrawnLabels | None = None,
+        label_features: csr_array | None = None,
+    ) -> None:
+        self.share = min(size / len(population), 1.0)
+        self.rows: np.ndarray | slice = slice(None)
+        features = cast(Features, population)  # a copy of all would take as much memory
+        if self.share < 1:
+            self.rows = draw(len(population), size, run.seed)
+            features, labels = population[self.rows], labels[self.rows]
+            known = known and known.rows(self.rows)
+        self.columns: np.ndarray | slice = slice(None)
+        self.weights: np.ndarray | None = None
+        if drawn is not None:
+            self.columns, self.weights = drawn.columns, drawn.weights
+            labels, known = labels[:, drawn.columns], known and known.block(drawn.columns)
+        self.features, self.labels, self.known = features, labels, known
+        prior = None if label_features is None else Prior.of(features, label_features[self.columns])
+        self._guidance = Guidance(prior)
+        self._fold_rows = deal(len(features), m or default_folds(len(features)), run.seed)
+        self._run = run
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it has all instances and all labels."""
+        return self.share == 1 and self.weights is None
+
+    @property
+    def m(self) -> int:
+        """Number of folds there are."""
+        return len(self._fold_rows)
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds, made once for all settings tried on them."""
+        return [split(self.features, self.labels, rows, self._run, self._guidance) for rows in self._fold_rows]
+
+    def transferred(self, settings: sgd.Settings) -> sgd.Settings:
+        """Turn settings that are best on the sample into those for all instances."""
+        return replace(settings, step=settings.step * self.share**_STEP_EXPONENT)
+
+    def of_sample(self, settings: sgd.Settings) -> sgd.Settings:
+        """Turn settings for all instances into those for the sample: the inverse of `transferred`."""
+        return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
+
+    def part(self, frequency: LabelFrequency) -> LabelFrequency:
+        """Return the frequencies of the instances and labels in it, from those of all."""
+        of_rows = frequency.rows(self.rows)
+        return of_rows if isinstance(self.columns, slice) else of_rows.block(self.columns)
+
+    def of_all_labels(self, found: Found) -> Found:
+        """Turn what was found of labels of the sample into that of labels of all: their numbers."""
+        return found if isinstance(self.columns, slice) else replace(found, labels=self.columns[found.labels])
+
+    def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
+        """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
+
+        Learned from the cells whose annotation was left to chance (`KnownLabels.left_to_chance`).
+        """
+        frequency = LabelFrequency.of(1.0, self.labels.shape, self.known and self.known.left_to_chance())
+        coherence = self.features.coherence
+        epochs = sgd.default_epochs(len(self.features), coherence)
+        settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
+        return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)

@@ -1,0 +1,187 @@
+"""The choice of C, eta0 and the prior by the F1 estimated from the incomplete labels, cross-validated."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.predictions import DensePredictions
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.thresholds import estimated_macro_f1, pooled_threshold
+from mpu_cli.core.options import MACRO_F1, PU_F1, PU_LOGISTIC
+from mpu_cli.core.solver import sgd
+from mpu_cli.core.solver.sgd import COSTS
+from mpu_cli.core.validate.validation import Fold, out_of_fold, predict
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
+# What of `sgd.Settings` is chosen, in this order.
+_GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
+# More held-out instances than this hardly change which of two settings is better.
+SELECTION_SIZE = 8_000
+# Held-out instances by which the weights to drop are chosen.
+PRUNING_SIZE = 2_000
+# A change that gains less than this is noise, and not worth another round of training.
+WORTHWHILE = 5e-4
+# Micro-F1 that dropping weights may cost, by the estimate: the next smaller cut leaves several times as many.
+_COST_OF_PRUNING = 1e-3
+# Below which weights are dropped, for instances of unit length.
+CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+
+
+class Scored(Protocol):
+    """What has an F1."""
+
+    @property
+    def f1(self) -> float: ...  # noqa: D102
+
+
+Found = TypeVar("Found", bound=Scored)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Chosen settings with what they were chosen by.
+
+    Attributes
+    ----------
+    settings : Settings
+    f1 : float
+        Estimated of the out-of-fold predictions at their best thresholds, by the criterion of the choice.
+    probabilities : ndarray of float32, shape (n, q)
+        Out-of-fold predictions under the chosen settings, in the rows that the folds hold out.
+    """
+
+    settings: sgd.Settings
+    f1: float
+    probabilities: np.ndarray
+
+
+def choose_settings(
+    folds: list[Fold],
+    labels: csr_array,
+    frequency: LabelFrequency,
+    start: sgd.Settings,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
+    weights: np.ndarray | None = None,
+    free: Collection[str] = ("cost", "step"),
+    criterion: str | float = PU_F1,
+) -> Choice:
+    """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
+
+    The estimate is smooth and has one broad top along each, so that a climb of some seven settings finds what a
+    grid of ninety would.
+
+    Parameters
+    ----------
+    folds : list of Fold
+        They need not hold out all instances.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    start : Settings
+        Where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
+    run : Run
+    tick : callable
+        Called once per setting.
+    weights : ndarray of float64, shape (q,), optional
+        How many labels each of these stands for. Default: each for itself.
+    free : collection of str
+        What to choose: some of "cost", "step" and "prior". The rest of the start is kept.
+    criterion : str or float
+        That of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one threshold.
+
+    Returns
+    -------
+    Choice
+    """
+    rows = np.concatenate([fold.rows for fold in folds])
+    held_out = labels[rows], frequency.rows(rows), weights
+
+    def estimate(predictions: np.ndarray) -> float:
+        if criterion == MACRO_F1:
+            return estimated_macro_f1(predictions, *held_out)
+        return pooled_threshold(predictions, *held_out)[1]
+
+    def evaluate(settings: sgd.Settings) -> Choice:
+        probabilities = out_of_fold(folds, labels.shape, frequency, settings, run)
+        tick()
+        return Choice(settings, estimate(probabilities[rows]), probabilities)
+
+    def along(name: str, best: Choice) -> Choice:
+        def candidate(value: float) -> Choice:
+            changed: dict[str, Any] = {name: value}
+            return evaluate(replace(best.settings, **changed))
+
+        return climb(candidate, _GRIDS[name], getattr(best.settings, name), best)
+
+    best = evaluate(start)
+    for name in _GRIDS:
+        if name in free and (name != "step" or start.loss == PU_LOGISTIC):
+            best = along(name, best)
+    return best
+
+
+def choose_pruning(
+    folds: list[Fold],
+    labels: csr_array,
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    run: Run = DEFAULT_RUN,
+    weights: np.ndarray | None = None,
+) -> float:
+    """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
+
+    Arguments as for `choose_settings`; the result is an absolute value, one of `CUTS` by the length of an instance.
+    """
+    rows = np.concatenate([fold.rows for fold in folds])
+    held_out = labels[rows], frequency.rows(rows), weights
+    cuts = np.array(CUTS) / np.sqrt(folds[0].training.mean_squared_norm)
+    probabilities = [np.empty(labels.shape, np.float32) for _ in cuts]
+
+    def try_block(fold: Fold, block: slice) -> None:
+        training = fold.training
+        model = sgd.train_block(training, block, frequency, settings, training.cold_start(frequency).block(block))
+        for cut, into in zip(cuts, probabilities, strict=True):
+            predict(model, fold.features, fold.rows, block, DensePredictions(into), run, float(cut))
+
+    tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
+    for _ in parallel.run(try_block, tasks, run.jobs):
+        pass
+    f1 = [pooled_threshold(of_cut[rows], *held_out)[1] for of_cut in probabilities]
+    return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
+
+
+def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, found: Found) -> Found:
+    """Go along a grid, up from a start or else down, as long as that gains something.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Gives what is found at a value of the grid: something with an `f1`.
+    grid : tuple of float
+    start : float
+        One of the grid.
+    found : Found
+        What was found at the start.
+
+    Returns
+    -------
+    Found
+        The best that was found.
+    """
+    best = found
+    for direction in (1, -1):
+        i = grid.index(start) + direction
+        while 0 <= i < len(grid) and (candidate := evaluate(grid[i])).f1 >= best.f1 + WORTHWHILE:
+            best = candidate
+            i += direction
+        if best is not found:
+            break
+    return best

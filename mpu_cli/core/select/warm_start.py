@@ -1,0 +1,100 @@
+"""Warm start: training that begins with the weights of an earlier model instead of zero."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Columns
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.solver.sgd import LinearModel, Settings, initial_bias
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """An earlier model, and which of its labels are those of the new data.
+
+    Attributes
+    ----------
+    model : StackedModel
+        Its D features are the new data's by their index.
+    columns : ndarray of int, shape (q,)
+        The column that each label of the new data has in the model; -1 for a new label.
+    settings : Settings
+        C and eta0 that the model was trained with.
+    """
+
+    model: StackedModel
+    columns: np.ndarray
+    settings: Settings
+
+    def level(
+        self,
+        number: int,
+        features: Columns,
+        labels: csr_array,
+        frequency: LabelFrequency,
+        scale: float,
+        compact: bool = False,
+        many: bool = False,
+    ) -> LinearModel:
+        """Return where a level starts on the new data.
+
+        Labels, features and predictions of labels that are new have weights of zero, as in a cold start; those that
+        have vanished are left out.
+
+        Parameters
+        ----------
+        number : int
+            Level l.
+        features : Columns
+            The features that occur in the new data, of D.
+        labels : csr_array of bool, shape (n, q)
+            New annotated labels.
+        frequency : LabelFrequency
+            Of the new labels.
+        scale : float
+            What probabilities are multiplied by when they become features of the new data.
+        compact : bool
+            Whether only the features that occur get weights: D' in place of D.
+        many : bool
+            Whether labels are many, so that the weights are to be sparse.
+
+        Returns
+        -------
+        LinearModel
+            Weights of shape (D + l q, q).
+        """
+        old, q = self.model.levels[number], labels.shape[1]
+        D, old_D = len(features.indices) if compact else features.width, self.model.levels[0].weights.shape[0]
+        known = np.flatnonzero(self.columns >= 0)
+        column = self.columns[known]
+        places, there = self._places(features.indices)
+        of_features = np.arange(D)[there] if compact else features.indices[there]
+        here = [of_features, *(D + below * q + known for below in range(number))]
+        before = [places[there], *(old_D + below * len(old.bias) + column for below in range(number))]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the level is used
+            factors = np.ones(D + number * q, np.float32)
+            factors[D:] = self.model.scale / scale
+            new, former = np.concatenate(here), np.concatenate(before)
+            shape = D + number * q, old.weights.shape[0]
+            rows = csr_array((factors[new], (new, former)), shape=shape)
+            chosen = csr_array((np.ones(len(known), np.float32), (column, known)), shape=(len(old.bias), q))
+            weights = rows @ old.weights @ chosen
+        if many != isinstance(weights, csr_array):
+            weights = csr_array(weights) if many else weights.toarray()
+        bias = initial_bias(labels, frequency.single_precision())
+        bias[known] = old.bias[column]
+        return LinearModel(weights, bias)
+
+    def _places(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the row of the earlier model's weights for each feature, and whether there is one."""
+        if self.model.columns is not None:
+            return self.model.columns.look_up(features)
+        return features, features < self.model.n_features
+
+
+def warm_epochs(epochs: int) -> int:
+    """Return the passes of a warm start where a cold one takes so many."""
+    return max(1, epochs // 2)

@@ -1,0 +1,1 @@
+"""Solvers: from features and annotations to the linear model of a level."""

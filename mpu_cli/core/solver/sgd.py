@@ -1,0 +1,397 @@
+"""Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+from scipy.special import expit, logit
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.overflow import largest, refuse_overflow
+from mpu_cli.core.data.predictions import LEAST, Block, Top
+from mpu_cli.core.data.sparse_weights import joined, pruned
+from mpu_cli.core.data.weight_rows import WeightRows
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import SIMD, dual_kernel, kernel, order
+from mpu_cli.core.options import PU_LOGISTIC, SQUARED_HINGE
+from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+if TYPE_CHECKING:
+    from mpu_cli.core.kernels.numba_kernel import Batches
+
+# Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
+BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
+_MANY, _FEW_SHARED = 25_000, 2.0
+# eta0 to start from: the largest in a single pass, and what it may be times the coherence of the instances.
+_LARGEST_STEP, _STABLE = 8.0, 12.0
+# What C can be where it is chosen.
+COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
+# C to start from of instances of unit length, and passes, for the squared hinge.
+_DUAL_COST, _DUAL_EPOCHS = 0.3, 10
+# Passes at most, and C to start from, where labels are many.
+_EPOCHS_OF_MANY, _COST_OF_MANY = 3, 300.0
+# eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
+# are not regularised.
+BIAS_STEP = 0.02
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What PU-SGD leaves open.
+
+    Attributes
+    ----------
+    cost : float
+        C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n).
+    step : float
+        eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features.
+    epochs : int or None
+        Passes over the data; None: `default_epochs`.
+    prior : float
+        a, the length of the mean of a label's weights (`core.side.prior`), in units of 1 / sqrt(mean ||x||^2).
+    thin : bool
+        Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
+    loss : str
+        One of `options.LOSSES`. The squared hinge is minimised by dual coordinate descent, which has no step size.
+    """
+
+    cost: float = 30.0
+    step: float = 1.0
+    epochs: int | None = None
+    prior: float = 0.0
+    thin: bool = False
+    loss: str = PU_LOGISTIC
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """One level: Pr(y^k = 1 | x) = sigma(w_k.x + b_k).
+
+    Attributes
+    ----------
+    weights : ndarray or csr_array of float32, shape (D, q)
+    bias : ndarray of float32, shape (q,)
+    """
+
+    weights: np.ndarray | csr_array
+    bias: np.ndarray
+
+    def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
+        """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
+        self.refuse_overflow(features)
+        if isinstance(self.weights, csr_array):
+            scores = (features.as_sparse() @ self.weights).toarray()
+        else:
+            scores = kernel(run).scores(features, self.weights)
+        return expit(scores + self.bias)
+
+    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN) -> csr_array:
+        """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
+        self.refuse_overflow(features)
+        found = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
+        np.maximum(expit(found.data), np.float32(top.least), out=found.data)  # rounded, it may just fall short
+        return found
+
+    def block(self, labels: Block) -> "LinearModel":
+        """Return the model of a block of labels, with dense weights."""
+        dense = isinstance(self.weights, np.ndarray)
+        weights = self.weights[:, labels] if dense else self._by_label[:, labels].toarray()
+        return LinearModel(weights, self.bias[labels])
+
+    def pruned(self, least: float | None) -> "LinearModel":
+        """Return the model with dense weights without those below this absolute value; None: with all."""
+        if least is None:
+            return self
+        return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
+
+    @classmethod
+    def of_blocks(cls, models: Sequence["LinearModel"], labels: Sequence[np.ndarray]) -> "LinearModel":
+        """Return the model of all labels from sparse ones of blocks of them."""
+        bias = np.empty(sum(map(len, labels)), np.float32)
+        bias[np.concatenate(labels)] = np.concatenate([model.bias for model in models])
+        return cls(joined([model.weights for model in models], labels), bias)
+
+    def __reduce__(self) -> tuple:
+        return LinearModel, (self.weights, self.bias)  # without what is derived from them
+
+    @cached_property
+    def _by_label(self) -> csc_array:
+        return csc_array(self.weights)
+
+    @cached_property
+    def _rows(self) -> WeightRows:
+        return WeightRows.of(self.weights)
+
+    def refuse_overflow(self, features: Features) -> None:
+        """Raise OverflowingError where a score of one of the instances may overflow."""
+        refuse_overflow(features, self.weights, self.bias, self._largest_weight)
+
+    @cached_property
+    def _largest_weight(self) -> float:
+        return largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)
+
+
+class TrainingSet:
+    """Instances to learn from, cut into mini-batches once for any number of settings and label blocks.
+
+    Parameters
+    ----------
+    features : Features, N instances
+    labels : csr_array of bool or float32, shape (N, q)
+        Annotated labels; or numbers in [0, 1], the weights with which instances count as annotated (the rest of each
+        counts as not).
+    rows : ndarray of int, shape (n,)
+        The instances to learn from, ascending.
+    run : Run
+        Its seed is that of the order of the instances, the same for every label block.
+    guidance : Guidance
+        Of the N instances and the labels.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        labels: csr_array,
+        rows: np.ndarray,
+        run: Run = DEFAULT_RUN,
+        guidance: Guidance = NO_GUIDANCE,
+    ) -> None:
+        self.batch_size = BATCH_SIZE
+        if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
+            self.batch_size = LARGE_BATCH_SIZE
+        self.rows = order.shuffled(rows, self.batch_size, run.seed)
+        self.size = len(rows)
+        self.run = run
+        self.labels = labels
+        self.guidance = guidance
+        self.width = features.width
+        self.mean_squared_norm = features.mean_squared_norm(rows)
+        self._features = features
+        if guidance.shortlist is None:
+            self._batches = kernel(run).prepare(features, self.rows, self.batch_size)
+        else:
+            self._among = np.zeros(len(features), bool)
+            self._among[rows] = True
+
+    def blocks(self) -> Sequence[Block]:
+        """Return the groups of labels of the shortlist, where there is one, or else cut the labels into blocks."""
+        if self.guidance.shortlist is not None:
+            return self.guidance.shortlist.groups()
+        return label_blocks(self.labels.shape[1], self.run)
+
+    def batches(self, block: Block) -> "Batches":
+        """Return the mini-batches of the instances that a block of labels is learned from."""
+        if self.guidance.shortlist is None:
+            return self._batches
+        instances = self.guidance.shortlist.instances_of(block)
+        rows = order.shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
+        return kernel(self.run).prepare(self._features, rows, BATCH_SIZE)
+
+    def annotated(self, block: Block) -> csr_array:
+        """Return the annotated labels of a block, of all N instances."""
+        return self._by_label[:, block].tocsr()
+
+    @cached_property
+    def _by_label(self) -> csc_array:
+        """The labels by column: with many blocks, to look for each in all rows would take longer than to learn it."""
+        return self.labels.tocsc()
+
+    def cold_start(self, frequency: LabelFrequency) -> LinearModel:
+        """Return where all labels start, cold: biases from `initial_bias`, and no weights."""
+        bias = initial_bias(self.labels[self.rows], frequency.rows(self.rows).single_precision())
+        return LinearModel(np.empty((0, len(bias)), np.float32), bias)
+
+
+def label_blocks(q: int, run: Run) -> list[slice]:
+    """Cut q labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
+
+    The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
+    """
+    n_blocks = -(-q // kernel(run).BLOCK_SIZE)
+    cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
+    return [slice(start, stop) for start, stop in pairwise(cuts)]
+
+
+def train_linear(
+    data: TrainingSet,
+    frequency: LabelFrequency,
+    settings: Settings,
+    start: LinearModel | None = None,
+    seen: int = 0,
+    prune: float | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> LinearModel:
+    """Learn all labels from all instances.
+
+    Parameters
+    ----------
+    data : TrainingSet, n instances, q labels
+    frequency : LabelFrequency
+        Of the labels of the data.
+    settings : Settings
+    start : LinearModel, optional
+        Where weights and biases start. Default: weights of zero, biases from `initial_bias`.
+    seen : int
+        Instances that `start` has learned from in the same pass; the steps go on decaying from there.
+    prune : float, optional
+        Drop weights below this, in absolute value, and keep the others in a sparse matrix. Each block of labels is
+        pruned before the next is learned, so that there are never D x q of them. Default: keep all.
+    tick : callable
+        Called once per block.
+
+    Returns
+    -------
+    LinearModel
+    """
+    begin = data.cold_start(frequency) if start is None else start
+
+    def learn(block: Block) -> LinearModel:
+        return train_block(data, block, frequency, settings, begin.block(block), seen)
+
+    return by_blocks(data, learn, prune, tick)
+
+
+def by_blocks(
+    data: TrainingSet, learn: Callable[[Block], LinearModel], prune: float | None, tick: Callable[[], None]
+) -> LinearModel:
+    """Learn all labels, a block after another in threads, and put their models together; arguments as above."""
+    q = data.labels.shape[1]
+    bias = np.empty(q, np.float32)
+    weights = data.run.empty((data.width, q if prune is None else 0), np.float32)
+
+    def keep(block: Block) -> csr_array | None:
+        learned = learn(block)
+        tick()
+        bias[block] = learned.bias
+        if prune is not None:
+            return pruned(learned.weights, prune)
+        weights[:, block] = learned.weights
+        return None
+
+    blocks = data.blocks()
+    parts = list(parallel.run(keep, ((block,) for block in blocks), data.run.jobs))
+    if prune is None:
+        return LinearModel(weights, bias)
+    return LinearModel(joined(parts, [np.arange(q)[block] for block in blocks]), bias)
+
+
+def train_block(
+    data: TrainingSet,
+    block: Block,
+    frequency: LabelFrequency,
+    settings: Settings,
+    start: LinearModel,
+    seen: int = 0,
+) -> LinearModel:
+    """Learn one block of labels: the unit of work, a plain function of arrays.
+
+    Arguments as for `train_linear`, but `start` is of this block. Weights of no features are a cold start.
+    """
+    frequency = frequency.block(block).single_precision()
+    batches = data.batches(block)
+    n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
+    step = settings.step / data.mean_squared_norm
+    weights, mean, offsets = start.weights if len(start.weights) else None, None, None
+    if data.guidance.prior is not None and settings.prior:
+        length = settings.prior / np.sqrt(data.mean_squared_norm)
+        mean, offsets = data.guidance.prior.mean(block, length), data.guidance.prior.offsets(block, length)
+        weights = None if weights is None else weights - mean
+    epochs = settings.epochs or default_epochs(data.size)
+    annotated = frequency.positives(data.annotated(block))
+    rng = np.random.default_rng(data.run.seed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if settings.loss == SQUARED_HINGE:
+            weights, bias = dual_kernel(data.run).descend_dual(
+                batches,
+                annotated,
+                frequency,
+                cost=settings.cost,
+                bias_norm=data.mean_squared_norm,
+                epochs=epochs,
+                rng=rng,
+                offsets=offsets,
+            )
+        else:
+            weights, bias = kernel(data.run).descend(
+                batches,
+                annotated,
+                frequency,
+                start.bias,
+                step=step,
+                bias_step=BIAS_STEP * settings.step,
+                decay=1 / (settings.cost * n),
+                epochs=epochs,
+                rng=rng,
+                weights=weights,
+                seen=round(seen * n / data.size),
+                offsets=offsets,
+                thin=settings.thin,
+            )
+        weights = weights if mean is None else weights + mean
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+        raise OverflowingError
+    return LinearModel(weights, bias)
+
+
+def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
+    """Ten to fifty passes over up to 5,000 instances; above, five, fewer from 12,500 on, and one from 50,000 on.
+
+    Fewer than five only where large steps can make up for them: where instances are not too much alike
+    (`Features.coherence`). Of many labels, which are mostly rare, at most three.
+    """
+    if many:
+        return min(default_epochs(n, coherence), _EPOCHS_OF_MANY)
+    if n <= 5_000:
+        return int(np.clip(50_000 // n, 10, 50))
+    return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
+
+
+def default_settings(epochs: int, coherence: float = 1.0, many: bool = False) -> Settings:
+    """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
+    if many:
+        return Settings(_COST_OF_MANY, 2 * _bold_step(coherence), epochs, thin=True)
+    return Settings(step=default_step(epochs, coherence), epochs=epochs)
+
+
+def dual_settings(mean_squared_norm: float) -> Settings:
+    """Return what dual coordinate descent of the squared hinge begins with: C by the length of instances."""
+    cost = min(COSTS, key=lambda cost: abs(np.log(cost * max(mean_squared_norm, LEAST) / _DUAL_COST)))
+    return Settings(cost, epochs=_DUAL_EPOCHS, loss=SQUARED_HINGE)
+
+
+def default_step(epochs: int, coherence: float = 1.0) -> float:
+    """Take eta0 before it is chosen: the larger, the fewer the passes over the data, as far as that is stable."""
+    if epochs >= 10:
+        return 1.0
+    return min(2.0 if epochs >= 5 else 4.0 if epochs >= 3 else _LARGEST_STEP, _bold_step(coherence))
+
+
+def _bold_step(coherence: float) -> float:
+    """Return the largest power of two at which mini-batches of such instances do not throw the weights about."""
+    return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
+
+
+def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
+    """Log-odds of each label's estimated share, kept as far from 0 and 1 as its cells can tell: float32, shape (q,).
+
+    Parameters
+    ----------
+    annotated : csr_array of bool or float32, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    """
+    return bias_of_shares(*frequency.shares(annotated))
+
+
+def bias_of_shares(share: np.ndarray, cells: np.ndarray | int) -> np.ndarray:
+    """Return the log-odds of shares of so many cells, as `initial_bias` does."""
+    margin = 1 / (cells + 2)
+    return logit(np.clip(share, margin, 1 - margin)).astype(np.float32)

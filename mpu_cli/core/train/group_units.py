@@ -1,0 +1,274 @@
+"""Units of work where labels are many: on one part of the instances, and on some groups of labels.
+
+A group of labels (`core.side.shortlist`) is learned from few of the instances. These are picked from all parts, and one
+process learns from them, as a single machine does: their order depends on nothing but their number. Only they, and the
+weights that pruning leaves, leave a process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, vstack
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import Block, Top, TopPredictions
+from mpu_cli.core.data.sparse_weights import pruned
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.side.clustering import sums_of_instances
+from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.shortlist import Groups, Shortlist, list_instances
+from mpu_cli.core.solver import sgd
+from mpu_cli.core.solver.sgd import LinearModel, Settings, TrainingSet
+from mpu_cli.core.train.parts import PartRows, Selection, seed_of
+from mpu_cli.core.validate.progressive import train_in_turn
+from mpu_cli.core.validate.validation import predict_top
+from mpu_cli.runtime.run import Run
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The instances of a part that some groups are learned from.
+
+    Attributes
+    ----------
+    features : Features, m instances
+    labels : csr_array of bool, shape (m, k)
+        Annotated labels of these groups, group by group.
+    instances : csr_array of bool, shape (groups, m)
+        Where a group is learned from an instance.
+    selected : ndarray of bool, shape (selections, m)
+        Which of them are in each of some selections.
+    """
+
+    features: Features
+    labels: csr_array
+    instances: csr_array
+    selected: np.ndarray
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All instances of a selection, of which a group is learned from some.
+
+    Attributes
+    ----------
+    size : int
+    mean_squared_norm : float
+    bias : ndarray of float32, shape (k,)
+        Where the labels of the groups start.
+    """
+
+    size: int
+    mean_squared_norm: float
+    bias: np.ndarray
+
+
+def label_counts(part: PartRows) -> np.ndarray:
+    """Return how many labels each instance is annotated with."""
+    return np.diff(part.labels.indptr)
+
+
+def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:
+    """Sum up at most so many instances of each of some labels, of unit length each."""
+    return sums_of_instances(part.features, part.labels[:, labels], most)
+
+
+def group(directions: list[csr_array], grouped: np.ndarray, q: int, seed: int) -> Groups:
+    """Group labels by their directions, which come in blocks of labels."""
+    return Groups.of(csr_array(vstack(directions, format="csr")), grouped, q, seed)
+
+
+def group_of(groups: Groups) -> np.ndarray:
+    """Return the group of each label."""
+    return groups.group_of
+
+
+def annotated_groups(part: PartRows, groups: Groups) -> PartRows:
+    """Return a part with groups in place of labels, but for that of the most annotated labels."""
+    return replace(part, labels=groups.annotated(part.labels)[:, 1:])
+
+
+def of_labels(part: PartRows, labels: Block) -> PartRows:
+    """Return a part with some of its labels."""
+    return replace(part, labels=part.labels[:, labels])
+
+
+def listed(part: PartRows, groups: Groups, model: LinearModel, n: int, run: Run) -> PartRows:
+    """Return a part with the instances that each group is learned from; there are n in all parts."""
+    rng = np.random.default_rng(seed_of(run.seed, part.number)) if part.number else groups.generator()
+    shortlist = list_instances(part.features, part.labels, groups, model, n, rng, run)
+    return replace(part, guidance=Guidance(shortlist=shortlist))
+
+
+def shortlist_of(part: PartRows) -> Shortlist:
+    """Return the instances that each group is learned from."""
+    if part.guidance.shortlist is None:
+        raise ValueError("a part without a shortlist")
+    return part.guidance.shortlist
+
+
+def list_sizes(part: PartRows) -> np.ndarray:
+    """Return from how many instances each group is learned."""
+    return np.diff(shortlist_of(part).instances.indptr)
+
+
+def of_first_group(part: PartRows, labels: np.ndarray) -> PartRows:
+    """Return a part with the labels of the first group, which is learned from all instances."""
+    every = Shortlist(np.zeros(len(labels), np.int32), csr_array(np.ones((1, len(part)), bool)))
+    return replace(part, labels=part.labels[:, labels], guidance=Guidance(shortlist=every))
+
+
+def pick_groups(
+    part: PartRows, first: int, end: int, labels: np.ndarray, selections: Sequence[Selection], seed: int
+) -> Picked:
+    """Return the instances that the groups from one up to another, with these labels, are learned from."""
+    instances = shortlist_of(part).instances[first:end]
+    rows = np.unique(instances.indices)
+    places = np.searchsorted(rows, instances.indices).astype(np.int32)
+    selected = np.zeros((len(selections), len(part)), bool)
+    for of_selection, selection in zip(selected, selections, strict=True):
+        of_selection[selection.rows(part, seed)] = True
+    return Picked(
+        part.features[rows],
+        part.labels[rows][:, labels],
+        csr_array((instances.data, places, instances.indptr), shape=(end - first, len(rows))),
+        selected[:, rows],
+    )
+
+
+class _SomeInstances(TrainingSet):
+    """Instances that some groups are learned from, of all of a selection."""
+
+    def __init__(
+        self, features: Features, labels: csr_array, rows: np.ndarray, run: Run, guidance: Guidance, whole: Whole
+    ) -> None:
+        super().__init__(features, labels, rows, run, guidance)
+        self.size, self.mean_squared_norm = whole.size, whole.mean_squared_norm
+
+
+def learn_groups(
+    picked: list[Picked],
+    sizes: np.ndarray,
+    wholes: list[Whole],
+    rates: np.ndarray,
+    settings: Settings,
+    prune: float,
+    run: Run,
+) -> list[LinearModel]:
+    """Learn some groups of labels from each of some selections.
+
+    Parameters
+    ----------
+    picked : list of Picked
+        Of each part.
+    sizes : ndarray of int
+        How many labels each group has.
+    wholes : list of Whole
+        The selections.
+    rates : ndarray of float64, shape (k,)
+        Label frequencies.
+    settings : Settings
+    prune : float
+        Weights below this are dropped.
+    run : Run
+
+    Returns
+    -------
+    list of LinearModel
+        With sparse weights, of shape (D, k).
+    """
+    sets = _training_sets(picked, sizes, wholes, run)
+    frequency = LabelFrequency(rates)
+    return [
+        sgd.train_linear(data, frequency, settings, _cold(whole), prune=prune)
+        for data, whole in zip(sets, wholes, strict=True)
+    ]
+
+
+def learn_groups_in_turn(
+    picked: list[Picked],
+    sizes: np.ndarray,
+    wholes: list[Whole],
+    rates: np.ndarray,
+    settings: Settings,
+    prune: float,
+    run: Run,
+) -> list[LinearModel]:
+    """Learn some groups from the first of two selections, and go on with the second: the models after either."""
+    beginning, end = _training_sets(picked, sizes, wholes, run)
+    begun: list[tuple[LinearModel, np.ndarray]] = []
+
+    def look(block: Block, model: LinearModel) -> None:
+        begun.append((pruned_model(model, prune), np.arange(len(rates))[block]))
+
+    model = train_in_turn(beginning, end, LabelFrequency(rates), settings, _cold(wholes[0]), look, prune)
+    return [LinearModel.of_blocks(*zip(*begun, strict=True)), model]
+
+
+def _training_sets(picked: list[Picked], sizes: np.ndarray, wholes: list[Whole], run: Run) -> list[_SomeInstances]:
+    features = _side_by_side([some.features for some in picked])
+    labels = csr_array(vstack([some.labels for some in picked], format="csr"))
+    instances = csr_array(hstack([some.instances for some in picked], format="csr"))
+    guidance = Guidance(shortlist=Shortlist(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
+    selected = np.concatenate([some.selected for some in picked], axis=1)
+    return [
+        _SomeInstances(features, labels, np.flatnonzero(rows), run, guidance, whole)
+        for rows, whole in zip(selected, wholes, strict=True)
+    ]
+
+
+def _side_by_side(found: list[Features]) -> Features:
+    """Return the instances of all; dense features where all have them."""
+    if len({some.dense.shape[1] for some in found}) > 1:
+        found = [Features(some.as_sparse(), np.empty((len(some), 0), np.float32)) for some in found]
+    sparse = csr_array(vstack([some.sparse for some in found], format="csr"))
+    return Features(sparse, np.concatenate([some.dense for some in found]))
+
+
+def _cold(whole: Whole) -> LinearModel:
+    return LinearModel(np.empty((0, len(whole.bias)), np.float32), whole.bias)
+
+
+def pruned_model(model: LinearModel, prune: float) -> LinearModel:
+    """Return a model with dense weights without those below this absolute value, sparse."""
+    return LinearModel(pruned(model.weights, prune), model.bias)
+
+
+def side_by_side(models: list[LinearModel], labels: list[np.ndarray] | None = None) -> LinearModel:
+    """Put models of blocks of labels together; without the labels of each, these are side by side."""
+    if labels is None:
+        ends = np.cumsum([len(model.bias) for model in models])
+        labels = np.split(np.arange(ends[-1]), ends[:-1])
+    return LinearModel.of_blocks(models, labels)
+
+
+def predict_top_out_of_fold(part: PartRows, models: list[LinearModel], folds: int, top: Top, run: Run) -> csr_array:
+    """Predict the instances of the first folds, of so many, by the models that have left them out: shape (n_i, q)."""
+    found = TopPredictions(top, part.labels.shape)
+    for fold, model in enumerate(models):
+        rows = Selection(folds, fold, inside=True).rows(part, run.seed)
+        predict_top(model, part.features, rows, found, top, run)
+    return found.result()
+
+
+def predict_top_selected(part: PartRows, selection: Selection, model: LinearModel, top: Top, run: Run) -> csr_array:
+    """Predict the selected instances: shape (m_i, q)."""
+    rows = selection.rows(part, run.seed)
+    found = TopPredictions(top, (len(rows), part.labels.shape[1]))
+    predict_top(model, part.features[rows], np.arange(len(rows)), found, top, run)
+    return found.result()
+
+
+def held_out(predictions: csr_array, part: PartRows, folds: int, first: int, seed: int) -> csr_array:
+    """Return the predictions of the instances in the first of so many folds, ascending."""
+    return predictions[_of_folds(part, folds, first, seed)]
+
+
+def held_out_labels(part: PartRows, folds: int, first: int, seed: int) -> csr_array:
+    """Return their annotated labels."""
+    return part.labels[_of_folds(part, folds, first, seed)]
+
+
+def _of_folds(part: PartRows, folds: int, first: int, seed: int) -> np.ndarray:
+    return np.sort(np.concatenate([Selection(folds, fold, inside=True).rows(part, seed) for fold in range(first)]))

@@ -1,0 +1,1 @@
+"""Held-out predictions: cross-validation, nested cross-validation, halves, progressive validation."""

@@ -1,0 +1,288 @@
+"""Out-of-fold predictions by m-fold cross-validation (Kong et al. 2014, the cross-validation figure)."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Predictions, Top, collector
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.solver import sgd
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.journal import packed, unpacked
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+_ROWS = 1 << 14
+_TOP_ROWS = 1 << 11
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A held-out part of the instances and the rest, ready to learn from.
+
+    Attributes
+    ----------
+    features : Features, n instances
+        All of them; no fold has a copy.
+    rows : ndarray of int, shape (n_f,)
+        The held-out instances.
+    training : TrainingSet, n - n_f instances
+    """
+
+    features: Features
+    rows: np.ndarray
+    training: sgd.TrainingSet
+
+
+def default_folds(n: int) -> int:
+    """Five; three above 50,000 instances and two above 200,000, where a model of half of them is nearly as good."""
+    return 5 if n <= 50_000 else 3 if n <= 200_000 else 2
+
+
+def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
+    """Deal n instances at random into m folds of equal size (to one); at most n folds.
+
+    Returns
+    -------
+    list of ndarray of int
+        The instances of each fold, ascending.
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    m = min(m, n)
+    return [np.sort(order[f::m]) for f in range(m)]
+
+
+def fold_of(n: int, m: int, fold: int, seed: int) -> np.ndarray:
+    """Return one of the folds into which `deal` deals n instances, without the others; empty where there are fewer."""
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[fold :: max(min(m, n), 1)])
+
+
+def leading(fold_rows: Sequence[Sized], size: int) -> int:
+    """Count the folds, from the first on, that hold out at least `size` instances together; all of them if need be."""
+    return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
+
+
+def split(
+    features: Features,
+    labels: csr_array,
+    rows: np.ndarray,
+    run: Run = DEFAULT_RUN,
+    guidance: Guidance = NO_GUIDANCE,
+) -> Fold:
+    """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
+    rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
+    if not len(rest):
+        rest = rows
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, guidance))
+
+
+def out_of_fold(
+    folds: Iterable[Fold],
+    shape: tuple[int, int],
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
+    into: np.ndarray | None = None,
+) -> np.ndarray:
+    """Predict every instance by a model that has not seen it.
+
+    Parameters
+    ----------
+    folds, frequency, settings, run, tick
+        As for `predict_folds`.
+    shape : (n, q)
+    into : ndarray of float32, shape (n, q), optional
+        Where to put the probabilities, and to leave those of instances that no fold holds out. Default: a new array.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, q)
+        Probabilities.
+    """
+    probabilities = np.empty(shape, np.float32) if into is None else into
+    predict_folds(folds, DensePredictions(probabilities), frequency, settings, run, tick)
+    return probabilities
+
+
+def predict_folds(
+    folds: Iterable[Fold],
+    predictions: Collector,
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
+    prune: float | None = None,
+) -> None:
+    """Predict instances by models that have not seen them.
+
+    Parameters
+    ----------
+    folds : iterable of Fold
+        A list where they serve several times; a generator where they should be made one at a time.
+    predictions : Collector
+        Of n instances and q labels. Instances that no fold holds out are not touched.
+    frequency : LabelFrequency
+        Of n instances and q labels.
+    settings : Settings
+    run : Run
+        Its threads work on folds and label blocks.
+    tick : callable
+        Called once per fold, in their order.
+    prune : float, optional
+        Drop weights below this before predicting.
+    """
+
+    def predict_block(fold: Fold, block: Block, start: sgd.LinearModel, is_last: bool) -> bool:
+        model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
+        predict(model, fold.features, fold.rows, block, predictions, run, prune)
+        return is_last
+
+    def tasks() -> Iterator[tuple[Fold, Block, sgd.LinearModel, bool]]:
+        for fold in folds:
+            start = fold.training.cold_start(frequency)
+            *blocks, last = fold.training.blocks()
+            yield from ((fold, block, start, False) for block in blocks)
+            yield fold, last, start, True
+
+    with closing(parallel.run(predict_block, tasks(), run.jobs)) as finished:  # if a tick fails, the rest is given up
+        for is_last in finished:
+            if is_last:
+                tick()
+
+
+def predict_top_of_folds(
+    folds: Iterable[Fold],
+    predictions: Collector,
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    top: Top,
+    prune: float | None,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Predict the most probable of many labels as `predict_folds` does, by the sparse weights of all together."""
+    for fold in folds:
+        model = sgd.train_linear(fold.training, frequency, settings, prune=prune)
+        predict_top(model, fold.features, fold.rows, predictions, top, run)
+        tick()
+
+
+def predict_top(
+    model: sgd.LinearModel, features: Features, rows: np.ndarray, predictions: Collector, top: Top, run: Run
+) -> None:
+    """Predict the most probable of many labels of some of the instances."""
+
+    def predict_some(some: np.ndarray) -> tuple[np.ndarray, csr_array]:
+        return some, model.top(features[some], top, run)
+
+    parts = ((rows[start : start + _TOP_ROWS],) for start in range(0, len(rows), _TOP_ROWS))
+    for some, found in parallel.run(predict_some, parts, run.jobs):
+        predictions.put_back(some, found)
+
+
+def predict(
+    model: sgd.LinearModel,
+    features: Features,
+    rows: np.ndarray,
+    block: Block,
+    predictions: Collector,
+    run: Run = DEFAULT_RUN,
+    prune: float | None = None,
+    places: np.ndarray | None = None,
+) -> None:
+    """Predict some of the instances by the model of a block of labels.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Of the labels of the block.
+    features : Features
+        Of all instances.
+    rows : ndarray of int, shape (r,)
+        The instances to predict.
+    block : slice or ndarray of int
+    predictions : Collector
+    run : Run
+    prune : float, optional
+        Drop weights below this before.
+    places : ndarray of int, shape (r,), optional
+        Their rows in the predictions. Default: `rows`.
+
+    Raises
+    ------
+    OverflowingError
+        The numbers may leave their range.
+    """
+    model = model.pruned(prune)
+    places = rows if places is None else places
+    for start in range(0, len(rows), _ROWS):  # all together would be a copy of much of the data
+        part = slice(start, start + _ROWS)
+        predictions.put(places[part], block, model.probabilities(features[rows[part]], run))
+
+
+def out_of_unfinished_folds(
+    features_of: Callable[[int], Features],
+    labels: csr_array,
+    fold_rows: list[np.ndarray],
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    run: Run,
+    tick: Callable[[], None],
+    step: str,
+    top: Top | None = None,
+    prune: float | None = None,
+    guidance: Guidance = NO_GUIDANCE,
+) -> Predictions:
+    """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
+
+    Parameters
+    ----------
+    features_of : callable
+        Gives the features of n instances for each fold, by its number.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    fold_rows : list of ndarray of int
+        The instances of each fold, from `deal`.
+    frequency, settings, tick, prune
+        As for `predict_folds`.
+    run : Run
+        Its journal keeps the predictions of each fold as a step.
+    step : str
+        What to call the folds in it.
+    top : Top, optional
+        Which predictions are kept. Default: all.
+    guidance : Guidance
+        Of these instances and labels.
+
+    Returns
+    -------
+    ndarray or csr_array of float32, shape (n, q)
+        Probabilities.
+    """
+    predictions = collector(labels.shape, top, run.empty)
+    unfinished = []
+    for number, rows in enumerate(fold_rows):
+        if (found := run.journal.kept(f"{step}, fold {number}")) is None:
+            unfinished.append((number, rows))
+        else:
+            predictions.put_back(rows, unpacked("probabilities", found))
+            tick()
+    finished = iter(unfinished)
+
+    def keep() -> None:
+        number, rows = next(finished)
+        run.journal.keep(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
+        tick()
+
+    folds = (split(features_of(number), labels, rows, run, guidance) for number, rows in unfinished)
+    if top is None:
+        predict_folds(folds, predictions, frequency, settings, run, keep, prune)
+    else:
+        predict_top_of_folds(folds, predictions, frequency, settings, top, prune, run, keep)
+    return predictions.result()

@@ -1,0 +1,86 @@
+"""The most probable labels from Python, and predictions of many labels."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli import MPUClassifier, MpuError, out_of_fold, ranking_metrics
+from mpu_cli.api import learning
+from mpu_cli.core.data import limits
+
+QUICK = {"c": 0.8, "cost": 30, "epochs": 2, "levels": 1, "eta0": 4.0}
+N, Q = 1400, 700
+
+
+def few(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Draw sixty instances of five labels, of which the fourth is never annotated."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 4))
+    S = (X @ rng.normal(size=(4, 5)) > 0.5).astype(int)
+    S[:, 3] = 0
+    return X, S
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A model of 700 labels, each of which has a feature of its own; and its instances."""
+    X = csr_array((np.ones(N, np.float32), (np.arange(N), np.arange(N) % Q)), shape=(N, Q))
+    return MPUClassifier(**QUICK).fit(X, X.astype(int)), X
+
+
+@pytest.mark.parametrize("k", [1, 2, np.int64(4), 9])
+@pytest.mark.parametrize("method", ["mpu", "m3l-rbf"])
+def test_the_top_are_the_largest_of_all_probabilities(k, method):
+    X, S = few()
+    parameters = QUICK if method == "mpu" else {"method": method, "cost": 1.0, "gamma": 0.5}
+    model = MPUClassifier(**parameters, classes=["e", "d", "c", "b", "a"]).fit(X, S)
+    probabilities, top = model.predict_proba(X), model.predict_top(X, k)
+    assert (top.shape, top.dtype) == (S.shape, np.float32)
+    learned = [0, 1, 2, 4]
+    for i, row in enumerate(probabilities):
+        best = sorted(learned, key=lambda j: -row[j])[:k]
+        assert top[[i]].indices.tolist() == sorted(best)
+        np.testing.assert_array_equal(top[[i]].data, row[sorted(best)])
+
+
+def test_of_many_labels_so_many_are_predicted_and_ranked(many):
+    model, X = many
+    top = model.predict_top(X[:50], 30)
+    assert (np.diff(top.indptr) == 30).all()
+    assert top.shape == (50, Q)
+    assert ranking_metrics(X[:50].astype(int), top)["precision_at_1"] == 1
+    assert model.predict_top(X[:50], 1).indices.tolist() == list(range(50))
+    np.testing.assert_array_equal(model.predict(X[:50]).indices, np.arange(50))
+
+
+@pytest.mark.parametrize("labels", ["few", "many"])
+def test_neither_slices_nor_threads_show(labels, many, monkeypatch):
+    model, X = many
+    if labels == "few":
+        X, S = few()
+        model = MPUClassifier(**QUICK).fit(X, S)
+    expected = [model.predict_proba(X), csr_array(model.predict(X)).toarray(), model.predict_top(X, 3).toarray()]
+    monkeypatch.setattr(learning, "_PROBABILITIES", 3500)
+    model.set_params(jobs=2)
+    found = [model.predict_proba(X), csr_array(model.predict(X)).toarray(), model.predict_top(X, 3).toarray()]
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)  # a BLAS may sum in another order
+    model.set_params(jobs=-1)
+
+
+def test_an_array_that_does_not_fit_is_refused_and_the_top_is_not(many, monkeypatch):
+    model, X = many
+    monkeypatch.setattr(limits, "available_memory", lambda: 4 * N * Q - 1)
+    with pytest.raises(MpuError, match=r"1,400 instances x 700 labels take 3,920,000 bytes .*predict_top"):
+        model.predict_proba(X)
+    with pytest.raises(MpuError, match="the most probable labels only"):
+        out_of_fold(X, X.astype(int), MPUClassifier(**QUICK))
+    assert model.predict_top(X, 2).nnz == 2 * N
+    assert model.predict(X).nnz == N
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "5", None])
+def test_k_is_a_whole_number_from_1(many, k):
+    model, X = many
+    with pytest.raises(ValueError, match="whole number of labels, from 1"):
+        model.predict_top(X, k)

@@ -1,0 +1,262 @@
+"""The public face: what `import mpu_cli` gives, and the functions for people with arrays."""
+
+import doctest
+import json
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import mpu_cli
+from mpu_cli import (
+    MPUClassifier,
+    MpuWarning,
+    choose_thresholds,
+    corrected_metrics,
+    estimate_c,
+    out_of_fold,
+    unannotated_posterior,
+)
+from mpu_cli.evaluation.metrics import LabelSetMetrics
+from tests.conftest import ROOT
+
+HEAVY = {"click", "joblib", "numba", "numpy", "scipy", "sklearn", "tqdm"}
+
+
+# What is imported
+
+
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_import_brings_nothing_along():
+    loaded = run_python("import sys, mpu_cli; print(*{name.partition('.')[0] for name in sys.modules})")
+    assert not HEAVY & set(loaded.split())
+
+
+def test_the_import_takes_no_time():
+    script = "import time; a = time.perf_counter(); import mpu_cli; print(time.perf_counter() - a)"
+    assert min(float(run_python(script)) for _ in range(3)) < 0.1
+
+
+def test_the_estimator_brings_no_compiler_along():
+    loaded = run_python("import sys; from mpu_cli import MPUClassifier; MPUClassifier(); print(*sys.modules)")
+    assert "numba" not in loaded.split()
+
+
+@pytest.mark.parametrize("command", ["train.training", "predict.prediction", "complete.completion"])
+def test_commands_on_vectors_do_not_wait_for_scikit_learn(command):
+    loaded = run_python(f"import sys, mpu_cli.commands.{command}; print(*sys.modules)")
+    assert not {"sklearn", "scipy.stats", "scipy.optimize"} & set(loaded.split())
+
+
+def test_all_names_are_there_and_documented():
+    assert set(mpu_cli.__all__) <= set(dir(mpu_cli))
+    namespace: dict = {}
+    exec("from mpu_cli import *", namespace)
+    assert set(mpu_cli.__all__) <= set(namespace)
+    for name in set(mpu_cli.__all__) - {"__version__"}:
+        assert getattr(mpu_cli, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'MPUClasifier'"):
+        mpu_cli.MPUClasifier  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name", ["api.analysis", "api.estimator", "api.metrics", "core.complete.posterior", "evaluation.propensities"]
+)
+def test_examples_are_true(name):
+    result = doctest.testmod(import_module(f"mpu_cli.{name}"))
+    assert result.attempted
+    assert not result.failed
+
+
+def test_the_example_of_the_readme_is_true(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    rng = np.random.default_rng(0)
+    truth = rng.random((1000, 2)) < 0.4
+    X = truth + rng.normal(scale=0.1, size=truth.shape)
+    data = {"X": X, "S": truth & (rng.random(truth.shape) < 0.6), "X_new": X[:3]}
+    exec(block, data)
+    assert (tmp_path / "news.mpu" / "manifest.json").exists()
+
+
+# Functions for people with arrays
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Three labels, half of whose annotations are missing, and features that tell them apart."""
+    rng = np.random.default_rng(1)
+    truth = rng.random((600, 3)) < 0.3
+    X = truth + rng.normal(scale=0.2, size=truth.shape)
+    return X, truth, truth & (rng.random(truth.shape) < 0.5)
+
+
+def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
+    X, _, S = simulated
+    X = X.astype(np.float32)
+    lines = [
+        ",".join(map(str, np.flatnonzero(labels))) + "".join(f" {j}:{value!r}" for j, value in enumerate(row.tolist()))
+        for labels, row in zip(S, X, strict=True)
+    ]
+    (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
+    report = json.loads(run("estimate-c", tmp_path / "a.svm", "--json", "--seed", 2).stdout)
+    found = estimate_c(csr_array(X), S, seed=2)
+    assert found.c == report["c"] == pytest.approx(0.5, abs=0.06)
+    assert list(found.interval) == report["interval"]
+    assert found.interval[0] < found.c < found.interval[1]
+
+
+def test_c_rests_on_columns_of_the_caller(simulated):
+    X, _, S = simulated
+    plain = estimate_c(X, S)
+    gap = estimate_c(X, csr_array(np.insert(S, 0, 0, axis=1)))
+    assert gap.labels.tolist() == (plain.labels + 1).tolist()
+    assert gap.c == plain.c
+
+
+def test_complete_instances_tell_nothing_of_c(simulated):
+    X, truth, S = simulated
+    complete = np.arange(len(X)) < 200
+    labels = np.where(complete[:, None], truth, S)
+    assert estimate_c(X, labels, complete=complete).c == pytest.approx(0.5, abs=0.06)
+    assert estimate_c(X, labels).c > 0.6
+
+
+def test_warns_where_c_cannot_be_told():
+    rng = np.random.default_rng(0)
+    with pytest.warns(MpuWarning, match="no label can be predicted well"):
+        estimate_c(rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3)
+
+
+def test_the_posterior_follows_bayes_rule():
+    p, c = np.array([0.0, 0.3, 0.9, 1.0]), np.array([[0.0], [0.4], [0.9]])
+    expected = (1 - c) * p / (1 - c * p)
+    np.testing.assert_allclose(unannotated_posterior(p, c), expected, rtol=1e-12)
+    assert unannotated_posterior(p, 1.0).tolist() == [0, 0, 0, 0]
+    assert unannotated_posterior(np.float32([0.3]), 0.4).dtype == np.float32
+    near_one = np.nextafter(np.float32(1), np.float32(0))
+    exact = 0.5 * float(near_one) / (1 - 0.5 * float(near_one))
+    assert unannotated_posterior([near_one], 0.5)[0] == pytest.approx(exact)
+
+
+@pytest.mark.parametrize(("p", "c"), [([-0.1], 0.5), ([1.1], 0.5), ([np.nan], 0.5), ([0.5], 2), ([0.5], np.nan)])
+def test_the_posterior_takes_probabilities_only(p, c):
+    with pytest.raises(ValueError, match="give numbers from 0 to 1"):
+        unannotated_posterior(p, c)
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_what_is_missing_is_found_out_of_fold(simulated, container):
+    X, truth, S = simulated
+    found = out_of_fold(container(X), container(np.insert(S, 1, 0, axis=1)))
+    assert found.probabilities.shape == found.posteriors.shape == (600, 4)
+    assert not found.posteriors[:, 1].any()
+    assert np.isnan(found.c).tolist() == [False, True, False, False]
+    posteriors = np.where(S, 0, np.delete(found.posteriors, 1, axis=1))
+    missing = truth & ~S
+    best = np.argsort(-posteriors, axis=None)[: missing.sum()]
+    assert missing.ravel()[best].mean() > 0.9
+    c = found.c[0]
+    assert posteriors.sum() == pytest.approx(S.sum() * (1 - c) / c, rel=0.05)
+    right = MPUClassifier(c=S.sum() / truth.sum())
+    posteriors = np.where(S, 0, out_of_fold(container(X), container(S), right).posteriors)
+    assert posteriors.sum() == pytest.approx(missing.sum(), rel=0.1)
+
+
+def test_out_of_fold_predictions_are_not_of_models_that_saw_the_instance():
+    rng = np.random.default_rng(0)
+    X, S = np.eye(300), rng.random((300, 2)) < 0.5  # nothing can be learned but by heart
+    model = MPUClassifier(c=1.0, cost=1e4, levels=1)
+    found = out_of_fold(X, S, model).probabilities
+    assert (model.fit(X, S).predict_proba(X) > 0.5)[S].all()
+    assert np.ptp(found) < 0.2
+
+
+def test_out_of_fold_predictions_are_of_all_instances(simulated):
+    X, _, S = simulated
+    found = out_of_fold(X, S, MPUClassifier(c=0.5, cost=10, sample=50))
+    assert ((found.probabilities > 0) & (found.probabilities < 1)).all()
+    assert found.c.tolist() == [0.5, 0.5, 0.5]
+    with pytest.raises(ValueError, match="the method mpu, not of br"):
+        out_of_fold(X, S, MPUClassifier(method="br"))
+
+
+def test_thresholds_are_those_of_a_training(simulated):
+    X, _, S = simulated
+    estimator = MPUClassifier(seed=1)
+    found = out_of_fold(X, S, estimator)
+    for criterion in ("pu-f1", "per-label"):
+        model = estimator.set_params(threshold=criterion).fit(X, S)
+        chosen = choose_thresholds(found.probabilities, S, found.c, criterion)
+        np.testing.assert_allclose(chosen.thresholds, model.thresholds_, rtol=1e-3)  # two grids of 0.05 %
+        P = found.probabilities
+        np.testing.assert_array_equal(chosen.thresholds <= P, model.thresholds_ <= P)
+        assert chosen.expected_f1 == pytest.approx(model.expected_f1_)
+
+
+def test_thresholds_for_macro_f1_do_not_depend_on_the_scale_of_predictions(simulated):
+    X, _, S = simulated
+    found = out_of_fold(X, S, MPUClassifier(seed=1))
+    P = np.clip(found.probabilities, 1e-4, 1 - 1e-4)
+    chosen = choose_thresholds(P, S, found.c, "macro-f1")
+    assert len(np.unique(chosen.thresholds)) == 3
+    squared = choose_thresholds(P**2, S, found.c, "macro-f1")
+    assert ((chosen.thresholds <= P) == (squared.thresholds <= P**2)).mean() > 0.95
+    assert squared.expected_f1 == pytest.approx(chosen.expected_f1, abs=0.01)
+
+
+def test_a_label_without_annotations_has_no_threshold():
+    chosen = choose_thresholds([[0.9, 0.2], [0.1, 0.3]], [[1, 0], [0, 0]], c=[0.5, 0.4])
+    assert chosen.thresholds[1] == np.inf
+    assert 0.1 < chosen.thresholds[0] <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (([[0.5]], [[1, 0]], 0.5), r"probabilities have shape \(1, 1\), and y has \(1, 2\)"),
+        (([[1.5]], [[1]], 0.5), "give numbers from 0 to 1"),
+        (([[0.5]], [[1]], 0), "above 0 up to 1"),
+        (([[0.5]], [[1]], [0.5, 0.5]), r"c has shape \(2,\)"),
+        (([[0.5]], [[0]], 0.5), "no instance has a label"),
+        (([[0.5]], [[1]], 0.5, "f1"), "criterion is 'f1': give one of pu-f1, per-label, macro-f1"),
+    ],
+)
+def test_thresholds_are_refused_for_other_arrays(arguments, problem):
+    with pytest.raises(ValueError, match=problem):
+        choose_thresholds(*arguments)
+
+
+def test_corrected_metrics_are_near_those_on_complete_labels():
+    rng = np.random.default_rng(0)
+    truth = rng.random((20_000, 3)) < 0.3
+    S = truth & (rng.random(truth.shape) < 0.5)
+    predicted = truth ^ (rng.random(truth.shape) < 0.1)
+    complete = LabelSetMetrics()
+    complete.add(csr_array(truth), csr_array(predicted))
+    expected = complete.results()
+    found = corrected_metrics(S, csr_array(predicted), c=0.5)
+    for name in ("micro_precision", "micro_recall", "micro_f1", "macro_f1"):
+        assert found[name] == pytest.approx(expected[name], abs=0.02)
+    assert corrected_metrics(truth, predicted, c=1)["micro_f1"] == pytest.approx(expected["micro_f1"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (([[1, 0]], [[1]], 0.5), r"y_true has shape \(1, 2\), and y_pred has \(1, 1\)"),
+        (([[1]], [[0.5]], 0.5), "y_pred holds other values than 0, 1"),
+        (([[1]], [[1]], 0), "c is 0"),
+        (([[1]], [[1]], "auto"), "c is 'auto'"),
+    ],
+)
+def test_metrics_are_refused_for_other_arrays(arguments, problem):
+    with pytest.raises(ValueError, match=problem):
+        corrected_metrics(*arguments)

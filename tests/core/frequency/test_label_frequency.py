@@ -1,0 +1,135 @@
+"""The label frequency of every cell, and what is known of labels."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.train.training import Options, train
+from mpu_cli.errors import MpuError
+from tests.core.known import (
+    FALSE,
+    UNKNOWN,
+    by_definition,
+    cells,
+    known_of,
+    true_by_definition,
+)
+from tests.core.simulated import as_features, as_labels, linear_problem
+
+
+@given(cells())
+def test_every_cell_by_definition(case):
+    S, verdicts, complete, rates = case
+    s, c = by_definition(*case)
+    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    assert_allclose(frequency.of_cells(slice(None)), c, rtol=1e-7)
+    assert_array_equal(frequency.positives(as_labels(S)).toarray(), s)
+    ignored = np.zeros(S.shape, bool)
+    ignored[frequency.ignored()] = True
+    assert_array_equal(ignored, c == 0)
+    true = true_by_definition(*case)
+    by_chance, certain = (part.toarray() for part in frequency.counted(as_labels(S)))
+    assert_allclose(by_chance / rates + certain, true)
+    assert_allclose(frequency.true_labels(as_labels(S)), true.sum(axis=0))
+    share, counted = frequency.shares(as_labels(S))
+    assert_array_equal(counted, (c > 0).sum(axis=0))
+    assert_allclose(share, true.sum(axis=0) / np.maximum(counted, 1))
+
+
+@given(cells())
+def test_shares_leave_out_all_cells_of_complete_instances_where_these_tell_nothing(case):
+    S, verdicts, complete, rates = case
+    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete).left_to_chance())
+    _, counted = frequency.shares(as_labels(S))
+    assert_array_equal(counted, (frequency.of_cells(slice(None)) > 0).sum(axis=0))
+
+
+def test_shares_of_many_labels_take_no_memory_for_each_cell():
+    n, q = 1000, 100_000
+    known = KnownLabels.of((n, q), true=([3, 4], [5, 5]), complete=range(n - 10)).left_to_chance()
+    labels = csr_array((np.ones(n, bool), (np.arange(n), np.arange(n))), shape=(n, q))
+    tracemalloc.start()
+    try:
+        _, counted = LabelFrequency.of(0.5, (n, q), known).shares(labels)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (counted == 10).all()
+    assert peak < 100 * q
+
+
+@given(cells(), st.data())
+def test_rows_and_blocks_commute(case, data):
+    S, verdicts, complete, rates = case
+    n, q = S.shape
+    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n, unique=True)))
+    block = slice(*sorted(data.draw(st.tuples(st.integers(0, q), st.integers(0, q)))))
+    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    _, c = by_definition(*case)
+    for part in (frequency.rows(rows).block(block), frequency.block(block).rows(rows)):
+        assert_allclose(part.of_cells(slice(None)), c[rows][:, block], rtol=1e-7)
+        assert_array_equal(
+            part.positives(as_labels(S[rows][:, block])).toarray(),
+            frequency.positives(as_labels(S)).toarray()[rows][:, block],
+        )
+    assert_allclose(frequency.of_cells(rows), c[rows], rtol=1e-7)
+
+
+@given(cells())
+def test_what_was_found_is_found_again(case):
+    """Corrected annotations can be corrected once more."""
+    S, verdicts, complete, rates = case
+    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    s = frequency.positives(as_labels(S))
+    assert_array_equal(frequency.positives(s).toarray(), s.toarray())
+
+
+def test_large_collections_cost_what_is_known_of_them():
+    n, q = 800_000, 100_000
+    rng = np.random.default_rng(0)
+    where = rng.integers(n, size=1000), rng.integers(q, size=1000)
+    known = KnownLabels.of((n, q), true=where, complete=np.arange(0, n, 2))
+    part = LabelFrequency.of(0.5, (n, q), known).rows(np.arange(1, n, 4)).block(slice(64, 128))
+    assert part.of_cells(slice(0, 10)).shape == (10, 64)
+    assert known.cells.nnz == 1000
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"true": ([1], [2]), "false": ([1], [2])}, "instance 1, label 2 has two different verdicts"),
+        ({"ignored": ([4], [0])}, "no instance 4, only 0 to 3"),
+        ({"false": ([0], [-1])}, "no label -1, only 0 to 2"),
+        ({"complete": [7]}, "no instance 7"),
+        ({"complete": [True, False]}, "2 instances are said to be complete or not, of 4"),
+        ({"true": ([1, 2], [2])}, "as many instances as labels"),
+    ],
+)
+def test_mistaken_verdicts(mistake, message):
+    with pytest.raises(MpuError, match=message):
+        KnownLabels.of((4, 3), **mistake)
+
+
+def test_complete_instances_by_number_or_by_truth_value():
+    numbers, values = (KnownLabels.of((4, 3), complete=complete) for complete in ([1, 3], [False, True, False, True]))
+    assert_array_equal(numbers.instances, values.instances)
+    assert_array_equal(numbers.instances, [UNKNOWN, FALSE, UNKNOWN, FALSE])
+
+
+@pytest.mark.parametrize("c", [0.0, 1.1, np.nan, [0.5, 0.0, 1.0], [0.5, 0.5]], ids=str)
+def test_mistaken_frequencies(c):
+    with pytest.raises(MpuError, match="c "):
+        LabelFrequency.of(c, (4, 3))
+
+
+def test_known_labels_of_other_data():
+    X, Y = linear_problem(20, 2, 3)
+    with pytest.raises(MpuError, match=r"shape \(20, 2\), and the annotated labels \(20, 3\)"):
+        train(as_features(X), as_labels(Y), Options(c=0.5, cost=1.0, known=KnownLabels.of((20, 2))))

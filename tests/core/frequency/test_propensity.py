@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.special import expit
+
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.propensity import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
+from tests.core.simulated import as_labels
+
+
+def separable(n: int, q: int, c: float, seed: int = 0, share: float = 0.2):
+    """Scores that nearly tell which instances have a label; a share c of those is annotated."""
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, q)) < share
+    S = Y & (rng.random((n, q)) < c)
+    P = c * expit(np.where(Y, 5, -5) + rng.normal(0, 1.5, (n, q)))
+    return P.astype(np.float32), as_labels(S)
+
+
+def noise(n: int, q: int, share: float, seed: int = 0):
+    """Scores that say nothing."""
+    rng = np.random.default_rng(seed)
+    return rng.random((n, q), dtype=np.float32), as_labels(rng.random((n, q)) < share)
+
+
+def beside(*problems):
+    """The labels of several problems, side by side."""
+    return np.hstack([P for P, _ in problems]), as_labels(np.hstack([S.toarray() for _, S in problems]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("q", [1, 8])
+@pytest.mark.parametrize("c", [1.0, 0.7, 0.4])
+def test_best_bin_finds_c_of_separable_labels(c, q, seed):
+    found = estimate(*separable(3000, q, c, seed))
+    assert found.c == pytest.approx(c, abs=0.05)
+    assert found.separable
+    assert found.interval is None
+    assert set(found.labels) <= set(range(q))
+
+
+def test_best_bin_rests_on_the_separable_labels():
+    found = estimate(*beside(noise(3000, 2, 0), noise(3000, 4, 0.15), separable(3000, 2, 0.6), noise(3000, 4, 0.3)))
+    assert found.c == pytest.approx(0.6, abs=0.05)
+    assert len(found.labels)
+    assert set(found.labels) <= {6, 7}
+
+
+@pytest.mark.parametrize("c", [0.7, 0.4])
+@pytest.mark.parametrize("share", [0.005, 0.02])
+def test_rare_noise_labels_do_not_push_c_up(share, c):
+    found = estimate(*beside(separable(3000, 3, c), noise(3000, 200, share)))
+    assert found.c == pytest.approx(c, abs=0.05)
+
+
+def test_elkan_and_noto_by_hand():
+    P = np.array([[0.5, 0.25], [0.125, 0.75], [0.25, 0.0], [0.0, 0.125]], np.float32)
+    S = as_labels([[True, False], [False, True], [True, False], [False, False]])
+    assert estimate(P, S, "e1").c == pytest.approx((0.5 + 0.75 + 0.25) / 3)
+    assert estimate(P, S, "e2").c == pytest.approx((0.5 + 0.75 + 0.25) / 2.0)
+    assert estimate(P, S, "e3").c == 0.75
+    assert_array_equal(estimate(P, S, "e1").labels, [0, 1])
+    [first, second] = [estimate(P[:, [k]], S[:, [k]], "e1").c for k in range(2)]
+    assert (first, second) == (0.375, 0.75)
+
+
+@pytest.mark.parametrize("method", ["e1", "e2", "e3"])
+def test_elkan_and_noto_find_c_of_a_calibrated_separating_classifier(method):
+    """Where every instance has g(x) = c or 0, all three are c (their Section 2)."""
+    Y = np.random.default_rng(0).random((20_000, 2)) < 0.3
+    S = Y & (np.random.default_rng(1).random(Y.shape) < 0.6)
+    assert estimate(np.where(Y, 0.6, 0).astype(np.float32), as_labels(S), method).c == pytest.approx(0.6, abs=0.01)
+
+
+def together(n: int, q: int, share: float, c: float, seed: int = 0):
+    """Pairs of labels that are true together, of which scores say nothing; a share c is annotated."""
+    rng = np.random.default_rng(seed)
+    Y = np.repeat(rng.random((n, q)) < share, 2, axis=1)
+    return rng.random((n, 2 * q), dtype=np.float32), as_labels(Y & (rng.random(Y.shape) < c))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("c", [1.0, 0.7, 0.4])
+def test_labels_that_go_together_tell_c_where_scores_do_not(c, seed):
+    P, S = together(3000, 2, 0.3, c, seed)
+    assert estimate(P, S).c == pytest.approx(c, abs=0.05)
+    assert estimate(P[:, ::2], S[:, ::2]).c < c - 0.2  # without their partners
+
+
+def test_labels_that_go_together_count_only_where_scores_do_not_tell_c():
+    """Annotations of one instance may be missing together, as of those whom nobody cared for."""
+    P, S = separable(3000, 3, 0.5)
+    cared_for = np.random.default_rng(1).random((3000, 1)) < 0.5
+    pairs = as_labels((np.random.default_rng(2).random((3000, 1)) < 0.4) & cared_for & np.ones(2, bool))
+    both = beside((P, S), (np.random.default_rng(3).random((3000, 2), dtype=np.float32), pairs))
+    assert estimate(*both).c == estimate(P, S).c
+    assert estimate(both[0][:, 3:], pairs).c == 1
+
+
+def test_checked_labels_are_nobodys_partner():
+    P, S = together(3000, 1, 0.3, 0.5)
+    known = KnownLabels.of(S.shape, complete=np.arange(1500))
+    assert estimate(P, S, known=known).c == estimate(P[1500:], S[1500:]).c
+
+
+@pytest.mark.parametrize("q", [1, 10])
+@pytest.mark.parametrize(
+    ("n", "share"), [(100, 0.05), (2000, 0.002), (2000, 0.005), (2000, 0.02), (2000, 0.1), (2000, 0.3), (2000, 0.6)]
+)
+def test_noise_is_not_separable(n, share, q):
+    mistaken = [estimate(*noise(n, q, share, seed)).separable for seed in range(10)]
+    assert sum(mistaken) <= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weakly_separable_labels_are_not_trusted(seed):
+    """At best one and a half times as likely as on the whole."""
+    rng = np.random.default_rng(seed)
+    P = rng.uniform(0.2, 0.6, (3000, 5)).astype(np.float32)
+    found = estimate(P, as_labels(rng.random(P.shape) < P * 0.5))
+    assert not found.separable
+    assert found.c < 0.5
+
+
+def test_nearly_always_annotated_labels_are_trusted():
+    """Three quarters of the instances have the label: no bin can be twice as rich."""
+    assert estimate(*separable(3000, 1, 1.0, share=0.75)).separable
+
+
+def test_interval_holds_the_estimate_and_narrows_with_n():
+    widths = []
+    for n in (500, 8000):
+        found = estimate(*separable(n, 3, 0.5), replicates=60, seed=1)
+        low, high = found.interval
+        assert 0 < low <= found.c <= high <= 1
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 2
+    assert widths[1] > 0.005
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_interval_is_that_of_the_seed(method):
+    problem = separable(600, 2, 0.5)
+    first, again, other = (estimate(*problem, method, replicates=20, seed=seed) for seed in (1, 1, 2))
+    assert first.interval == again.interval
+    assert first.c == other.c
+    assert first.interval != other.interval or method == "e3"
+    assert 0 < first.interval[0] <= first.interval[1] <= 1
+
+
+def test_interval_covers_c_in_most_samples():
+    """Nine in ten by name; the choice of the best bins costs some."""
+    covers = 0
+    for seed in range(20):
+        low, high = estimate(*separable(1000, 5, 0.5, seed), replicates=50).interval
+        covers += low <= 0.5 <= high
+    assert covers >= 14
+
+
+def test_one_label_frequency_a_label():
+    P, S = beside(separable(3000, 1, 0.8), separable(3000, 1, 0.4))
+    for found, c in zip(estimate_per_label(P, S, replicates=20), [0.8, 0.4], strict=True):
+        assert found.c == pytest.approx(c, abs=0.05)
+        assert found.interval[0] <= found.c <= found.interval[1]
+
+
+def test_labels_with_few_annotations_have_no_estimate_of_their_own():
+    P = np.linspace(0, 1, 300, dtype=np.float32)[:, None].repeat(3, axis=1)
+    S = as_labels(np.arange(300)[:, None] >= 300 - np.array([FEWEST_ANNOTATIONS - 1, FEWEST_ANNOTATIONS, 0]))
+    few, enough, none = estimate_per_label(P, S)
+    assert few is none is None
+    assert enough.c == 1
+
+
+def test_best_bin_goes_by_the_order_of_scores_alone():
+    P, S = separable(2000, 4, 0.6)
+    expected = estimate(P, S, replicates=10)
+    for transformed in (np.sqrt(P.astype(float)), np.exp(3 * P.astype(float)), P.astype(float) ** 3 - 5):
+        found = estimate(transformed, S, replicates=10)
+        assert (found.c, found.interval, found.separable) == (expected.c, expected.interval, expected.separable)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_of_instances_does_not_matter_even_with_ties(method):
+    P, S = separable(1000, 3, 0.6)
+    P = np.round(P, 1)
+    expected = estimate(P, S, method)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(1000)
+        found = estimate(P[order], S[order], method)
+        assert found.c == pytest.approx(expected.c, rel=1e-12)
+        assert_array_equal(found.labels, expected.labels)
+
+
+def test_equal_scores_are_one_bin():
+    S = as_labels(np.arange(400)[:, None] < 100)
+    assert estimate(np.full((400, 1), 0.3, np.float32), S).c == 0.25
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_within_zero_and_one(method):
+    one = estimate(np.array([[0.3]], np.float32), as_labels([[True]]), method, replicates=5)
+    assert 0 < one.c <= 1
+    never = estimate(np.zeros((5, 2), np.float32), as_labels(np.eye(5, 2)), method, replicates=5)
+    assert 0 < never.c <= 1

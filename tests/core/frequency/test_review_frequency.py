@@ -1,0 +1,291 @@
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import betabinom
+
+from mpu_cli.core.frequency import frequency_posterior as posterior
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.propensity import FrequencyEstimate
+from mpu_cli.core.frequency.review_frequency import from_complete, from_review, instances_to_review
+from mpu_cli.errors import DataError
+from tests.core.simulated import as_labels
+
+SLOW = pytest.mark.slow
+
+
+def review(Y, S, rows):
+    """What a complete review of some instances finds."""
+    instances, labels = np.nonzero(Y[rows])
+    return KnownLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
+
+
+def reviewed(Y, S, m=None, automatic=None):
+    """Estimate c by the first instances."""
+    rows = np.arange(len(Y) if m is None else m)
+    return from_review(as_labels(S), review(Y, S, rows), rows, automatic)
+
+
+def of_counts(a, n):
+    """One label an instance: n_k of these have label k, a_k of which is annotated."""
+    Y = np.repeat(np.eye(len(n), dtype=bool), n, axis=0)
+    S = np.concatenate([np.arange(size) < kept for kept, size in zip(a, n, strict=True)])[:, None] & Y
+    return reviewed(Y, S)
+
+
+def drawn(c, n, share, seed):
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, len(c))) < share
+    return Y, Y & (rng.random(Y.shape) < c)
+
+
+@pytest.mark.parametrize(("a", "n"), [([3], [5]), ([0, 4, 2], [2, 4, 9]), ([1, 0, 0, 7], [1, 1, 0, 30])])
+@pytest.mark.parametrize("automatic", [None, 0.2])
+def test_rates_are_the_means_of_a_beta_binomial_model(a, n, automatic):
+    """By brute force: a grid of mu of another kind, and the likelihood by scipy.stats.betabinom."""
+    a, n = np.array(a), np.array(n)
+    mean = 0.5 if automatic is None else automatic
+    alpha, mu = np.meshgrid(np.geomspace(1, 1000, 16), (np.arange(1000) + 0.5) / 1000)
+    first, second = alpha * mu, alpha * (1 - mu)
+    prior = (2 * mean - 1) * np.log(mu) + (1 - 2 * mean) * np.log1p(-mu)
+    logs = prior + sum(betabinom.logpmf(one, size, first, second) for one, size in zip(a, n, strict=True))
+    weight = np.exp(logs - logs.max())
+    expected = [(weight * (one + first) / (size + alpha)).sum() / weight.sum() for one, size in zip(a, n, strict=True)]
+    found = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
+    assert_allclose(found.mean(), expected, atol=2e-3)
+
+
+def test_overall_c_of_a_review_is_a_beta_posterior():
+    found = of_counts([30], [50])
+    assert found.c == pytest.approx(31 / 52, abs=1e-3)
+    assert_allclose(found.interval, [0.4836, 0.7050], atol=2e-3)  # quantiles of Beta(31, 21)
+    assert found.instances == 50
+    assert_array_equal(found.true, [50])
+
+
+@pytest.mark.parametrize("automatic", [None, 0.3, 1.0, 1e-6])
+@pytest.mark.parametrize(("a", "n"), [([0], [0]), ([0, 0], [0, 5]), ([10, 3], [10, 3]), ([1], [1]), ([0], [1])])
+def test_small_reviews_give_frequencies_above_zero_up_to_one(a, n, automatic):
+    Y = np.repeat(np.eye(len(n), dtype=bool), n, axis=0)
+    S = np.concatenate([np.arange(size) < kept for kept, size in zip(a, n, strict=True)])[:, None] & Y
+    Y, S = (np.vstack([part, np.zeros((10, len(n)), bool)]) for part in (Y, S))
+    found = reviewed(Y, S, automatic=automatic)
+    for c, (low, high) in [(found.c, found.interval), *zip(found.rates, found.intervals, strict=True)]:
+        assert 0 < c <= 1
+        assert 0 <= low <= high <= 1
+
+
+def test_without_a_label_the_automatic_estimate_stays():
+    nothing = np.zeros((10, 3), bool)
+    found = reviewed(nothing, nothing, automatic=0.7)
+    assert found.c == pytest.approx(0.7, abs=1e-3)
+    assert_allclose(found.rates, 0.7, atol=1e-2)
+    assert reviewed(nothing, nothing).c == pytest.approx(0.5, abs=1e-3)
+
+
+def test_the_automatic_estimate_counts_for_two_labels():
+    Y = np.ones((48, 1), bool)
+    S = np.arange(48)[:, None] < 24
+    assert reviewed(Y, S, automatic=0.9).c == pytest.approx((24 + 1.8) / 50, abs=1e-3)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=6),
+    st.none() | st.floats(0.01, 1),
+)
+@settings(max_examples=30)
+def test_any_counts(pairs, automatic):
+    n = np.array([max(pair) for pair in pairs])
+    a = np.array([min(pair) for pair in pairs])
+    found = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
+    rates, intervals = found.mean(), found.interval(0.1)
+    assert ((rates > 0) & (rates <= 1)).all()
+    assert (intervals[:, 0] <= intervals[:, 1]).all()
+    shares = np.where(n > 0, a / np.maximum(n, 1), np.nan)
+    # Labels pull each other together, so that none is further out than what was seen and the prior.
+    lowest = min(np.nanmin(shares, initial=1), 0.5 if automatic is None else automatic)
+    highest = max(np.nanmax(shares, initial=0), 0.5 if automatic is None else automatic)
+    assert ((rates >= lowest - 0.02) & (rates <= highest + 0.02)).all()
+    again = np.random.default_rng(0).permutation(len(n))
+    reordered = posterior.of_labels(np.column_stack([a, n])[again], posterior.binomial, automatic)
+    assert_allclose(reordered.mean(), rates[again], rtol=1e-9)
+
+
+def test_more_annotated_means_a_larger_rate():
+    rates = of_counts([0, 2, 5, 9, 10], [10] * 5).rates
+    assert (np.diff(rates) > 0).all()
+
+
+def test_rare_labels_lean_on_the_others():
+    alike, unlike = of_counts([50, 50, 50, 0], [100, 100, 100, 1]), of_counts([5, 95, 50, 0], [100, 100, 100, 1])
+    assert alike.rates[3] == pytest.approx(0.5, abs=0.05)
+    assert unlike.rates[3] < 0.4
+    assert unlike.rates[0] < 0.1 < 0.9 < unlike.rates[1]
+
+
+def prior_draw(rng, q):
+    """Frequencies of q labels as the model expects them."""
+    alpha, mu = rng.choice(np.geomspace(1, 1000, 16)), rng.random()
+    return np.clip(rng.beta(alpha * mu, alpha * (1 - mu), q), 1e-9, 1)
+
+
+@pytest.mark.parametrize("size", [pytest.param(1, marks=SLOW), 4, pytest.param(60, marks=SLOW)])
+def test_nine_in_ten_labels_drawn_from_the_model_lie_in_their_intervals(size):
+    """720 of 800; the standard deviation is about 13, as labels of a draw may be missed together."""
+    inside = 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        c, n = prior_draw(rng, 10), rng.poisson(size, 10)
+        found = posterior.of_labels(np.column_stack([rng.binomial(n, c), n]), posterior.binomial).interval(0.1)
+        inside += ((found[:, 0] <= c) & (c <= found[:, 1])).sum()
+    assert 680 <= inside <= 755
+
+
+@pytest.mark.parametrize("share", [pytest.param(0.02, marks=SLOW), 0.2, pytest.param(0.75, marks=SLOW)])
+def test_nine_in_ten_labels_in_two_files_lie_in_their_intervals(share):
+    """Frequent labels too, whose counts vary less than those of rare ones. The profile likelihood is approximate."""
+    inside, two_files = 0, partial(posterior.two_shares, n=1500, m=600)
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        c = prior_draw(rng, 10)
+        s, y = rng.binomial(1500, share * c), rng.binomial(600, share, 10)
+        found = posterior.of_labels(np.column_stack([s, y]), two_files).interval(0.1)
+        inside += ((found[:, 0] <= c) & (c <= found[:, 1])).sum()
+    assert 675 <= inside <= 770
+
+
+@pytest.mark.parametrize(
+    "c",
+    [
+        pytest.param(np.full(20, 0.5), marks=SLOW),
+        np.linspace(0.1, 0.9, 20),
+        pytest.param(np.full(20, 0.95), marks=SLOW),
+    ],
+)
+def test_intervals_of_a_review_cover_what_is_fixed(c):
+    """c overall nine times in ten. Labels of very different c, of few instances, are pulled together too much: 0.8."""
+    overall, labels = 0, 0
+    share = np.linspace(0.3, 0.01, 20)
+    for seed in range(40):
+        c = np.random.default_rng(seed).permutation(c)
+        Y, S = drawn(c, 150, share, seed)
+        found = reviewed(Y, S)
+        overall += found.interval[0] <= (c * share).sum() / share.sum() <= found.interval[1]
+        labels += ((found.intervals[:, 0] <= c) & (c <= found.intervals[:, 1])).sum()
+    assert overall >= 30
+    assert labels >= 650
+
+
+def test_labels_that_go_missing_together_widen_the_interval():
+    """Either all ten labels of an instance are annotated or none: as much is learned as from one."""
+    covered, widths = 0, []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        Y = np.ones((100, 10), bool)
+        S = Y & (rng.random(100) < 0.5)[:, None]
+        low, high = reviewed(Y, S).interval
+        covered += low <= 0.5 <= high
+        widths.append(high - low)
+    assert covered >= 46
+    assert np.mean(widths) > 0.14
+
+
+def test_what_a_review_settles_otherwise_tells_nothing():
+    """Ignored cells and annotations found to be false are neither true nor kept."""
+    S = np.array([[1, 1, 1], [1, 0, 1]], bool)
+    known = KnownLabels.of((2, 3), true=([1], [1]), false=([0], [2]), ignored=([1], [2]), complete=[0, 1])
+    assert_array_equal(from_review(as_labels(S), known, np.array([0, 1])).true, [2, 2, 0])
+
+
+def test_only_the_sampled_instances_count_each_once():
+    Y = np.ones((6, 1), bool)
+    S = np.arange(6)[:, None] < 3
+    known = review(Y, S, np.arange(6))
+    once = from_review(as_labels(S), known, np.array([0, 1]))
+    assert from_review(as_labels(S), known, np.array([1, 0, 1])).rates == once.rates
+    assert_array_equal(once.true, [2])
+    assert once.c > from_review(as_labels(S), known, np.array([4, 5])).c
+
+
+def test_unfinished_instances_are_refused():
+    known = KnownLabels.of((3, 1), true=([1], [0]), complete=[0])
+    with pytest.raises(DataError, match="instance 1 is not"):
+        from_review(as_labels(np.ones((3, 1))), known, np.array([0, 1]))
+
+
+def test_contradiction_is_outside_of_the_interval_that_leaves_out_one_percent():
+    found = of_counts([50], [100])
+    low, high = found.limits
+    assert low < found.interval[0] < found.interval[1] < high
+    for c, contradicts in ((low + 0.001, False), (low - 0.001, True), (high - 0.001, False), (high + 0.001, True)):
+        for separable in (False, True):
+            other = FrequencyEstimate(c, None, np.zeros(1, int), separable)
+            assert bool(found.contradiction(other)) == (contradicts and separable)
+    assert found.contradiction(None) is None
+
+
+@pytest.mark.parametrize("c", [0.3, 0.6, 1.0])
+def test_two_files_give_c(c):
+    Y, _ = drawn(np.full(5, c), 4000, 0.3, 1)
+    _, S = drawn(np.full(5, c), 4000, 0.3, 2)
+    found = from_complete(as_labels(S), as_labels(Y))
+    assert found.c == pytest.approx(c, abs=0.03)
+    assert_allclose(found.rates, c, atol=0.06)
+    assert found.instances == 4000
+
+
+@pytest.mark.parametrize("share", [0.02, pytest.param(0.3, marks=SLOW)])
+def test_overall_interval_of_two_files_covers_nine_in_ten(share):
+    c, inside = np.linspace(0.2, 0.8, 10), 0
+    for seed in range(40):
+        _, S = drawn(c, 1500, share, seed)
+        Y, _ = drawn(c, 600, share, 1000 + seed)
+        low, high = from_complete(as_labels(S), as_labels(Y)).interval
+        inside += low <= 0.5 <= high
+    assert inside >= 30
+
+
+@pytest.mark.parametrize(("here", "there"), [(0, 0), (0, 5), (5, 0), (10, 10), (10, 1)])
+def test_two_files_with_few_labels_or_only_full_ones(here, there):
+    S, Y = np.arange(10)[:, None] < here, np.arange(10)[:, None] < there
+    found = from_complete(as_labels(S), as_labels(Y))
+    for c, (low, high) in [(found.c, found.interval), (found.rates[0], found.intervals[0])]:
+        assert 0 < c <= 1
+        assert 0 <= low <= high <= 1
+
+
+def test_two_shares_have_the_profile_likelihood():
+    """By brute force over lambda."""
+    s, n, y, m = 30, 200, 40, 100
+    c, share = posterior.FOR_LABELS.c[:, None], np.linspace(1e-4, 1 - 1e-4, 5000)
+    logs = s * np.log(c * share) + (n - s) * np.log1p(-c * share) + y * np.log(share) + (m - y) * np.log1p(-share)
+    found = posterior.two_shares(np.array([[s, y]]), posterior.FOR_LABELS, n, m)
+    assert_allclose(found[0], logs.max(axis=1), atol=1e-2)
+    assert posterior.FOR_LABELS.c[found[0].argmax()] == pytest.approx(s / n / (y / m), abs=0.01)
+
+
+@pytest.mark.parametrize(("here", "there"), [((3, 2), (3, 3)), ((0, 2), (3, 2)), ((3, 2), (0, 2))])
+def test_files_without_the_same_labels_or_instances_are_refused(here, there):
+    with pytest.raises(DataError, match="two files"):
+        from_complete(as_labels(np.zeros(here)), as_labels(np.zeros(there)))
+
+
+@pytest.mark.parametrize("c", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("width", [0.2, 0.05])
+def test_a_planned_review_has_the_width_asked_for(c, width):
+    m = instances_to_review(width, c, labels_per_instance=2)
+    n = 2 * m
+    low, high = of_counts([round(c * n)], [n]).interval
+    assert high - low == pytest.approx(width, rel=0.1)
+    assert instances_to_review(width, c, labels_per_instance=4) == pytest.approx(m / 2, abs=2)
+
+
+def test_plans_ask_for_at_least_one_instance_and_for_sense():
+    assert instances_to_review(1.0, 0.5, 3) == 1
+    assert instances_to_review(0.01, 1.0, 3) > 1
+    for wrong in [(0, 0.5, 1), (0.1, 0, 1), (0.1, 1.5, 1), (0.1, 0.5, 0)]:
+        with pytest.raises(DataError, match="plan"):
+            instances_to_review(*wrong)

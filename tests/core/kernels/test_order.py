@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.metrics import f1_score
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import order
+from mpu_cli.core.kernels.order import shuffled, visited
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from tests.core.simulated import as_features, as_labels, linear_problem
+
+BATCH_SIZE = 32
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 500_000), st.integers(0, 9))
+def test_every_instance_has_a_place_and_every_batch_a_visit(n, seed):
+    rows = 3 * np.arange(n)
+    assert_array_equal(np.sort(shuffled(rows, BATCH_SIZE, seed)), rows)
+    n_batches = -(-n // BATCH_SIZE)
+    assert_array_equal(np.sort(visited(n_batches, BATCH_SIZE, np.random.default_rng(seed))), np.arange(n_batches))
+
+
+@pytest.mark.parametrize("n", [1, 32, 1000, 131_072])
+def test_the_order_of_few_instances_is_random_altogether(n):
+    rows = np.arange(n) + 7
+    assert_array_equal(shuffled(rows, BATCH_SIZE, 5), np.random.default_rng(5).permutation(rows))
+    n_batches = -(-n // BATCH_SIZE)
+    expected = np.random.default_rng(5).permutation(n_batches)
+    assert_array_equal(visited(n_batches, BATCH_SIZE, np.random.default_rng(5)), expected)
+
+
+def test_many_instances_are_visited_in_groups_of_blocks_from_everywhere():
+    n = 1_000_003
+    rows = shuffled(np.arange(n), BATCH_SIZE, 0)
+    batches = visited(-(-n // BATCH_SIZE), BATCH_SIZE, np.random.default_rng(0))
+    for group in np.array_split(batches, 8):
+        of_group = np.concatenate([rows[b * BATCH_SIZE : (b + 1) * BATCH_SIZE] for b in group])
+        blocks = np.unique(of_group // 32)
+        assert len(of_group) > 0.8 * 32 * len(blocks)  # but for the few that two groups share
+        spread = np.bincount(blocks * 10 // (n // 32 + 1), minlength=10)
+        assert spread.min() > 0.5 * spread.mean()
+    assert (np.abs(np.diff(rows[: 60 * BATCH_SIZE])) > 32).mean() > 0.9
+
+
+def test_the_order_differs_from_seed_to_seed_and_epoch_to_epoch():
+    rows = np.arange(300_000)
+    assert (shuffled(rows, BATCH_SIZE, 0) != shuffled(rows, BATCH_SIZE, 1)).mean() > 0.99
+    rng = np.random.default_rng(0)
+    assert (visited(9000, BATCH_SIZE, rng) != visited(9000, BATCH_SIZE, rng)).mean() > 0.99
+
+
+def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
+    X, Y = linear_problem(3000, 20, 3)
+    by_label = np.lexsort(Y[:2000].T)
+    features, labels = Features.of(as_features(X[:2000][by_label])), as_labels(Y[:2000][by_label])
+
+    def micro_f1() -> float:
+        data = TrainingSet(features, labels, np.arange(2000))
+        model = train_linear(data, LabelFrequency(np.ones(3)), Settings(epochs=2))
+        return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
+
+    altogether = micro_f1()
+    monkeypatch.setattr(order, "_GROUP", 8 * 32)
+    monkeypatch.setattr(order, "_BLOCK", 4)
+    assert micro_f1() == pytest.approx(altogether, abs=0.02)

@@ -1,0 +1,171 @@
+"""Weights that are drawn towards the features of their labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.sparse import csr_array, hstack
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.loss import pu_gradient, pu_loss
+from mpu_cli.core.select.sample import draw_labels
+from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.train.training import Options, train
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+
+QUICK = {"c": 0.7, "cost": 30.0, "eta0": 4.0, "epochs": 3, "folds": 3, "levels": 1}
+
+
+def named_problem(n=900, q=60, D=240, seed=0, missing=0.5) -> tuple[csr_array, csr_array, csr_array, csr_array]:
+    """Draw instances of rare labels, each with three features of its own, which are those of the label.
+
+    Returns features, annotated labels, true labels and the features of labels.
+    """
+    rng = np.random.default_rng(seed)
+    of_labels = csr_array((np.ones(3 * q, np.float32), np.arange(3 * q), np.arange(0, 3 * q + 1, 3)), shape=(q, D))
+    truth = csr_array(rng.random((n, q)) < 0.6 / q * (1 + np.arange(q) % 3))
+    shown = truth.astype(np.float32) @ of_labels
+    shown.data = (rng.random(shown.nnz) < 0.7).astype(np.float32)
+    shown.eliminate_zeros()
+    noise = csr_array(rng.random((n, D)) < 0.03)
+    return csr_array(shown + noise.astype(np.float32)), hide(truth, missing, seed), truth, of_labels
+
+
+def test_weights_converge_to_the_minimum_around_the_mean():
+    """The loss plus lambda / 2 ||w - a v||^2, by an independent minimiser."""
+    X, Y = linear_problem(600, 4, 2)
+    S, c, cost = hide(Y, 0.4).toarray(), 0.6, 0.3
+    V = np.array([[2, 0, -1, 0], [0, 0, 0, 0]], np.float32)
+    features = Features.of(as_features(X))
+    data = TrainingSet(features, as_labels(S), np.arange(600), guidance=Guidance(Prior.of(features, as_features(V))))
+    model = train_linear(data, LabelFrequency(np.full(2, c)), Settings(cost, epochs=150, prior=3.0))
+    length = 3.0 / np.sqrt((X**2).sum(axis=1).mean())
+    for k, mean in enumerate((length * V[0] / np.sqrt(5), np.zeros(4))):
+
+        def value(w, s=S[:, k], mean=mean):
+            shift = w[:-1] - mean
+            gradient = pu_gradient(X @ w[:-1] + w[-1], s, c) / len(X)
+            penalty = shift @ shift / (2 * cost * len(X))
+            return (
+                pu_loss(X @ w[:-1] + w[-1], s, c).mean() + penalty,
+                np.append(gradient @ X + shift / (cost * len(X)), gradient.sum()),
+            )
+
+        found = np.append(model.weights[:, k], model.bias[k]).astype(float)
+        least = minimize(value, np.zeros(5), jac=True)
+        assert value(found)[0] <= least.fun * 1.01
+        assert_allclose(found[:-1], least.x[:-1], atol=0.06 * np.abs(least.x).max())
+
+
+@pytest.mark.parametrize("kernel", ["auto", "numpy"])
+def test_a_weight_of_zero_changes_no_byte(kernel):
+    matrix, annotated, _, of_labels = named_problem()
+    features, frequency = Features.of(matrix), LabelFrequency(np.full(60, 0.5))
+    rows, run = np.arange(len(features)), Run(kernel=kernel)
+    without, at_zero = (
+        train_linear(TrainingSet(features, annotated, rows, run, Guidance(prior)), frequency, Settings(3.0, epochs=2))
+        for prior in (None, Prior.of(features, of_labels))
+    )
+    assert_array_equal(without.weights, at_zero.weights)
+    assert_array_equal(without.bias, at_zero.bias)
+
+
+def test_labels_are_learned_from_their_features_where_annotations_are_few():
+    matrix, annotated, _, of_labels = named_problem()
+    (test, _, test_truth, _) = named_problem(seed=1)
+    f1 = []
+    for prior in ("none", None):
+        model, report = train(matrix, annotated, Options(c=0.5, levels=1, label_features=of_labels, prior=prior))
+        predicted = csr_array(model.probabilities(test) >= model.thresholds)
+        f1.append(2 * predicted.multiply(test_truth).sum() / (predicted.sum() + test_truth.sum()))
+    assert report.settings.prior > 0
+    assert f1[1] > f1[0] + 0.05
+
+
+def test_features_that_mean_nothing_are_not_used():
+    matrix, annotated, _, of_labels = named_problem(missing=0.2)
+    shuffled = of_labels[np.random.default_rng(3).permutation(60)]
+    misled, report = train(matrix, annotated, Options(c=0.8, levels=1, label_features=shuffled))
+    without, _ = train(matrix, annotated, Options(c=0.8, levels=1))
+    assert report.settings.prior == 0
+    assert_array_equal(misled.levels[0].weights, without.levels[0].weights)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_label_that_is_never_annotated_is_predicted_by_its_features(levels):
+    matrix, annotated, _, of_labels = named_problem(missing=0.0)
+    annotated = annotated.tolil()
+    annotated[:, 7] = False
+    given = Options(**QUICK | {"levels": levels}, prior=15.0, label_features=of_labels)
+    model, _ = train(matrix, csr_array(annotated.tocsr()), given)
+    test, _, test_truth, _ = named_problem(seed=1)
+    p, true = model.probabilities(test)[:, 7], test_truth[:, [7]].toarray()[:, 0]
+    assert np.median(p[true]) > np.quantile(p[~true], 0.95)
+
+
+def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
+    matrix, annotated, _, _ = named_problem()
+    empty = csr_array((annotated.shape[0], 20), dtype=bool)
+    more = csr_array(hstack([annotated, empty], format="csr"))
+    for choice in ({}, {"c": 0.5, "threshold": "per-label"}):
+        options = Options(levels=1, **choice)
+        (model, report), (wide, of_wide) = (train(matrix, labels, options) for labels in (annotated, more))
+        assert_allclose(of_wide.c[:60], report.c, rtol=1e-3)
+        assert of_wide.settings == report.settings
+        assert_allclose(of_wide.level_f1, report.level_f1, rtol=1e-3)
+        assert_allclose(of_wide.expected_f1, report.expected_f1, rtol=1e-3)
+        assert_allclose(wide.thresholds[:60], model.thresholds, rtol=1e-2)
+        assert np.isfinite(wide.thresholds).all()
+
+
+def test_only_annotated_labels_are_drawn():
+    labels = csr_array(np.arange(900)[None, :] % 3 == 0)
+    drawn = draw_labels(count_annotations(labels), 0, size=200)
+    assert (drawn.columns % 3 == 0).all()
+    assert_allclose(drawn.weights.sum(), 300, rtol=0.02)
+    few = draw_labels(count_annotations(labels[:, :30]), 0)
+    assert_array_equal(few.columns, np.arange(0, 30, 3))
+    assert_array_equal(few.weights, 1)
+
+
+def test_features_of_labels_that_no_instance_has_are_known_to_the_model():
+    matrix, annotated, _, of_labels = named_problem()
+    beyond = of_labels.tolil()
+    beyond.resize((60, 400))
+    beyond[3, 390] = 1
+    for room in (400, 2000):  # many features that nobody has: only those that occur take room
+        wide = csr_array(beyond.tocsr())
+        wide.resize((60, room))
+        model, _ = train(matrix, annotated, Options(**QUICK, prior=15.0, label_features=csr_array(wide)))
+        assert model.n_features == room
+        there = csr_array((np.float32([1]), ([0], [390])), shape=(1, room))
+        p = model.probabilities(there)[0]
+        assert np.argmax(p - model.probabilities(csr_array((1, room), dtype=np.float32))[0]) == 3
+
+
+def test_warm_start_keeps_the_weight():
+    matrix, annotated, _, of_labels = named_problem()
+    given = Options(**QUICK | {"cost": None}, prior=15.0, label_features=of_labels)
+    model, report = train(matrix, annotated, given)
+    start = WarmStart(model, np.arange(60), report.settings)
+    again = Options(**QUICK | {"cost": None}, label_features=of_labels)
+    warm, of_warm = train(matrix, annotated, again, start=start)
+    assert of_warm.settings.prior == 15.0
+    assert np.abs(warm.levels[0].weights - model.levels[0].weights).mean() < 0.2
+    _, without = train(matrix, annotated, Options(**QUICK), start=start)
+    assert without.settings.prior == 0
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_only_the_direction_of_label_features_counts(scale):
+    matrix, annotated, _, of_labels = named_problem()
+    models = [
+        train(matrix, annotated, Options(**QUICK, prior=15.0, label_features=csr_array(of_labels * np.float32(by))))[0]
+        for by in (1, scale)
+    ]
+    assert_allclose(*(model.levels[0].weights for model in models), rtol=1e-3, atol=1e-4)

@@ -1,0 +1,173 @@
+"""Labels that are learned from some of the instances."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import Top, TopPredictions
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.side import shortlist as module
+from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.side.shortlist import Shortlist, make_shortlist
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.validate.progressive import train_progressively
+from mpu_cli.core.validate.validation import predict_folds, split
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.storage import Workspace
+from tests.core.train.test_many_labels import Kept, Q, as_arrays, micro_f1, problem
+
+N = 3000
+SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
+QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 2, "folds": 2, "prune": 0.1}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    matrix, annotated, _ = problem(n=N)
+    return Features.of(matrix), annotated, LabelFrequency.of(0.7, annotated.shape)
+
+
+@pytest.fixture
+def of_few_instances(monkeypatch):
+    monkeypatch.setattr(module, "_FEWEST_INSTANCES", 100)
+
+
+def of_all_instances(n: int) -> Shortlist:
+    """Put labels into groups at random, each learned from all instances."""
+    group_of = np.random.default_rng(3).permutation(np.arange(Q) // 50).astype(np.int32)
+    return Shortlist(group_of, csr_array(np.ones((group_of.max() + 1, n), bool)))
+
+
+def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
+    features, labels, frequency = drawn
+    rows = np.arange(0, N, 3)
+    expected, found = (
+        train_linear(
+            TrainingSet(features, labels, rows, Run(), Guidance(shortlist=shortlist)), frequency, SETTINGS, prune=0.05
+        )
+        for shortlist in (None, of_all_instances(N))
+    )
+    np.testing.assert_array_equal(found.bias, expected.bias)
+    np.testing.assert_allclose(found.weights.toarray(), expected.weights.toarray(), atol=1e-6)
+
+
+def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
+    features, labels, frequency = drawn
+    held_out = np.arange(0, N, 2)
+    in_folds, in_passing = [], []
+    for shortlist in (None, of_all_instances(N)):
+        fold = split(features, labels, held_out, Run(), Guidance(shortlist=shortlist))
+        predict_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, prune=0.1)
+        in_folds.append(collected.result().toarray())
+        given = features, labels, held_out, frequency, SETTINGS, Run(), Top(), 0.1, Guidance(shortlist=shortlist)
+        in_passing.append(train_progressively(*given)[1].toarray())
+    np.testing.assert_allclose(*in_folds, atol=1e-6)
+    np.testing.assert_allclose(*in_passing, atol=1e-6)
+
+
+def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
+    """The decay of the weights is that of all instances, and biases start at the share in all of them."""
+    features, labels, frequency = drawn
+    some = np.arange(0, N, 4)
+    shortlist = Shortlist(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
+    data = TrainingSet(features, labels, np.arange(N), Run(), Guidance(shortlist=shortlist))
+    still = Settings(cost=1e-3, step=1e-9, epochs=1)
+    np.testing.assert_allclose(train_linear(data, frequency, still).bias, initial_bias(labels, frequency), atol=1e-5)
+    start = train_linear(data, frequency, SETTINGS)
+    decayed = train_linear(data, frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
+    whole = TrainingSet(features, labels, np.arange(N), Run())
+    of_all = train_linear(whole, frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
+    np.testing.assert_allclose(np.linalg.norm(decayed.weights), np.linalg.norm(of_all.weights), rtol=1e-3)
+
+
+def test_groups_learn_from_what_is_annotated_and_what_is_known(drawn):
+    features, labels, _ = drawn
+    rng = np.random.default_rng(4)
+    false = rng.integers(0, N, 200), rng.integers(0, Q, 200)
+    keys = np.unique(false[0] * Q + false[1])
+    known = KnownLabels.of(labels.shape, false=(keys // Q, keys % Q))
+    frequency = LabelFrequency.of(0.7, labels.shape, known)
+    before = labels.toarray()
+    shortlist = make_shortlist(features, labels, frequency, SETTINGS, 0.1, Run())
+    np.testing.assert_array_equal(labels.toarray(), before)
+    learned = shortlist.instances.toarray()[shortlist.group_of].T  # n x q
+    assert learned[frequency.positives(labels).toarray()].all()
+    assert learned[keys // Q, keys % Q].all()
+    sizes = np.bincount(shortlist.group_of)
+    assert sizes[0] == 64
+    assert sizes.max() == 64
+    most_annotated = np.argsort(-np.bincount(labels.indices, minlength=Q))[:20]
+    assert (shortlist.group_of[most_annotated] == 0).all()
+    assert learned[:, most_annotated].all()
+    assert 0.2 < learned.mean() < 0.9
+    np.testing.assert_array_equal(np.sort(np.concatenate(shortlist.groups())), np.arange(Q))
+
+
+def test_predicted_instances_widen_it():
+    shortlist = Shortlist(np.int32([0, 1, 1]), csr_array(np.array([[True, False, False], [False, True, False]])))
+    predictions = csr_array(np.float32([[0, 0, 0.4], [0.2, 0, 0.001], [0, 0.001, 0]]))
+    assert shortlist.widened(predictions).instances.toarray().tolist() == [[True, True, False], [True, True, False]]
+
+
+def test_the_kernels_find_the_same_list(drawn):
+    pytest.importorskip("numba")
+    lists = [make_shortlist(*drawn, SETTINGS, 0.1, Run(kernel=name)) for name in ("numpy", "numba")]
+    np.testing.assert_array_equal(lists[0].group_of, lists[1].group_of)
+    learned = [one.instances.toarray() for one in lists]
+    assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
+
+
+@pytest.mark.usefixtures("of_few_instances")
+def test_neither_threads_nor_memory_matter_and_finished_steps_are_taken_over():
+    matrix, annotated, _ = problem(n=N)
+    journal = Kept({})
+    first, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=1, journal=journal))
+    assert "shortlist" in journal.steps
+    second, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2, empty=Workspace(0).empty))
+    resumed = Kept({step: found for step, found in journal.steps.items() if not step.startswith("level 1")})
+    third, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2, journal=resumed))
+    assert "shortlist" in resumed.taken
+    for other in (second, third):
+        for one, same in zip(as_arrays(first), as_arrays(other), strict=True):
+            np.testing.assert_array_equal(one, same)
+
+
+def test_it_is_about_as_good_as_all_instances(monkeypatch):
+    matrix, annotated, _ = problem(n=N)
+    test, _, truth = problem(seed=1, n=1000)
+    f1 = []
+    for fewest in (N + 1, 100):
+        monkeypatch.setattr(module, "_FEWEST_INSTANCES", fewest)
+        model, report = train(matrix, annotated, Options(**QUICK))
+        assert ("shortlist" in report.seconds) == (fewest == 100)
+        f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
+    assert f1[0] > 0.5
+    assert f1[1] > f1[0] - 0.02
+
+
+@pytest.mark.usefixtures("of_few_instances")
+def test_few_labels_need_none():
+    matrix, annotated, _ = problem(n=500)
+    _, report = train(matrix, annotated[:, :500], Options(**QUICK))
+    assert "shortlist" not in report.seconds
+
+
+def test_labels_that_are_never_annotated_learn_from_instances_with_their_features(drawn):
+    features, labels, _ = drawn
+    found = labels.tocsc()
+    never = np.flatnonzero(np.diff(found.indptr) > 2)[-40:]  # rare ones, but known by instances
+    hidden = csr_array(labels.multiply(~np.isin(np.arange(Q), never)[None]))
+    hidden.eliminate_zeros()
+    of_labels = csr_array(found.T.astype(np.float32) @ features.as_sparse())
+    frequency = LabelFrequency.of(0.7, labels.shape)
+    theirs = labels.toarray()[:, never]
+    shares = []
+    for prior in (None, Prior.of(features, of_labels)):
+        shortlist = make_shortlist(features, hidden, frequency, SETTINGS, 0.1, Run(), prior)
+        shares.append(shortlist.instances.toarray()[shortlist.group_of].T[:, never][theirs].mean())
+    assert shares[1] > 0.99
+    assert shares[1] > shares[0]

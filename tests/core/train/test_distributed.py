@@ -1,0 +1,203 @@
+"""Training on instances in parts."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.options import SQUARED_HINGE, Options
+from mpu_cli.core.train.distributed import Instances, train_on_parts
+from mpu_cli.core.train.parts import EVERYTHING, PartRows, Selection
+from mpu_cli.core.train.training import train
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.executor import InProcess, reduced
+from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, hide, linear_problem
+
+# One pass and two folds are what large data get by default.
+OPTIONS = Options(epochs=1, folds=2, sample=100, levels=2)
+MANY = replace(OPTIONS, sample=1_000)
+N, D, Q = 600, 12, 7
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, Y = linear_problem(N, D, Q)
+    return as_features(X * (np.abs(X) > 1)), hide(Y, 0.3), Y
+
+
+def in_parts(matrix, labels, n_parts: int) -> Instances:
+    cuts = np.linspace(0, len(labels.indptr) - 1, n_parts + 1).astype(int)
+    parts = [
+        PartRows(Features.of(matrix[start:stop]), labels[start:stop], number)
+        for number, (start, stop) in enumerate(pairwise(cuts))
+    ]
+    return Instances(InProcess(), parts, [len(part) for part in parts], count_annotations(labels), matrix.shape[1])
+
+
+def arrays(model) -> list[np.ndarray]:
+    of_levels = [part for level in model.levels for part in (level.weights, level.bias)]
+    return [*of_levels, model.thresholds, *[part for one in model.calibrations for part in (one.predicted, one.actual)]]
+
+
+def same(one, other) -> bool:
+    return [a.tobytes() for a in arrays(one)] == [a.tobytes() for a in arrays(other)]
+
+
+GIVEN = [{}, {"threshold": "per-label"}, {"threshold": "macro-f1"}, {"c": 0.7}, {"cost": 3.0}, {"seed": 5}]
+
+
+@pytest.mark.parametrize(
+    ("given", "levels"),
+    [
+        pytest.param(given, levels, id=f"given{i}-{levels}", marks=[pytest.mark.slow] if given and levels != 2 else [])
+        for i, given in enumerate(GIVEN)
+        for levels in (1, 2, 3)
+    ],
+)
+def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
+    matrix, labels, _ = problem
+    run = Run(seed=given.get("seed", 0))
+    options = replace(OPTIONS, levels=levels, **{name: value for name, value in given.items() if name != "seed"})
+    model, report = train_on_parts(in_parts(matrix, labels, 1), options, run)
+    expected, expected_report = train(matrix, labels, options, run)
+    assert same(model, expected)
+    assert model.scale == expected.scale
+    assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
+    assert report.settings == expected_report.settings
+    assert_array_equal(report.c, expected_report.c)
+
+
+@pytest.fixture(scope="module")
+def on_one_machine():
+    """Instances with annotated labels, more of them with true ones, and what a single machine learns from the first."""
+    X, Y = linear_problem(4_000, D, Q, slope=4.0)
+    matrix, labels = as_features(X), hide(Y[:3_000], 0.3)
+    return matrix[:3_000], labels, (matrix[3_000:], Y[3_000:]), train(matrix[:3_000], labels, MANY)
+
+
+@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), (40, 20), (600, 3)])
+def test_parts_and_shards_lose_little(on_one_machine, n_parts, n_shards):
+    matrix, labels, (others, truth), (expected, expected_report) = on_one_machine
+    model, report = train_on_parts(in_parts(matrix, labels, n_parts), MANY, Run(), n_shards)
+
+    def f1(of) -> float:
+        predicted = of.probabilities(others) >= of.thresholds
+        return 2 * (predicted & truth).sum() / (predicted.sum() + truth.sum())
+
+    assert f1(model) > f1(expected) - 0.01
+    assert report.expected_f1 > expected_report.expected_f1 - 0.02
+
+
+def test_the_same_parts_and_shards_give_the_same_model(problem):
+    matrix, labels, _ = problem
+    one, two, other = (
+        train_on_parts(in_parts(matrix, labels, 6), OPTIONS, Run(), n_shards)[0] for n_shards in (3, 3, 2)
+    )
+    assert same(one, two)
+    assert not same(one, other)
+
+
+class Watched(InProcess):
+    """Keeps the names of the units that have run."""
+
+    def __init__(self):
+        self.units = []
+
+    def submit(self, function, *arguments):
+        self.units.append(function.__name__)
+        return super().submit(function, *arguments)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_passes_that_are_asked_for_are_rounds(problem, epochs):
+    matrix, labels, _ = problem
+    executor = Watched()
+    instances = replace(in_parts(matrix, labels, 4), executor=executor)
+    train_on_parts(instances, replace(OPTIONS, epochs=epochs, cost=3.0, levels=1, c=0.7), Run())
+    if epochs == 1:  # the instances that come last are learned from in passing
+        assert executor.units.count("learn") == 4 + 4
+    else:  # two folds, and all
+        assert executor.units.count("learn") == (2 + 1) * 4 * epochs
+
+
+class Kept(Journal):
+    def __init__(self):
+        self.steps = {}
+
+    def kept(self, step):
+        return self.steps.get(step)
+
+    def keep(self, step, found):
+        self.steps[step] = found()
+
+
+def test_finished_steps_are_taken_over(problem):
+    matrix, labels, _ = problem
+    journal = Kept()
+    model, _ = train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(journal=journal))
+    assert {"estimate c", "choose C", "level 0", "level 1"} <= set(journal.steps)
+    for lost in ("level 1", "level 0"):
+        del journal.steps[lost]
+        assert same(train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(journal=journal))[0], model)
+    executor = Watched()
+    instances = replace(in_parts(matrix, labels, 4), executor=executor)
+    assert same(train_on_parts(instances, OPTIONS, Run(journal=journal))[0], model)
+    assert "learn" not in executor.units
+
+
+def test_what_a_cluster_cannot_learn_is_refused(problem):
+    matrix, _, _ = problem
+    with pytest.raises(
+        DataError,
+        match=r"^600 instances are learned by all workers, which keep all weights; leave out prune, or use one",
+    ):
+        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, prune=0.1), Run())
+    with pytest.raises(
+        DataError, match="all workers, with the loss pu-logistic only; leave out squared-hinge, or use one machine"
+    ):
+        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, loss=SQUARED_HINGE), Run())
+
+
+def test_shards_without_instances_have_no_share(problem):
+    matrix, labels, _ = problem
+    cuts = [0, 300, 300, N, N]  # the second and the fourth part, which are a shard, are empty
+    parts = [
+        PartRows(Features.of(matrix[start:stop]), labels[start:stop], number)
+        for number, (start, stop) in enumerate(pairwise(cuts))
+    ]
+    sizes = [len(part) for part in parts]
+    instances = Instances(InProcess(), parts, sizes, count_annotations(labels), matrix.shape[1])
+    _, expected = train_on_parts(replace(instances, parts=parts[::2], sizes=sizes[::2]), OPTIONS, Run(), 1)
+    _, report = train_on_parts(instances, OPTIONS, Run(), 2)
+    assert report.expected_f1 == pytest.approx(expected.expected_f1, abs=0.05)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_folds_part_the_instances_of_a_part(problem, n):
+    part = PartRows(Features.of(problem[0][:n]), problem[1][:n], 3)
+    rows = [Selection(4, fold, inside=True).rows(part, 7) for fold in range(4)]
+    assert np.sort(np.concatenate(rows)).tolist() == list(range(n))
+    for fold, held_out in enumerate(rows):
+        others = Selection(4, fold).rows(part, 7)
+        assert np.sort(np.concatenate([held_out, others])).tolist() == list(range(n))
+    assert EVERYTHING.rows(part, 7).tolist() == list(range(n))
+
+
+def test_instances_are_fetched_in_order_from_the_parts_that_have_them(problem):
+    matrix, labels, _ = problem
+    rows = np.array([0, 3, 149, 150, 151, 599])
+    found = in_parts(matrix, labels, 4).fetch(rows)
+    assert_array_equal(found.features.as_sparse().toarray(), matrix[rows].toarray())
+    assert_array_equal(found.labels.toarray(), labels[rows].toarray())
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_results_are_combined_in_pairs(n):
+    words = [str(i) for i in range(n)]
+    assert reduced(InProcess(), lambda a, b: a + b, words) == "".join(words)

@@ -1,0 +1,167 @@
+"""Training with instances that were drawn at random and completely reviewed."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics import f1_score
+
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.review_frequency import from_complete, from_review
+from mpu_cli.core.train.training import Options, train
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+
+QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
+
+
+@pytest.fixture
+def problem():
+    """Features, annotated and true labels; each label has a rate of its own."""
+    X, Y = linear_problem(600, 6, 8)
+    return as_features(X), Y & (np.random.default_rng(1).random(Y.shape) < np.linspace(0.2, 0.9, 8)), Y
+
+
+def review(Y, rows):
+    """Options with what a complete review of some instances finds."""
+    rows = np.asarray(rows)
+    instances, labels = np.nonzero(Y[rows])
+    known = KnownLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
+    return {"known": known, "sampled": rows}
+
+
+def as_bytes(model):
+    return [
+        model.thresholds.tobytes(),
+        *(part.tobytes() for level in model.levels for part in (level.weights, level.bias)),
+    ]
+
+
+def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_beside(problem):
+    X, S, Y = problem
+    reviewed = review(Y, np.arange(0, 600, 4))
+    _, report = train(X, as_labels(S), Options(**QUICK, **reviewed))
+    assert report.reviewed.instances == 150
+    expected = from_review(as_labels(S), reviewed["known"], reviewed["sampled"], report.estimate.c)
+    assert_array_equal(report.c, expected.rates)
+    assert_array_equal(report.reviewed.true, Y[::4].sum(axis=0))
+    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
+    assert 0 < report.common.p_value <= 1
+
+
+def test_c_that_is_given_is_used(problem):
+    X, S, Y = problem
+    _, report = train(X, as_labels(S), Options(c=0.7, **QUICK, **review(Y, np.arange(100))))
+    assert_array_equal(report.c, np.full(8, 0.7))
+    assert report.reviewed is report.estimate is report.common is None
+
+
+def test_reviewed_instances_not_drawn_at_random_do_not_tell_c(problem):
+    X, S, Y = problem
+    known = review(Y, np.arange(100))["known"]
+    _, report = train(X, as_labels(S), Options(**QUICK, known=known))
+    assert report.reviewed is None
+    assert_array_equal(report.c, np.full(8, report.estimate.c))
+
+
+def test_no_reviewed_instances_change_nothing(problem):
+    X, S, _ = problem
+    without, _ = train(X, as_labels(S), Options(**QUICK))
+    with_none, report = train(X, as_labels(S), Options(**QUICK, sampled=np.arange(0)))
+    assert as_bytes(without) == as_bytes(with_none)
+    assert report.reviewed is None
+
+
+def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
+    X, S, Y = problem
+    _, report = train(X, as_labels(S), Options(**QUICK, **review(Y, np.arange(600))))
+    assert report.estimate is report.common is None
+    assert report.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
+
+
+def test_reviewed_instances_need_what_was_found(problem):
+    X, S, Y = problem
+    with pytest.raises(DataError, match="nothing is known"):
+        train(X, as_labels(S), Options(**QUICK, sampled=np.arange(5)))
+    known = review(Y, np.arange(4))["known"]
+    with pytest.raises(DataError, match="instance 4 is not"):
+        train(X, as_labels(S), Options(**QUICK, known=known, sampled=np.arange(5)))
+
+
+def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
+    X, S, Y = problem
+    second = np.arange(400, 600)
+    both = np.vstack([S[:400], Y[400:]])
+    known = KnownLabels.of(Y.shape, complete=second)
+    _, report = train(X, as_labels(both), Options(**QUICK, known=known, second=second))
+    expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimate.c)
+    assert_array_equal(report.c, expected.rates)
+    assert report.reviewed.instances == 200
+    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.8
+
+
+def test_a_review_goes_before_a_second_file(problem):
+    X, S, Y = problem
+    of_review = review(Y, np.arange(100))
+    known = KnownLabels.of(Y.shape, true=of_review["known"].cells.nonzero(), complete=[*range(100), *range(500, 600)])
+    both = np.vstack([S[:500], Y[500:]])
+    options = Options(**QUICK, known=known, sampled=np.arange(100), second=np.arange(500, 600))
+    _, report = train(X, as_labels(both), options)
+    assert report.reviewed.instances == 100
+    assert_array_equal(report.c, from_review(as_labels(both), known, np.arange(100), report.estimate.c).rates)
+
+
+def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
+    X, S, _ = problem
+    with pytest.raises(DataError, match="instance 3 is not"):
+        train(X, as_labels(S), Options(**QUICK, known=KnownLabels.of(S.shape, complete=[2]), second=np.array([2, 3])))
+    known = KnownLabels.of(S.shape, complete=np.arange(600))
+    with pytest.raises(DataError, match="no instances"):
+        train(X, as_labels(S), Options(**QUICK, known=known, second=np.arange(600)))
+
+
+def test_a_run_that_goes_on_finds_the_same(problem):
+    class Kept(Journal):
+        def __init__(self):
+            self.steps = {}
+
+        def kept(self, step):
+            return self.steps.get(step)
+
+        def keep(self, step, found):
+            self.steps[step] = found()
+
+    X, S, Y = problem
+    options = Options(**QUICK, **review(Y, np.arange(60)))
+    journal = Kept()
+    first, report = train(X, as_labels(S), options, Run(journal=journal))
+    assert "estimate c" in journal.steps
+    again, report_again = train(X, as_labels(S), options, Run(journal=journal))
+    assert as_bytes(first) == as_bytes(again)
+    assert (report.estimate.c, report.common.p_value) == (report_again.estimate.c, report_again.common.p_value)
+    assert_array_equal(report.common.labels, report_again.common.labels)
+
+
+@pytest.fixture(scope="module")
+def unreviewed(digits):
+    """Digits with rates of their own: all that is known, what is annotated, and F1 where nothing is reviewed."""
+    X, Y, X_test, Y_test = read_digits(digits)
+    Y = Y.toarray()
+    rates = np.random.default_rng(0).uniform(0.1, 0.9, Y.shape[1])
+    S = Y & (np.random.default_rng(1).random(Y.shape) < rates)
+
+    def f1(model) -> float:
+        return f1_score(Y_test.toarray(), model.probabilities(X_test) >= model.thresholds, average="micro")
+
+    return X, Y, as_labels(S), f1, f1(train(X, as_labels(S), Options())[0])
+
+
+@pytest.mark.parametrize("m", [50, 200])
+def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, m):
+    """Without review 0.80, with c known 0.91 (docs/choices.md)."""
+    X, Y, S, f1, without = unreviewed
+    reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
+    model, report = train(X, S, Options(**reviewed))
+    assert f1(model) >= without + 0.04
+    assert "labels are not missing by chance alone" in report.reviewed.contradiction(report.estimate)

@@ -1,0 +1,81 @@
+"""Models of two halves, each with the predictions of the other, and their mean."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.options import Options
+from mpu_cli.core.side.guidance import NO_GUIDANCE
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.train.training import train
+from mpu_cli.core.validate.halves import LARGER_STEPS, train_by_halves
+from mpu_cli.core.validate.validation import deal
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.storage import Workspace
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+
+SETTINGS = Settings(cost=5.0, step=2.0, epochs=1)
+HALVES = deal(120, 2, 0)
+
+
+@pytest.fixture
+def problem():
+    X, Y = linear_problem(120, 6, kernel(Run()).BLOCK_SIZE + 3)
+    return Features.of(as_features(X)), hide(Y, 0.3), LabelFrequency(np.linspace(0.4, 1, Y.shape[1]))
+
+
+def run(features, labels, c, **options):
+    return train_by_halves(features, labels, HALVES, c, SETTINGS, Run(**options), NO_GUIDANCE)
+
+
+def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
+    features, labels, c = problem
+    settings = replace(SETTINGS, step=LARGER_STEPS * SETTINGS.step)
+    first, second = (train_linear(TrainingSet(features, labels, rows), c, settings) for rows in HALVES)
+    model, probabilities = run(features, labels, c)
+    assert_allclose(model.weights, (first.weights + second.weights) / 2, rtol=1e-5, atol=1e-6)
+    assert_allclose(model.bias, (first.bias + second.bias) / 2, rtol=1e-5)
+    for learned, held_out in (first, HALVES[1]), (second, HALVES[0]):
+        assert_allclose(probabilities[held_out], learned.probabilities(features[held_out]), rtol=1e-5)
+
+
+def test_an_instance_is_predicted_by_a_model_that_has_not_seen_it(problem):
+    features, labels, c = problem
+    model, probabilities = run(features, labels, c)
+    changed = labels.toarray()
+    changed[HALVES[0]] ^= True
+    other, predictions = run(features, as_labels(changed), c)
+    assert_array_equal(predictions[HALVES[0]], probabilities[HALVES[0]])
+    assert np.abs(predictions[HALVES[1]] - probabilities[HALVES[1]]).max() > 0.1
+    assert np.abs(other.weights - model.weights).max() > 0.1
+
+
+def test_model_is_the_same_bytes_whatever_jobs_and_memory(problem):
+    (one, p), (two, q) = (
+        run(*problem, jobs=jobs, empty=empty) for jobs, empty in ((1, np.empty), (2, Workspace(0).empty))
+    )
+    assert (one.weights.tobytes(), one.bias.tobytes(), p.tobytes()) == (
+        two.weights.tobytes(), two.bias.tobytes(), q.tobytes(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("folds", "levels", "halved"), [(2, 2, True), (3, 2, False), (2, 1, False)])
+def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, folds, levels, halved):
+    """The last level needs few predictions, which cost nothing in passing."""
+    used = []
+
+    def remembered(*arguments):
+        used.append(True)
+        return train_by_halves(*arguments)
+
+    monkeypatch.setattr("mpu_cli.core.train.levels.train_by_halves", remembered)
+    X, Y = linear_problem(300, 6, 4)
+    options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
+    model, _ = train(as_features(X), hide(Y, 0.3), options)
+    assert len(model.levels) == levels
+    assert bool(used) == halved

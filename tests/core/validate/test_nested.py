@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.validate.nested import pairs_of, predict_nested
+from mpu_cli.core.validate.validation import deal, out_of_fold, split
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, as_labels, linear_problem
+
+LOSSES = [Settings(3.0, epochs=2), Settings(0.3, epochs=2, loss="squared-hinge")]
+FREQUENCY = LabelFrequency.of(0.7, (60, 3))
+
+
+def problem() -> tuple[Features, csr_array, list[np.ndarray]]:
+    X, Y = linear_problem(60, 5, 3)
+    return Features.of(as_features(X)), as_labels(Y), deal(60, 5, 0)
+
+
+def nested(features, labels, fold_rows, settings, outer=5, run=None) -> list[np.ndarray]:
+    folds = (split(features, labels, rows) for rows in fold_rows)
+    simple = out_of_fold(folds, labels.shape, FREQUENCY, settings)
+    return predict_nested(features, labels, fold_rows, outer, simple, FREQUENCY, settings, run or Run())
+
+
+@pytest.mark.parametrize("settings", LOSSES, ids=lambda settings: settings.loss)
+def test_predictions_are_those_of_models_without_either_fold(settings):
+    features, labels, fold_rows = problem()
+    found = nested(features, labels, fold_rows, settings)
+    for i, j in (0, 3), (4, 1), (2, 2):
+        rest = np.setdiff1d(np.arange(60), np.concatenate([fold_rows[i], fold_rows[j]]))
+        model = train_linear(TrainingSet(features, labels, rest), FREQUENCY, settings)
+        assert_allclose(found[i][fold_rows[j]], model.probabilities(features[fold_rows[j]]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings", LOSSES, ids=lambda settings: settings.loss)
+def test_what_serves_to_predict_a_fold_does_not_depend_on_its_labels(settings):
+    features, labels, fold_rows = problem()
+    before = nested(features, labels, fold_rows, settings)
+    changed = labels.toarray()
+    changed[fold_rows[1]] = ~changed[fold_rows[1]]
+    after = nested(features, csr_array(changed), fold_rows, settings)
+    assert_array_equal(after[1], before[1])
+    assert (after[0] != before[0]).any()
+
+
+def test_only_as_many_folds_are_held_out_as_are_asked_for_and_threads_change_nothing():
+    features, labels, fold_rows = problem()
+    all_of_them = nested(features, labels, fold_rows, LOSSES[0], run=Run(jobs=2))
+    some = nested(features, labels, fold_rows, LOSSES[0], outer=2)
+    assert len(some) == 2
+    for one, other in zip(some, all_of_them, strict=False):
+        assert_array_equal(one, other)
+
+
+def test_each_pair_of_folds_is_left_out_once():
+    assert pairs_of(4, 1) == [(0, 1), (0, 2), (0, 3)]
+    assert len(pairs_of(5, 5)) == len(set(pairs_of(5, 5))) == 10
+    assert len(pairs_of(5, 2)) == 7

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.validate.validation import deal, fold_of, leading, out_of_fold, split
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, as_labels, linear_problem
+
+QUICK = Settings(cost=3.0, epochs=2)
+
+
+@given(st.integers(1, 60), st.integers(1, 12), st.integers(0, 2**32))
+def test_folds_are_a_partition_into_equal_parts(n, m, seed):
+    folds = deal(n, m, seed)
+    assert len(folds) == min(n, m)
+    assert sorted(np.concatenate(folds)) == list(range(n))
+    assert max(map(len, folds)) - min(map(len, folds)) <= 1
+    assert all((np.diff(fold) > 0).all() for fold in folds)
+    for fold, again in zip(folds, deal(n, m, seed), strict=True):
+        assert_array_equal(fold, again)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 2), (1, 3), (7, 2), (7, 7), (7, 9), (100, 3)])
+def test_one_fold_is_as_among_all(n, m):
+    folds = [*deal(n, m, 4), *[np.empty(0, int)] * m]
+    for fold in range(m):
+        assert_array_equal(fold_of(n, m, fold, 4), folds[fold])
+
+
+def test_folds_are_dealt_at_random():
+    first, second = deal(100, 5, 1)[0], deal(100, 5, 2)[0]
+    assert first.tolist() != second.tolist()
+    assert len(np.unique(np.diff(first))) > 2
+
+
+def problem(q: int = 3):
+    X, Y = linear_problem(61, 4, q)
+    return Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.linspace(0.4, 1, q))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_predicts_each_instance_by_a_model_of_the_others(jobs):
+    q = kernel(Run()).BLOCK_SIZE + 3  # two blocks
+    features, labels, c = problem(q)
+    rows = deal(61, 4, 0)
+    ticks = []
+    predicted = out_of_fold(
+        (split(features, labels, held_out, Run(seed=5)) for held_out in rows),
+        (61, q), c, QUICK, Run(jobs=jobs, seed=5), lambda: ticks.append(1),
+    )  # fmt: skip
+    assert predicted.dtype == np.float32
+    for held_out in rows:
+        rest = np.array([i for i in range(61) if i not in held_out])
+        model = train_linear(TrainingSet(features[rest], labels[rest], np.arange(len(rest)), Run(seed=5)), c, QUICK)
+        assert_array_equal(predicted[held_out], model.probabilities(features[held_out]))
+    assert len(ticks) == 4
+
+
+def test_labels_of_an_instance_do_not_reach_its_own_prediction():
+    features, labels, c = problem()
+    rows = deal(61, 4, 0)
+    changed = labels.toarray()
+    changed[rows[1]] ^= True
+
+    def predict(annotated):
+        return out_of_fold([split(features, annotated, r) for r in rows], (61, 3), c, QUICK)
+
+    before, after = predict(labels), predict(as_labels(changed))
+    assert_array_equal(before[rows[1]], after[rows[1]])
+    assert (before[rows[0]] != after[rows[0]]).any()
+
+
+def test_folds_serve_several_times():
+    features, labels, c = problem()
+    folds = [split(features, labels, rows) for rows in deal(61, 3, 0)]
+    first, other, again = (
+        out_of_fold(folds, (61, 3), c, settings) for settings in (QUICK, Settings(0.01, epochs=1), QUICK)
+    )
+    assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_a_single_instance_is_learned_from_itself():
+    features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
+    fold = split(features, labels, np.array([0]))
+    assert (fold.rows, fold.training.rows) == ([0], [0])
+    assert np.isfinite(out_of_fold([fold], (1, 1), LabelFrequency(np.ones(1)), QUICK)).all()
+
+
+@pytest.mark.parametrize(("size", "m"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (8, 3), (100, 3)])
+def test_leading_folds_hold_out_at_least_so_many(size, m):
+    assert leading(deal(8, 3, 0), size) == m
