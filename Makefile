@@ -56,12 +56,14 @@ endurance: venv  ## Kill trainings and workers of a cluster, predict while they 
 	$(VENV)/bin/python -m tests.endurance.load --processes 50 --seconds 600
 	$(VENV)/bin/python -m tests.endurance.stream --gigabytes 10
 
-fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers, the loader of models and options, FUZZ_SECONDS (60) each
+fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers, the loaders of models and of vectorisers, and options, FUZZ_SECONDS (60) each
 	$(call fuzz,numpy,reading numpy,tests/svmlight/corpus/inputs)
 	$(call fuzz,numba,reading numba,tests/svmlight/corpus/inputs)
 	$(call fuzz,predictions,predictions,tests/evaluation/corpus/inputs)
 	$(call fuzz,models,models,tests/bundle/corpus/inputs)
 	$(call fuzz,options,options,)
+	$(call fuzz,texts,texts,tests/text/corpus/inputs/texts)
+	$(call fuzz,directories,directories,tests/text/corpus/inputs/directories)
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz

@@ -1,0 +1,196 @@
+"""Inputs of ``fuzz.texts`` and ``fuzz.directories``: records of texts, and changes to what is beside data of texts."""
+
+import io
+import json
+import warnings
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.text_input import kept_vectorizer
+from mpu_cli.commands.vectorization import Source, vectorize
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.names import BESIDE, read_ids
+from mpu_cli.runtime.files import checksum
+from mpu_cli.svmlight.reader import read
+from mpu_cli.text.labels import read_labels
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.records import Fields, Record, read_records
+from mpu_cli.text.rows import FORMATS
+from mpu_cli.text.vectorizer import Vectorizer
+from tests.bundle.corpus import Choices
+
+_LIMITS = 8, 40, 1 << 23
+_OPTIONS = TextOptions(stem="none"), TextOptions(analyzer="char", stem="none"), TextOptions(hashing=8, stem="none")
+_RECORDS = (
+    '{"id": "\ufeffa", "text": "digital radio", "tags": ["Radio", "Media"]}\n'
+    '{"id": "b", "text": "radio waves", "tags": ["\ufeff"]}\n'
+)
+_VALUES = (
+    *(None, True, False, 0, 1, 2, -1, 0.5, 1e39, float("nan"), float("inf"), 2**31, 2**63, 2**70, "", "7", "0" * 64),
+    *([], {}, [[]], ["text"], ["text", 1], [1, 2], {"x": 1}, "word", "char", "english", "tfidf", "\ud800", "a\nb"),
+)
+_NUMBERS = 0.0, -1.0, 0.5, 1.0, 2.0, 44.0, 1e5, 1e30, 1e39, 1e308, float("nan"), float("inf"), 5e-324
+
+
+def replay_records(data: bytes, folder: Path) -> None:
+    """Read records, and make vectors of them: each is good, bad with its line, or the file is refused.
+
+    The first byte stands for the format, the limit on lines and the options; the others are the file.
+    """
+    kind, content = data[0] if data else 0, data[1:]
+    form, limit = FORMATS[kind % 3], _LIMITS[kind // 3 % 3]
+    options = _OPTIONS[kind // 9 % 3]
+    good, line = [], 0
+    try:
+        for record in read_records(io.BytesIO(content), "texts", form, Fields(), limit):
+            assert record.line > line
+            line = record.line
+            if isinstance(record, Record):
+                assert all(tag and tag == tag.strip() and not set(tag) & set("\t\r\n") for tag in record.tags)
+                assert record.id is None or (record.id and not set(record.id) & set("\r\n"))
+                good.append(record)
+            else:
+                assert record.problem
+    except InputError as error:
+        assert _is_shown(error)
+        good = []
+    texts, target = folder / "texts", folder / "data.svm"
+    texts.write_bytes(content)
+    try:
+        report = vectorize(Source(texts, form, skip_bad=True, max_line_bytes=limit), target, options=options)
+    except MpuError as error:
+        assert _is_shown(error)
+        return
+    assert report.instances == len(good)
+    kept = read_labels(folder / "data.text" / "labels").names if report.labels else []
+    found = [{kept[number - 1][0] for number in row.indices} for row in read(target).labels]
+    assert found == [set(record.tags) for record in good]
+    ids = read_ids(target)
+    assert (None if ids is None else list(ids)) == (None if good[0].id is None else [record.id for record in good])
+    again = folder / "again.svm"
+    vectorize(Source(texts, form, skip_bad=True, max_line_bytes=limit), again, like=target)
+    assert again.read_bytes() == target.read_bytes()
+
+
+def replay_directory(data: bytes, folder: Path) -> None:
+    """Use a directory in which something was changed: it is refused, left out, or gives vectors and names."""
+    choices = Choices(data)
+    files = dict(choices.one_of(_directories()))
+    while choices:
+        choices.one_of(_CHANGES)(files, choices)
+    (folder / "data.text").mkdir(exist_ok=True)
+    for path in (folder / "data.text").iterdir():
+        path.unlink()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    if "data.text/manifest.json" in files:
+        _fit_checksums(folder / "data.text")
+    target = folder / "data.svm"
+    (folder / "new.jsonl").write_text(_RECORDS, encoding="utf-8")
+
+    def like() -> None:
+        report = vectorize(Source(folder / "new.jsonl", tags="tags"), folder / "new.svm", like=target)
+        assert report.instances == 2
+        assert np.isfinite(read(folder / "new.svm").features.data).all()
+
+    def names() -> None:
+        labels = read(target).occurring_labels()[1]
+        found = Belonging(target).names_of(BESIDE, labels)
+        assert found is None or all(found.name(number) for number in labels.tolist())
+
+    def ids() -> None:
+        found = read_ids(target)
+        assert found is None or len(list(found)) >= 0
+        Belonging(target).refuse_ids()
+
+    def vectorizer() -> None:
+        kept = kept_vectorizer(str(target), 2, Belonging(target))
+        if kept is not None:
+            vectors = Vectorizer.of(kept).transform(["digital radio radio", "", "waves"])
+            assert np.isfinite(vectors.data).all()
+
+    for use in (like, names, ids, vectorizer):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                use()
+            except MpuError as error:
+                assert _is_shown(error)
+
+
+def _is_shown(error: MpuError) -> bool:
+    """Whether a message can be written; the command line makes one line of it."""
+    return bool(str(error)) and bool(str(error).encode("utf-8", "backslashreplace"))
+
+
+@cache
+def _directories() -> list[dict[str, bytes]]:
+    """Return the files of a small data file and of the directory beside it, for each kind of vectoriser."""
+    found = []
+    for options in _OPTIONS:
+        with TemporaryDirectory() as place:
+            folder = Path(place)
+            (folder / "data.jsonl").write_text(_RECORDS, encoding="utf-8")
+            vectorize(Source(folder / "data.jsonl"), folder / "data.svm", options=options)
+            paths = [folder / "data.svm", *sorted((folder / "data.text").iterdir())]
+            found.append({str(path.relative_to(folder)): path.read_bytes() for path in paths})
+    return found
+
+
+def _fit_checksums(folder: Path) -> None:
+    """Make the checksums of a vectoriser those of its files: damage that they would tell is another matter."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        sums = manifest["checksums"]
+        manifest["checksums"] = {name: checksum(folder / name) for name in sums}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    except Exception:  # damaged by a change
+        return
+
+
+def _splice(files: dict[str, bytes], choices: Choices) -> None:
+    """Replace, remove or insert some bytes of a file."""
+    name = choices.one_of(sorted(files))
+    start = choices.below(len(files[name]) + 1)
+    files[name] = files[name][:start] + choices.piece() + files[name][start + choices.below(12) :]
+
+
+def _cut(files: dict[str, bytes], choices: Choices) -> None:
+    """Cut a file short, or remove it."""
+    name = choices.one_of(sorted(files.keys() - {"data.svm"}))
+    files[name] = files[name][: choices.below(len(files[name]) + 1)]
+    if not files[name] and len(files) > 2:
+        del files[name]
+
+
+def _change_value(files: dict[str, bytes], choices: Choices) -> None:
+    """Change, add or remove a value of the manifest."""
+    try:
+        outer = values = json.loads(files["data.text/manifest.json"])
+        key = choices.one_of(sorted(values))
+        while isinstance(outer[key], dict) and outer[key] and choices.below(4):
+            outer = outer[key]
+            key = choices.one_of(sorted(outer))
+    except Exception:  # damaged by another change
+        return
+    if choices.below(8):
+        outer[key] = choices.one_of(_VALUES)
+    else:
+        del outer[key]
+    files["data.text/manifest.json"] = json.dumps(values).encode()
+
+
+def _change_number(files: dict[str, bytes], choices: Choices) -> None:
+    """Change an inverse document frequency."""
+    content = files.get("data.text/idf.npy", b"")
+    place = len(content) - 8 * (1 + choices.below(9))
+    if place > 0:
+        number = np.float64(choices.one_of(_NUMBERS)).tobytes()
+        files["data.text/idf.npy"] = content[:place] + number + content[place + 8 :]
+
+
+_CHANGES = _splice, _cut, _change_value, _change_value, _change_number
