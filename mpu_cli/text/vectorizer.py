@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +156,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         X : iterable of str
         """
         check_is_fitted(self, "idf_")
-        counts = csr_array(self._counter.transform(_texts(X)), dtype=np.float32)
+        texts = iter(_texts(X))
+        first = list(islice(texts, 1))
+        if not first:  # which scikit-learn's hasher does not take
+            return csr_array((0, len(self.idf_)), dtype=np.float32)
+        counts = csr_array(self._counter.transform(chain(first, texts)), dtype=np.float32)
         counts.sort_indices()
         match self.options_.weighting:
             case "log-tfidf":

@@ -296,6 +296,13 @@ def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
     assert (tmp_path / "b.text" / "labels").read_bytes() == (tmp_path / "a.text" / "labels").read_bytes()
 
 
+def test_hashed_features_of_texts_without_tags(tmp_path):
+    write(tmp_path / "a.jsonl", [{"text": "radio"}, {"text": "theory"}])
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+
+
 def test_hashed_features_have_no_names(source, tmp_path):
     vectorize(Source(source), tmp_path / "a.svm", options=TextOptions(hashing=10))
     assert not (tmp_path / "a.text" / "features").exists()

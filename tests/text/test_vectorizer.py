@@ -193,3 +193,9 @@ def test_texts_are_taken_one_by_one(monkeypatch):
 
 def test_options_are_documented_as_parameters():
     assert set(TextOptions.__dataclass_fields__) == set(Vectorizer().get_params())
+
+
+@pytest.mark.parametrize("options", [{}, {"hashing": 10}])
+def test_no_texts_are_no_vectors(options):
+    fitted = Vectorizer(**options).fit(["digital radio"])
+    assert fitted.transform([]).shape == (0, len(fitted.idf_))
