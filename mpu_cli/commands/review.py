@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.errors import InputError
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.names.files import read_names

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.data.training_data import Sources, TrainingData, read_training_data

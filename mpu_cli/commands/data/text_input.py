@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.vector_writing import batches
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.frequencies import read_frequencies
 from mpu_cli.core.data.features import with_width
 from mpu_cli.core.frequency.known_labels import KnownLabels

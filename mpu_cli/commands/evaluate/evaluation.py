@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect
 from mpu_cli.commands.evaluate.propensities import from_frequencies, from_training
 from mpu_cli.errors import MpuError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.errors import InputError, shown
 from mpu_cli.names import LabelNames, read_ids
 from mpu_cli.names.beside import ids_file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.frequencies import read_frequencies
 from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.data.training_data import Sources

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
-from mpu_cli.commands.belonging import Belonging
+from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.data.training_data import ReviewCounts, Sources, read_training_data
