@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.errors import InputError, shown
+from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames
 from mpu_cli.review import numbering
 from mpu_cli.review.tables import Table, read_table
@@ -217,7 +217,8 @@ def write(
     label : ndarray of int, shape (m,)
         `NOTHING_ELSE` is written as ``*``.
     verdict, source : m words, or one for all
-        Of "yes", "no" and ""; of "sample", "suggestion" and "".
+        Of "yes", "no" and ""; of "sample", "suggestion" and "". Anything else is a ValueError, and so is a `checksum`
+        that is none: nothing from elsewhere may put a line into the file.
     probability : ndarray of float, shape (m,), optional
         Gives a column of this name.
     of : str or Path, optional
@@ -238,8 +239,11 @@ def write(
     1 * no sample
     <BLANKLINE>
     """
+    for words, check in ((verdict, verdict_number), (source, is_sample_word)):
+        for word in {words} if isinstance(words, str) else set(words):
+            check(word)
     if of is not None:
-        out.write(f"# review of {' '.join(shown(of).split())}\n".encode(errors="backslashreplace"))
+        out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
         out.write(numbering.comment(checksum).encode())
     columns = ["instance", "label", *["probability"] * (probability is not None), "verdict", SOURCE]

@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
-from mpu_cli.names.label_names import is_number
-from mpu_cli.review.values import NO, NOTHING_ELSE, SAMPLE, SUGGESTION, YES
+from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.review.numbering import checked
+from mpu_cli.review.values import NO, NOTHING_ELSE, YES, instance_number, is_sample_word, label_number
 from mpu_cli.review.worklist import Item, Worklist
 from mpu_cli.svmlight.streams import open_input
 
@@ -26,8 +27,13 @@ CONFIG = f"""<View>
   <Choices name="complete" toName="text" choice="multiple"><Choice value="{COMPLETE}"/></Choices>
 </View>
 """
+T = TypeVar("T")
 _MODEL = "mpu"
 _LIKELY = 0.5
+
+
+class _ForeignTaskError(Exception):
+    """A task whose data are not such as `tasks` makes them; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -113,21 +119,29 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     if not isinstance(export, list):
         raise InputError(str(source), None, "this is not a list of tasks; export the project in the format JSON")
     rows: list[tuple[int, int, str, str]] = []
+    decided: dict[tuple[int, int], str] = {}
     about: set[tuple[str, str]] = set()
     open_tasks = 0
     for i, task in enumerate(export, 1):
         try:
-            about.add((_text(task["data"]["file"]), _text(task["data"]["checksum"])))
+            data = _data(task["data"])
+            about.add((data.file, data.checksum))
             annotations = _that_count(task["annotations"])
-            rows += _rows(task["data"], annotations, names)
+            for row in _rows(data, annotations, names):
+                if decided.setdefault(row[:2], row[2]) != row[2]:
+                    raise ValueError(
+                        f"it contradicts another task of instance {row[0] + 1} about label {row[1]}; settle it there"
+                    )
+                rows.append(row)
             open_tasks += not annotations
         except ValueError as error:
             raise InputError(str(source), None, f"task {i}: {error}") from None
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, _ForeignTaskError) as error:
             raise InputError(
                 str(source),
                 None,
-                f"task {i} is not one that mpu review has made and Label Studio has exported in its format JSON",
+                f"task {i} is not one that mpu review has made and Label Studio has exported in its format JSON"
+                + (f": {error}" if isinstance(error, _ForeignTaskError) else ""),
             ) from None
     if len(about) > 1:
         raise InputError(str(source), None, "these are tasks of several files; export them one by one")
@@ -135,8 +149,9 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     return Export(file, checksum, rows, len(export), open_tasks)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _of_kind(kind: type[T], value: object) -> T:
+    """Return a value of this very type: bool is no int."""
+    if type(value) is not kind:
         raise TypeError
     return value
 
@@ -146,25 +161,48 @@ def _that_count(annotations: list[dict]) -> list[dict]:
     return [one for one in finished if one.get("ground_truth")] or finished
 
 
-def _rows(data: dict, annotations: list[dict], names: LabelNames | None) -> Iterator[tuple[int, int, str, str]]:
+@dataclass(frozen=True)
+class _Data:
+    """What a task has of `tasks`: instance from 0, and the label of each option."""
+
+    file: str
+    checksum: str
+    instance: int
+    source: str
+    options: dict[str, int]
+
+
+def _data(data: dict) -> _Data:
+    """Check the data of a task: their values are those of review files."""
+    labels = [_of_kind(int, label) for label in data["labels"]]
+    options = {_of_kind(str, option["value"]): label for option, label in zip(data["options"], labels, strict=False)}
+    if not len(data["options"]) == len(options) == len(set(labels)) == len(labels):
+        raise _ForeignTaskError("its options are not its labels")
+    file, checksum, source = (_of_kind(str, data[name]) for name in ("file", "checksum", "source"))
+    try:
+        is_sample_word(source)
+        for label in labels:
+            label_number(str(label))
+        return _Data(file, checked(checksum), instance_number(str(_of_kind(int, data["instance"]))), source, options)
+    except ValueError as error:
+        raise _ForeignTaskError(str(error)) from None
+
+
+def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Iterator[tuple[int, int, str, str]]:
     """Yield the decisions of a task."""
-    number, kind = data["instance"], data["source"]
-    if not isinstance(number, int) or number < 1 or kind not in (SAMPLE, SUGGESTION, ""):
-        raise KeyError
     decided: dict[int, str] = {}
     for annotation in annotations:
-        for label, verdict in _decisions(annotation, data, names):
+        for label, verdict in _decisions(annotation, data.options, names):
             if decided.setdefault(label, verdict) != verdict:
                 raise ValueError(
                     f"its annotations contradict each other about label {label}; settle it there, or mark one of them "
                     "as ground truth"
                 )
-    yield from ((number - 1, label, verdict, kind) for label, verdict in decided.items())
+    yield from ((data.instance, label, verdict, data.source) for label, verdict in decided.items())
 
 
-def _decisions(annotation: dict, data: dict, names: LabelNames | None) -> Iterator[tuple[int, str]]:
+def _decisions(annotation: dict, options: Mapping[str, int], names: LabelNames | None) -> Iterator[tuple[int, str]]:
     """Yield labels with verdicts."""
-    options = {option["value"]: int(label) for option, label in zip(data["options"], data["labels"], strict=True)}
     chosen: set[int] = set()
     for result in annotation["result"]:
         value = result["value"]
@@ -173,8 +211,9 @@ def _decisions(annotation: dict, data: dict, names: LabelNames | None) -> Iterat
                 chosen |= {_option(choice, options) for choice in value["choices"]}
             case "others":
                 texts = value["text"] if isinstance(value["text"], list) else [value["text"]]
-                chosen |= {_named(line.strip(), options, names) for text in texts for line in text.split("\n") if line}
-            case "complete":
+                lines = [line.strip() for text in texts for line in text.split("\n")]
+                chosen |= {_named(line, options, names) for line in lines if line}
+            case "complete" if value["choices"]:
                 yield NOTHING_ELSE, NO
     yield from ((label, YES) for label in sorted(chosen))
     yield from ((label, NO) for label in options.values() if label not in chosen)
@@ -182,15 +221,15 @@ def _decisions(annotation: dict, data: dict, names: LabelNames | None) -> Iterat
 
 def _option(choice: str, options: Mapping[str, int]) -> int:
     if choice not in options:
-        raise ValueError(f"the choice {choice!r} is none of its options")
+        raise ValueError(f"the choice {quoted(_of_kind(str, choice))} is none of its options")
     return options[choice]
 
 
 def _named(text: str, options: Mapping[str, int], names: LabelNames | None) -> int:
     if text in options:
         return options[text]
-    if names is not None:
-        return names.number(text)
-    if is_number(text):
-        return int(text)
-    raise ValueError(f"there is no label called {text!r} among its options; names of others are given by --labels")
+    if names is None and not is_number(text):
+        raise ValueError(
+            f"there is no label called {quoted(text)} among its options; names of others are given by --labels"
+        )
+    return label_of(text, names)

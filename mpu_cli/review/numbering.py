@@ -17,7 +17,8 @@ from mpu_cli.errors import InputError, shown
 from mpu_cli.svmlight.sources import Source
 
 _ENTRIES = 1 << 20
-_WRITTEN = re.compile(r"checksum\s+([0-9a-f]{64})", re.IGNORECASE)
+_WRITTEN = re.compile(r"checksum\s+(\S+)", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 
 
 def checksum(features: csr_array) -> str:
@@ -44,7 +45,14 @@ def checksum_of_parts(sizes: Iterable[np.ndarray], indices: Iterable[np.ndarray]
 
 def comment(digits: str) -> str:
     """Return the line that tells the checksum."""
-    return f"# checksum {digits}\n"
+    return f"# checksum {checked(digits)}\n"
+
+
+def checked(digits: str) -> str:
+    """Return a checksum in small letters; ValueError where it is none."""
+    if not _DIGITS.fullmatch(digits):
+        raise ValueError("the checksum is damaged; it has 64 digits, of 0-9 and a-f")
+    return digits.lower()
 
 
 def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
@@ -60,9 +68,10 @@ def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
         if not text.lower().startswith("checksum"):
             continue
         match = _WRITTEN.fullmatch(text)
-        if not match:
-            raise InputError(source, number, "the checksum is damaged; it has 64 digits, of 0-9 and a-f")
-        digits = match[1].lower()
+        try:
+            digits = checked(match[1] if match else "")
+        except ValueError as error:
+            raise InputError(source, number, str(error)) from None
         if found not in (None, digits):
             raise InputError(source, number, "there are two different checksums; are these two files in one?")
         found = digits

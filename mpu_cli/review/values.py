@@ -19,7 +19,7 @@ _SOURCES = {SAMPLE: True, SUGGESTION: False, "": False}
 
 
 def instance_number(text: str) -> int:
-    """Return an instance from 0; they are written from 1."""
+    """Return an instance from 0; they are written from 1, to `MOST_INSTANCES`."""
     number = whole(text, MOST_INSTANCES)
     if not number:
         raise ValueError(f"instance {quoted(text)} is no number of an instance; they count from 1")

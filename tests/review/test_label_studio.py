@@ -2,10 +2,12 @@
 
 import copy
 import json
+from io import BytesIO
 
+import numpy as np
 import pytest
 
-from mpu_cli.review.decisions import read
+from mpu_cli.review.decisions import read, write
 from mpu_cli.review.matching import match
 from mpu_cli.svmlight import reader
 from tests.cli.training import message
@@ -168,9 +170,67 @@ def broken(task: dict, **data) -> dict:
         (lambda task: [broken(task, labels=[1])], "task 1"),
         (lambda task: [broken(task), broken(task, checksum="0" * 64)], "tasks of several files"),
         (lambda task: [annotated(task, chosen("painting"))], "the choice 'painting' is none of its options"),
+        (
+            lambda task: [annotated(task, chosen("x" * 10**6))],
+            "the choice 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'",
+        ),
+        (
+            lambda task: [annotated(task, others("x" * 10**6))],
+            "no label called 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'",
+        ),
+        (
+            lambda task: [broken(task, instance=10**30)],
+            f"task 1 is not one that mpu review has made and Label Studio "
+            f"has exported in its format JSON: instance '{10**30}' is no number of an instance; they count from 1",
+        ),
+        (lambda task: [broken(task, instance=True)], "task 1 is not one"),
+        (lambda task: [broken(task, instance=1.0)], "task 1 is not one"),
+        (lambda task: [broken(task, labels=[-5, 1])], "label '-5' is no label"),
+        (lambda task: [broken(task, labels=[10**12, 1])], "label '1000000000000' is no label"),
+        (lambda task: [broken(task, labels=[2**31 - 1, 1])], "label '2147483647' is no label"),
+        (lambda task: [broken(task, labels=["3", 1])], "task 1 is not one"),
+        (lambda task: [broken(task, labels=[3.7, 1])], "task 1 is not one"),
+        (lambda task: [broken(task, labels=[3, 3])], "its options are not its labels"),
+        (lambda task: [broken(task, checksum="0" * 64 + "\n1\t7\tyes\tsample")], "the checksum is damaged"),
+        (lambda task: [broken(task, checksum="\ud800" * 64)], "the checksum is damaged"),
+        (lambda task: [broken(task, source="sample\n1\t7\tyes\tsample")], "task 1 is not one"),
+        (
+            lambda task: [broken(task), annotated(task, chosen("sports"))],
+            "task 2: it contradicts another task of instance 4",
+        ),
     ],
 )
 def test_refuses(tasks, imported, export, words):
     result, path = imported(export(tasks[1]) if callable(export) else export)
     assert words in message(result)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x\n1\t7\tyes\tsample", "x\r1\t7\tyes\u2028\x85", "\ud800\x1b[2J", "a\n# checksum " + "0" * 64]
+)
+def test_a_name_of_a_file_adds_nothing_to_the_decisions(tasks, imported, name):
+    result, path = imported([broken(tasks[1], file=name)])
+    assert result.exit_code == 0, result.stderr
+    head, checksum, *rows = path.read_text().splitlines()
+    assert (
+        head.startswith("# review of ")
+        and head.isprintable()
+        and checksum == f"# checksum {tasks[1]['data']['checksum']}"
+    )
+    assert len(rows) == 3 and cells(path) == [(4, 1, False, False), (4, 3, True, False)]
+
+
+def test_nobody_can_write_a_line_break_into_decisions():
+    cell = np.array([0]), np.array([7])
+    for odd in ("yes\n2\t7\tyes", "yes\t", "maybe"):
+        for how in ({"verdict": odd}, {"source": [odd]}, {"checksum": "0" * 64 + odd}):
+            with pytest.raises(ValueError):
+                write(BytesIO(), *cell, **how)
+
+
+def test_a_field_that_nobody_filled_in_says_nothing(tasks, imported):
+    nothing = {**COMPLETE, "value": {"choices": []}}
+    result, path = imported([annotated(tasks[1], chosen("the arts"), others("", "  \n "), nothing)])
+    assert result.exit_code == 0, result.stderr
+    assert cells(path) == [(4, 1, False, False), (4, 3, True, False)]
