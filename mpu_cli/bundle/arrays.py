@@ -18,6 +18,7 @@ import numpy as np
 
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.storage import available_memory
 
 # The dtype and the shape of each array of a file.
@@ -94,11 +95,6 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[i
     member = archive.getinfo(f"{name}.npy")
     expect(member.compress_type == zipfile.ZIP_STORED, f"{name} is compressed")
     with archive.open(member) as file:
-        expect(np.lib.format.read_magic(file) == (1, 0), f"{name} is of another version of the npy format")
-        found_shape, _, found_dtype = np.lib.format.read_array_header_1_0(file)
-        expect((found_dtype, found_shape) == (dtype, shape), f"{name} is {found_dtype} {found_shape}")
-        file.seek(0)
-        array = np.lib.format.read_array(file, allow_pickle=False)
-        expect(not file.read(1), f"{name} is too long")
+        array = read_npy(file, name, dtype, shape)
     expect(bool(np.isfinite(array).all()), f"{name} is not finite")
     return array

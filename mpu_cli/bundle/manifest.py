@@ -12,6 +12,7 @@ from mpu_cli import __version__
 from mpu_cli.bundle.arrays import ascending, expect
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.errors import ModelError
+from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 
 FORMAT_VERSION = 4
@@ -129,7 +130,7 @@ def parse(path: Path, text: bytes) -> Manifest:
                 "with the version that wrote them, or compare this method by mpu experiment"
             )
         return _manifest(values)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
 
@@ -140,14 +141,8 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict:
     Brackets, quotation marks and colons are `most_marks` at most.
     """
     expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "more than numbers is in its lists")
-    values = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+    values = json_value(text.decode("utf-8"), unique=True)
     expect(isinstance(values, dict), "it is no JSON object")
-    return values
-
-
-def _unique(pairs: list[tuple]) -> dict:
-    values = dict(pairs)
-    expect(len(values) == len(pairs), "a key is there twice")
     return values
 
 

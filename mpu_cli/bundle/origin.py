@@ -104,7 +104,7 @@ def parse(content: bytes, n_labels: int) -> Origin:
             )
         expect(all(isinstance(text, str) for text in (*values["others"], *values["versions"].values())), "no texts")
         return Origin(**values)
-    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from None
 
 

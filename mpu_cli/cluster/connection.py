@@ -1,7 +1,6 @@
 """Connections with Dask clusters: one that is there, one that is started on this machine, or somebody else's."""
 
 import asyncio
-import json
 import logging
 import os
 import time
@@ -17,6 +16,7 @@ from distributed.comm.core import connect
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
 from mpu_cli.errors import ClusterError, DataError
+from mpu_cli.runtime.json_text import json_value
 
 # Seconds between looks at whether a file is there.
 _SOON = 0.01
@@ -114,7 +114,7 @@ def _address_in(file: Path, timeout: float) -> str:
     while True:
         problem = "is not a file that a scheduler of Dask has written"
         try:
-            found = json.loads(file.read_text())
+            found = json_value(file.read_text())
             if isinstance(found, dict) and isinstance(found.get("address"), str):
                 return found["address"]
         except OSError as error:

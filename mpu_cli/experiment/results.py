@@ -17,6 +17,7 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.experiment.design import Cell
 from mpu_cli.experiment.measures import NAMES
 from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.streams import open_output
 
 
@@ -184,7 +185,7 @@ def keep_settings(path: Path, settings: dict) -> None:
             stream.write(json.dumps(settings, indent=2).encode() + b"\n")
         return
     try:
-        before = dict(json.loads(_kept(path)))
+        before = dict(json_value(_kept(path)))
     except (ValueError, TypeError) as error:
         raise InputError(str(path), None, "not the settings of an experiment; give another --out") from error
     differing = [

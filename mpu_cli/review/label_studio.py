@@ -17,6 +17,7 @@ from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.review.numbering import checked
 from mpu_cli.review.values import NO, NOTHING_ELSE, YES, instance_number, is_sample_word, label_number
 from mpu_cli.review.worklist import Item, Worklist
+from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.streams import open_input
 
 COMPLETE = "Nothing else is true"
@@ -113,9 +114,9 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     """
     with open_input(source) as stream:
         try:
-            export = json.loads(stream.read())
-        except (ValueError, RecursionError):
-            raise InputError(str(source), None, "this is not JSON; export the project in the format JSON") from None
+            export = json_value(stream.read())
+        except ValueError as error:
+            raise InputError(str(source), None, f"{error}; export the project in the format JSON") from None
     if not isinstance(export, list):
         raise InputError(str(source), None, "this is not a list of tasks; export the project in the format JSON")
     rows: list[tuple[int, int, str, str]] = []

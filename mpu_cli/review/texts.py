@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 
 from mpu_cli.errors import InputError, shown
 from mpu_cli.names.files import text_lines
+from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.streams import open_input
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
@@ -63,9 +64,9 @@ def read_texts(source: str | Path, wanted: set[int], n: int, field: str | None =
 def _of_json(source: str | Path, field: str | None) -> Iterator[str]:
     for number, line in enumerate(text_lines(source), 1):
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            raise InputError(str(source), number, "this is not JSON; each line should be one object") from None
+            record = json_value(line)
+        except ValueError as error:
+            raise InputError(str(source), number, f"{error}; each line should be one object") from None
         if not isinstance(record, dict):
             raise InputError(str(source), number, "this is not a JSON object with fields")
         yield _shown_value(record[_chosen(source, number, field, list(record))])

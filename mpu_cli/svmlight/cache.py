@@ -21,6 +21,7 @@ import numpy as np
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.files import open_regular, replacing
+from mpu_cli.runtime.json_text import json_value
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import mapped
 from mpu_cli.svmlight import reader
@@ -182,10 +183,10 @@ def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
     """
     try:
         with io.BufferedReader(open_regular(entry)) as file:
-            header = json.loads(file.readline(_LONGEST_HEADER))
-            content = None if header.get("content") is None else tuple(header["content"])
+            header = json_value(file.readline(_LONGEST_HEADER))
             if header["format_version"] != FORMAT_VERSION or header["key"] != key:
                 return None
+            content = None if header.get("content") is None else tuple(header["content"])
             offset = _aligned(file.tell())
             arrays = []
             for dtype, expected in zip(_DTYPES, header["arrays"], strict=True):
@@ -199,7 +200,7 @@ def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
         data = Dataset(labels, csr(values, indices, indptr, D))
         data.labels.check_format(full_check=True)  # compiled kernels do not look whether an index is in range
         data.features.check_format(full_check=True)
-    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):  # damage has many faces
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError):  # damage has many faces
         return None
     return data, content
 

@@ -1,7 +1,6 @@
 """Files of JSON lines and tables, row by row. A bad row is given as such, so that the caller may go on after it."""
 
 import csv
-import json
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.cells import first_repeated
+from mpu_cli.runtime.json_text import json_value
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines
@@ -134,9 +134,9 @@ def _objects(lines: Iterator[str | None], limit: int) -> Iterator[Row | Bad]:
 
 def _object(number: int, line: str) -> Row | Bad:
     try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        return Bad(number, "this is not JSON; each line should be one object")
+        fields = json_value(line)
+    except ValueError as error:
+        return Bad(number, f"{error}; each line should be one object")
     if not isinstance(fields, dict):
         return Bad(number, "this is not a JSON object with fields; each line should be one")
     return Row(number, fields)

@@ -17,6 +17,8 @@ import numpy as np
 from mpu_cli import __version__
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.files import checksum, open_regular
+from mpu_cli.runtime.json_text import json_value
+from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.runtime.values import checked_value
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -147,10 +149,7 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
         It is damaged. `made` looks at what is in it.
     """
     _expect(len(text) < MOST_BYTES, "the manifest is too long")
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("the manifest is not JSON") from None
+    values = json_value(text)
     _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
     if values["format_version"] != FORMAT_VERSION:
         raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
@@ -237,8 +236,4 @@ def _features(data: bytes, count: int) -> list[str]:
 def _read_idf(path: Path, count: int) -> np.ndarray:
     with open_regular(path) as file:
         _expect(os.fstat(file.fileno()).st_size <= 8 * count + _HEADER_BYTES, f"{IDF} is too long")
-        _expect(np.lib.format.read_magic(file) == (1, 0), f"{IDF} is of another version of the npy format")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        _expect((shape, dtype) == ((count,), np.float64), f"{IDF} is {dtype} {shape}")
-        file.seek(0)
-        return np.lib.format.read_array(file, allow_pickle=False)
+        return read_npy(file, IDF, np.float64, (count,))

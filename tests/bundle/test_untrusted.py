@@ -76,6 +76,8 @@ HOSTILE = {
     "objects": (archive(members(weights=claiming(weights(descr="|O")))), "weights is object"),
     "a header that is code": (archive(members(weights=claiming("__import__('os').abort()"))), "malformed"),
     "a header nested too deep": (archive(members(weights=claiming("(" * 100))), ""),
+    "a header of signs": (archive(members(weights=claiming("-" * 9000 + "1"))), "weights has no header"),
+    "a header of sums": (archive(members(weights=claiming("1" + "+1" * 4000))), "weights has no header"),
     "a large file": (npz(**level_arrays(0)) + bytes(MEGABYTE), "bytes"),
 }
 

@@ -143,6 +143,7 @@ def test_info_lists_and_draws(run, tiny, history, tmp_path, monkeypatch):
     [
         ("", "has no training"),
         ("3\n", ":1: is no training"),
+        ("[" * 100_000, ":1: is no training"),
         ('{"time": "2026-01-01T00:00:00", "c": "high"}\n', ":1: c is 'high', and no number"),
     ],
 )

@@ -124,7 +124,7 @@ def test_settings_are_written_once_and_then_compared(tmp_path):
     assert json.loads(path.read_text()) == settings
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{", "7", "\x00"])
+@pytest.mark.parametrize("text", ["", "[1]", "{", "7", "\x00", "[" * 100_000])
 def test_settings_that_are_none_are_an_error(tmp_path, text):
     path = tmp_path / "settings.json"
     path.write_text(text)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.files import checksum
 from mpu_cli.text import stored
 from mpu_cli.text.vectorizer import Vectorizer
 
@@ -64,7 +65,7 @@ DAMAGE = {
     "no manifest": lambda kept: (kept / "manifest.json").unlink(),
     "an empty manifest": lambda kept: (kept / "manifest.json").write_text(""),
     "a manifest of something else": lambda kept: (kept / "manifest.json").write_text('{"format": "mpu model"}'),
-    "a list": lambda kept: (kept / "manifest.json").write_text("[" * 10_000),
+    "a list": lambda kept: (kept / "manifest.json").write_text("[" * 100_000),
     "a manifest without end": lambda kept: (kept / "manifest.json").write_bytes(bytes(1 << 21)),
     "a later format": lambda kept: change(kept / "manifest.json", format_version=2),
     "no features": lambda kept: (kept / "features").unlink(),
@@ -118,8 +119,6 @@ def test_damage_is_an_error_that_says_what_to_do(kept, name):
 )
 def test_numbers_that_cannot_be(tmp_path, array, with_checksum):
     """Also where somebody has made the checksum fit."""
-    from mpu_cli.runtime.files import checksum
-
     kept = tmp_path / "kept"
     Vectorizer(ngrams=(1, 1), stem="none").fit(["aa bb cc dd ee"]).save(kept)
     np.save(kept / "idf.npy", array)
@@ -127,6 +126,15 @@ def test_numbers_that_cannot_be(tmp_path, array, with_checksum):
         sums = json.loads((kept / "manifest.json").read_text())["checksums"]
         change(kept / "manifest.json", checksums=sums | {"idf.npy": checksum(kept / "idf.npy")})
     with pytest.raises(InputError, match="damaged"):
+        Vectorizer.load(kept)
+
+
+def test_a_header_that_does_not_close_its_brackets(kept):
+    """NumPy parses it as Python."""
+    (kept / "idf.npy").write_bytes(b"\x93NUMPY\1\0" + b"\x96\0" + b"(" * 150)
+    sums = json.loads((kept / "manifest.json").read_text())["checksums"]
+    change(kept / "manifest.json", checksums=sums | {"idf.npy": checksum(kept / "idf.npy")})
+    with pytest.raises(InputError, match=r"damaged \(idf\.npy has no header"):
         Vectorizer.load(kept)
 
 

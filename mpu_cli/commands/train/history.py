@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.runtime.json_text import json_value
 
 # What is drawn and listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
@@ -70,8 +71,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
+        entry = json_value(line)
+    except ValueError:
         entry = None
     if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
         raise InputError(path, number, "is no training, as mpu train --history writes it; remove this line")
