@@ -13,15 +13,16 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.settling import Settled
 from mpu_cli.core.side.clustering import INSTANCES, directions_of
 from mpu_cli.core.side.shortlist import Groups, labels_to_group
 from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import LinearModel, Settings
+from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import group_units, parts
 from mpu_cli.core.train.group_units import Picked, Whole
-from mpu_cli.core.train.mixing import Selected
+from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.parts import EVERYTHING, PartRows
 from mpu_cli.runtime.executor import run_unit
 from mpu_cli.runtime.run import Run

@@ -21,7 +21,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import Options
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.mixing import Mixing, Selected, rounds_of
+from mpu_cli.core.train.instances import Selected
+from mpu_cli.core.train.mixing import Mixing, rounds_of
 from mpu_cli.core.train.parts import PartRows, Selection
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -17,7 +17,8 @@ from benchmarks.simulation import FLOAT, DenseModel, Simulation, Unit
 from mpu_cli.cluster.sizes import size_of
 from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.train import group_units, parts
-from mpu_cli.core.train.distributed import Instances, train_on_parts
+from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.runtime.run import Run
 

@@ -6,6 +6,8 @@ The names below are imported when they are first used, so that ``import mpu_cli`
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mpu_cli.version import __version__
+
 if TYPE_CHECKING:
     from mpu_cli.api.analysis import (
         OutOfFold,
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.text.vectorizer import Vectorizer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "FrequencyEstimate",

@@ -16,8 +16,8 @@ from mpu_cli.bundle.arrays import Layout, expect
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli import __version__
 from mpu_cli.bundle.arrays import ascending, expect
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.version import __version__
 
 FORMAT_VERSION = 4
 MANIFEST = "manifest.json"

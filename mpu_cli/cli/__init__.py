@@ -5,7 +5,6 @@ Modules here import nothing heavy at the top: ``mpu --help`` must not wait for N
 
 import click
 
-from mpu_cli import __version__
 from mpu_cli.cli.common import CleanErrors
 from mpu_cli.cli.complete import complete
 from mpu_cli.cli.corrupt import corrupt
@@ -17,6 +16,7 @@ from mpu_cli.cli.predict import predict
 from mpu_cli.cli.review import review
 from mpu_cli.cli.train import train
 from mpu_cli.cli.vectorize import vectorize
+from mpu_cli.version import __version__
 
 
 @click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})

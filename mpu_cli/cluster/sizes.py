@@ -13,9 +13,9 @@ from dask.sizeof import sizeof
 from scipy.sparse import csr_array
 
 from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.side.shortlist import Groups
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.core.train.group_units import Picked
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.svmlight.dataset import Dataset

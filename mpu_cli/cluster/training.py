@@ -9,12 +9,12 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.reading import Facts, facts_of, placed, read_unchanged, state_of
 from mpu_cli.core.data.features import Columns, with_width
-from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.side.shortlist import is_worthwhile
-from mpu_cli.core.train.distributed import Instances, train_on_parts
-from mpu_cli.core.train.levels import HeldOut
+from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.train.training import Report, train
 from mpu_cli.core.validate.validation import default_folds

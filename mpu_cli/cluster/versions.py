@@ -3,7 +3,7 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from mpu_cli import __version__
+from mpu_cli.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba")
 

@@ -10,7 +10,6 @@ from types import EllipsisType
 
 import joblib
 
-from mpu_cli import __version__
 from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled, sizes_within
@@ -25,6 +24,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import open_output
+from mpu_cli.version import __version__
 
 RESULTS, SETTINGS, SUMMARY = "results.csv", "settings.json", "summary.md"
 LOCK, DATA = ".lock", ".data"  # while an experiment runs

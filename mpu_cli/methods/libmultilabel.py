@@ -55,8 +55,8 @@ def fit(task: Task, trainer: str) -> Fitted:
     from scipy.sparse import csr_matrix
 
     from mpu_cli.core.data.limits import refuse_large_weights
+    from mpu_cli.core.model.linear import LinearModel
     from mpu_cli.core.model.stacking import StackedModel
-    from mpu_cli.core.solver.sgd import LinearModel
 
     linear = _linear()
     D, q = task.matrix.shape[1], task.labels.shape[1]

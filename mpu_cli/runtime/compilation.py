@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numba
 
-from mpu_cli import __version__
 from mpu_cli.runtime import kernels
+from mpu_cli.version import __version__
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 

@@ -17,12 +17,12 @@ import numpy as np
 import scipy
 from scipy.sparse import csr_array
 
-from mpu_cli import __version__
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.journal import Found, Journal
 from mpu_cli.runtime.run import Run
+from mpu_cli.version import __version__
 
 _STEP_NAME = re.compile(r"(?P<key>[0-9a-f]{16})-(?P<step>[a-z0-9-]+)-(?P<checksum>[0-9a-f]{64})\.npz")
 _TEMPORARY = ".writing-"

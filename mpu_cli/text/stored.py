@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli import __version__
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.files import checksum, open_regular
 from mpu_cli.runtime.json_text import json_value
@@ -24,6 +23,7 @@ from mpu_cli.runtime.values import checked_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
+from mpu_cli.version import __version__
 
 FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"

@@ -13,10 +13,10 @@ from mpu_cli import bundle
 from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.data.sparse_weights import pruned
+from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import LinearModel
 
 D, Q = 4, 3
 KNOWN = Columns(np.array([1, 2], np.int32), D)

@@ -19,8 +19,8 @@ from mpu_cli.bundle import arrays
 from mpu_cli.bundle.arrays import read_arrays
 from mpu_cli.bundle.manifest import MOST_BYTES, digest
 from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.errors import ModelError, TooLargeError
 from tests.bundle.models import (
     KNOWN,

@@ -25,7 +25,7 @@ _ENVIRONMENT = {
 }
 WORKER = "from distributed.cli.dask_worker import main; main()"
 # A worker of another version of mpu.
-OTHER_VERSION = f"import mpu_cli; mpu_cli.__version__ = '0.0.1'; {WORKER}"
+OTHER_VERSION = f"from mpu_cli import version; version.__version__ = '0.0.1'; {WORKER}"
 NOTHING: Mapping[str, str] = {}
 
 

@@ -12,8 +12,8 @@ from mpu_cli.commands.predict import prediction
 from mpu_cli.commands.predict.prediction import predict, select
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading

@@ -32,7 +32,7 @@ def fit(task: Task) -> Fitted:
     import numpy as np
     from scipy.special import logit
 
-    from mpu_cli.core.solver.sgd import LinearModel
+    from mpu_cli.core.model.linear import LinearModel
     from mpu_cli.core.model.stacking import StackedModel
 
     q, D = task.labels.shape[1], task.matrix.shape[1]

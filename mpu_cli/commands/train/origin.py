@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import __version__
 from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
 from mpu_cli.commands.data.training_data import Sources
@@ -25,6 +24,7 @@ from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import Files
+from mpu_cli.version import __version__
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"

@@ -259,3 +259,18 @@ def at_least(predictions: csr_array, least: float) -> csr_array:
     kept = predictions.data >= np.float32(least)
     indptr = np.concatenate([[0], np.cumsum(kept)])[predictions.indptr]
     return csr_array((predictions.data[kept], predictions.indices[kept], indptr), shape=predictions.shape)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of instances by models that have not seen them.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,), or slice
+        Which instances.
+    probabilities : ndarray or csr_array of float32, shape (m, q)
+    """
+
+    rows: np.ndarray | slice
+    probabilities: Predictions

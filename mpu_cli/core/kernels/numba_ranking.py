@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.data.weight_rows import WeightRows
+from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.runtime.compilation import compiled, inlined
 
 # Scores that are looked at together: mostly none of them is large enough.

@@ -8,7 +8,7 @@ from scipy.special import logit
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Top, TopPredictions
-from mpu_cli.core.data.weight_rows import WeightRows
+from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels.order import visited
 from mpu_cli.core.loss import pu_gradient

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.predictions import LEAST, STACKED_FROM, Predictions, Top, at_least
 from mpu_cli.core.model.calibration import Calibration
-from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 

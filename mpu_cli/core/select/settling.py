@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.limits import refuse_large_sample
-from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.frequency.common_frequency import CommonFrequency, compare
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import REPLICATES, FrequencyEstimate, estimate, tells
@@ -17,7 +17,6 @@ from mpu_cli.core.select.sample import Population, Sample, draw_labels
 from mpu_cli.core.select.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.solver.sgd import Settings, default_epochs, default_settings, dual_settings
-from mpu_cli.core.train.levels import HeldOut
 from mpu_cli.core.validate.validation import leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.journal import Found

@@ -7,8 +7,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import LinearModel, Settings, initial_bias
+from mpu_cli.core.solver.sgd import Settings, initial_bias
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 """What guides the learning of labels beside their annotations."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mpu_cli.core.data.predictions import Predictions
-    from mpu_cli.core.side.prior import Prior
-    from mpu_cli.core.side.shortlist import Shortlist
+from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.side.shortlist import Shortlist
 
 
 @dataclass(frozen=True)
@@ -21,10 +19,10 @@ class Guidance:
         None: each label is learned from all instances.
     """
 
-    prior: "Prior | None" = None
-    shortlist: "Shortlist | None" = None
+    prior: Prior | None = None
+    shortlist: Shortlist | None = None
 
-    def of_next_level(self, predictions: "Predictions", width: int) -> "Guidance":
+    def of_next_level(self, predictions: Predictions, width: int) -> "Guidance":
         """Return the guidance of the level above.
 
         Parameters

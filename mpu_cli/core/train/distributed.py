@@ -7,133 +7,34 @@ calibration come from counts. Where labels are many, groups of them are learned 
 that is learned in one pass gives the same model as `training.train`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.data.features import Features, coherence, draws
 from mpu_cli.core.data.limits import refuse_too_large
 from mpu_cli.core.data.overflow import LARGEST_SUM
-from mpu_cli.core.data.predictions import FEW_LABELS, Top
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.model.calibration import Calibration, calibrate_binned
-from mpu_cli.core.model.decision import decide
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.model.thresholds import best_threshold, pooled_threshold
+from mpu_cli.core.model.thresholds import best_threshold, decide, pooled_threshold
 from mpu_cli.core.options import FEW_SHARDS, PU_LOGISTIC, SQUARED_HINGE, Options
 from mpu_cli.core.select.settling import settle
-from mpu_cli.core.solver.sgd import LinearModel, label_blocks
-from mpu_cli.core.train import group_units, parts
+from mpu_cli.core.solver.sgd import label_blocks
+from mpu_cli.core.train import parts
 from mpu_cli.core.train.distributed_groups import GroupLearner
+from mpu_cli.core.train.instances import FeaturesOfAll, Instances, LabelsOfAll
 from mpu_cli.core.train.level_parts import LevelParts, found_of, models_of
-from mpu_cli.core.train.levels import HeldOut
-from mpu_cli.core.train.mixing import Mixing, Selected
-from mpu_cli.core.train.parts import EVERYTHING, PartRows, Selection
+from mpu_cli.core.train.mixing import Mixing
+from mpu_cli.core.train.parts import EVERYTHING, Selection
 from mpu_cli.core.train.training import MOST_AUTOMATIC_LEVELS, Report, enough_at_last
 from mpu_cli.core.validate.halves import LARGER_STEPS
 from mpu_cli.core.validate.validation import default_folds
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.executor import Executor, Handle
+from mpu_cli.runtime.executor import Handle
 from mpu_cli.runtime.run import Run
-
-
-@dataclass(frozen=True)
-class Instances:
-    """All instances, in parts.
-
-    Attributes
-    ----------
-    executor : Executor
-        Of which the parts are handles.
-    parts : sequence of Handle
-        Of `parts.PartRows`.
-    sizes : list of int
-        Instances of each part.
-    annotations : ndarray of int, shape (q,)
-        How many instances are annotated with each label.
-    width : int
-        Number of features.
-    """
-
-    executor: Executor
-    parts: Sequence[Handle]
-    sizes: list[int]
-    annotations: np.ndarray
-    width: int
-
-    def __len__(self) -> int:
-        return sum(self.sizes)
-
-    def fetch(self, rows: np.ndarray) -> PartRows:
-        """Return some instances, by their numbers, ascending."""
-        ends = np.cumsum(self.sizes)
-        cuts = np.searchsorted(rows, np.concatenate([[0], ends]))
-        wanted = [
-            (part, rows[start:stop] - (end - size))
-            for part, size, end, start, stop in zip(self.parts, self.sizes, ends, cuts, cuts[1:], strict=False)
-            if stop > start
-        ]
-        found = self.executor.gather([self.executor.submit(parts.pick, part, some) for part, some in wanted])
-        sparse = vstack([some.features.as_sparse() for some in found], format="csr")
-        return PartRows(Features.of(csr_array(sparse)), csr_array(vstack([some.labels for some in found])), 0)
-
-    def count(self, selection: Selection, run: Run) -> Selected:
-        """Count what is selected."""
-        counted = self.executor.gather(
-            [self.executor.submit(parts.count, part, selection, run.seed) for part in self.parts]
-        )
-        return Selected(selection, [size for size, _ in counted], sum(annotations for _, annotations in counted))
-
-
-class _Features:
-    """Stands for the `Features` of all instances: what is asked for is fetched."""
-
-    def __init__(self, instances: Instances) -> None:
-        self._instances = instances
-
-    def __len__(self) -> int:
-        return len(self._instances)
-
-    def __getitem__(self, rows: np.ndarray) -> Features:
-        return self._instances.fetch(rows).features
-
-    @cached_property
-    def coherence(self) -> float:
-        drawn = draws(len(self))
-        every = np.unique(np.concatenate(drawn))
-        found = self[every]
-        return coherence([found[np.searchsorted(every, rows)] for rows in drawn])
-
-    @cached_property
-    def _squared_norms(self) -> float:
-        submit, whole = self._instances.executor.submit, self._instances.parts
-        return sum(self._instances.executor.gather([submit(parts.sum_of_squared_norms, part) for part in whole]))
-
-    def mean_squared_norm(self) -> float:
-        return self._squared_norms / len(self) or 1.0
-
-
-class _Labels:
-    """Stands for their annotated labels."""
-
-    def __init__(self, instances: Instances) -> None:
-        self._instances = instances
-        self.shape = (len(instances), len(instances.annotations))
-
-    def __getitem__(self, rows: np.ndarray) -> csr_array:
-        return self._instances.fetch(rows).labels
-
-    @cached_property
-    def indptr(self) -> np.ndarray:
-        submit, gather = self._instances.executor.submit, self._instances.executor.gather
-        counts = gather([submit(group_units.label_counts, part) for part in self._instances.parts])
-        return np.cumsum([0, *np.concatenate(counts)])
-
-    @property
-    def nnz(self) -> int:
-        return int(self._instances.annotations.sum())
 
 
 def train_on_parts(
@@ -178,7 +79,7 @@ def train_on_parts(
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
-    features, annotated = _Features(instances), _Labels(instances)
+    features, annotated = FeaturesOfAll(instances), LabelsOfAll(instances)
     settled = settle(features, annotated, instances.annotations, options, run)
     scale = float(options.stack_scale * np.sqrt(features.mean_squared_norm()))
     if scale > LARGEST_SUM:

@@ -14,14 +14,14 @@ from operator import getitem
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.core.data.predictions import HeldOut, Top
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.train import group_units, parts
 from mpu_cli.core.train.distributed_shortlist import with_shortlists
 from mpu_cli.core.train.group_units import Whole
+from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.level_parts import LevelParts, found_of, models_of
-from mpu_cli.core.train.levels import HeldOut
-from mpu_cli.core.train.mixing import Mixing, Selected
+from mpu_cli.core.train.mixing import Mixing
 from mpu_cli.core.train.parts import EVERYTHING, Selection
 from mpu_cli.core.validate.validation import default_folds, leading
 from mpu_cli.runtime.executor import Handle

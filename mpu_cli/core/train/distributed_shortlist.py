@@ -21,7 +21,7 @@ from mpu_cli.runtime.executor import Handle, reduced
 from mpu_cli.runtime.run import Run
 
 if TYPE_CHECKING:
-    from mpu_cli.core.train.distributed import Instances
+    from mpu_cli.core.train.instances import Instances
 
 # Labels whose instances are summed up at a time.
 _LABELS = 4096

@@ -13,13 +13,15 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Block, Top, TopPredictions
-from mpu_cli.core.data.sparse_weights import pruned
+from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import sums_of_instances
 from mpu_cli.core.side.guidance import Guidance
-from mpu_cli.core.side.shortlist import Groups, Shortlist, list_instances
+from mpu_cli.core.side.shortlist import Groups, Shortlist
 from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import LinearModel, Settings, TrainingSet
+from mpu_cli.core.solver.sgd import Settings, TrainingSet
+from mpu_cli.core.train.make_shortlist import list_instances
 from mpu_cli.core.train.parts import PartRows, Selection, seed_of
 from mpu_cli.core.validate.progressive import train_in_turn
 from mpu_cli.core.validate.validation import predict_top
@@ -62,11 +64,6 @@ class Whole:
     size: int
     mean_squared_norm: float
     bias: np.ndarray
-
-
-def label_counts(part: PartRows) -> np.ndarray:
-    """Return how many labels each instance is annotated with."""
-    return np.diff(part.labels.indptr)
 
 
 def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:

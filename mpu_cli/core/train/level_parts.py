@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.settling import Settled
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.core.train import parts
+from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.runtime.executor import Handle, reduced
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
-
-if TYPE_CHECKING:
-    from mpu_cli.core.train.distributed import Instances
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class LevelParts:
     n_shards : int
     """
 
-    instances: "Instances"
+    instances: Instances
     level_parts: Sequence[Handle]
     settled: Settled
     run: Run

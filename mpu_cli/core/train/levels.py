@@ -7,33 +7,21 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Predictions, Top
+from mpu_cli.core.data.predictions import HeldOut, Predictions, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.calibration import calibrate
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
+from mpu_cli.core.model.thresholds import evidence
 from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
-from mpu_cli.core.solver.sgd import LinearModel, Settings, TrainingSet, label_blocks, train_linear
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, label_blocks, train_linear
 from mpu_cli.core.validate.halves import train_by_halves
 from mpu_cli.core.validate.nested import is_worthwhile, pairs_of, predict_nested
 from mpu_cli.core.validate.progressive import train_progressively
 from mpu_cli.core.validate.validation import deal, default_folds, leading, out_of_unfinished_folds
 from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Predictions of instances by models that have not seen them.
-
-    Attributes
-    ----------
-    rows : ndarray of int, shape (m,), or slice
-        Which instances.
-    probabilities : ndarray or csr_array of float32, shape (m, q)
-    """
-
-    rows: np.ndarray | slice
-    probabilities: Predictions
 
 
 @dataclass(frozen=True)
@@ -161,7 +149,32 @@ class LevelLearner:
         into = self.run.empty((len(rows), probabilities.shape[1]), np.float32)
         return HeldOut(rows, np.take(probabilities, rows, axis=0, out=into, mode="clip"))  # unbuffered
 
-    def predict_nested(self, features: Features, out_of_fold: np.ndarray, enough: int) -> list[np.ndarray] | None:
+    def features_without(
+        self, features: Features, out_of_fold: Predictions, enough: int, scale: float
+    ) -> Callable[[int], Features] | None:
+        """Return what gives the features of level 1 where a fold is held out, for an honest estimate of its worth.
+
+        They come from predictions that know nothing of the fold. None where the out-of-fold predictions serve for all
+        folds (`core.validate.nested`).
+        """
+        if not isinstance(out_of_fold, np.ndarray):
+            return None
+        nested = self._predict_nested(features, out_of_fold, enough)
+        if nested is None:
+            return None
+        everything = np.arange(len(features))
+        fold_rows = self.fold_rows(len(features))
+
+        def of_fold(i: int) -> Features:
+            rest = np.setdiff1d(everything, fold_rows[i], assume_unique=True)
+            seen = HeldOut(rest, nested[i][rest])
+            calibration = calibrate(*evidence(seen, self.labels, self.frequency))
+            predictions = nested[i] if calibration is None else calibration(nested[i])
+            return stack(features, predictions, scale, self.run.empty)
+
+        return of_fold
+
+    def _predict_nested(self, features: Features, out_of_fold: np.ndarray, enough: int) -> list[np.ndarray] | None:
         """Predict all instances by models without two folds (`validate.nested`); None where that is not worthwhile."""
         n, q = self.labels.shape
         fold_rows = self.fold_rows(n)

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.parts import Selection
+from mpu_cli.core.train.instances import Selected
 from mpu_cli.runtime.executor import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
 
@@ -34,34 +35,6 @@ def rounds_of(n_shards: int, epochs: int | None = None) -> int:
 def shards_of(n_parts: int, n_shards: int) -> list[range]:
     """Deal parts out to shards: the numbers of those of each."""
     return [range(shard, n_parts, n_shards) for shard in range(n_shards)]
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A selection, and what it selects of each part.
-
-    Attributes
-    ----------
-    selection : Selection
-    sizes : list of int
-        Instances of each part.
-    annotations : ndarray of int, shape (q,)
-        How many of all of them are annotated with each label.
-    """
-
-    selection: Selection
-    sizes: list[int]
-    annotations: np.ndarray
-
-    def __len__(self) -> int:
-        return sum(self.sizes)
-
-    def start(self, frequency: LabelFrequency) -> sgd.LinearModel:
-        """Return where all labels start, cold, as `sgd.TrainingSet.cold_start` does."""
-        size = len(self)
-        share = self.annotations / max(size, 1) / frequency.single_precision().rates
-        bias = sgd.bias_of_shares(share, size)
-        return sgd.LinearModel(np.empty((0, len(bias)), np.float32), bias)
 
 
 @dataclass(frozen=True)
@@ -176,7 +149,7 @@ class Mixing:
         blocks = sgd.label_blocks(len(self.frequency.rates), self.run)
         means = []
         for place, block in enumerate(blocks):
-            begin = self.executor.submit(sgd.LinearModel.block, start, block)
+            begin = self.executor.submit(LinearModel.block, start, block)
             models = [through(_rotated(shard, place / len(blocks)), begin, block) for shard in shards]
             means.append(self.mean(models, sizes))
         return self.executor.submit(parts.joined, means) if len(means) > 1 else means[0]

@@ -13,6 +13,7 @@ from mpu_cli.core.data.predictions import DensePredictions, Predictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.solver import sgd
@@ -102,12 +103,12 @@ def learn(
     block: slice,
     rates: np.ndarray,
     settings: sgd.Settings,
-    start: sgd.LinearModel,
+    start: LinearModel,
     seen: int,
     n: int,
     round_: int,
     run: Run,
-) -> sgd.LinearModel:
+) -> LinearModel:
     """Go on learning a block of labels, in one pass over the selected instances of a part.
 
     Parameters
@@ -139,23 +140,23 @@ def learn(
     return sgd.train_block(data, block, frequency, settings, start, seen)
 
 
-def joined(blocks: list[sgd.LinearModel]) -> sgd.LinearModel:
+def joined(blocks: list[LinearModel]) -> LinearModel:
     """Return the model of all labels from those of consecutive blocks."""
     weights = np.hstack([model.weights for model in blocks])
-    return sgd.LinearModel(weights, np.concatenate([model.bias for model in blocks]))
+    return LinearModel(weights, np.concatenate([model.bias for model in blocks]))
 
 
-def scaled(model: sgd.LinearModel, share: float) -> sgd.LinearModel:
+def scaled(model: LinearModel, share: float) -> LinearModel:
     """Return a model times its share of a mean; 0 is added, which leaves no negative zero."""
-    return sgd.LinearModel(model.weights * np.float32(share) + np.float32(0), model.bias * np.float32(share))
+    return LinearModel(model.weights * np.float32(share) + np.float32(0), model.bias * np.float32(share))
 
 
-def added(first: sgd.LinearModel, second: sgd.LinearModel) -> sgd.LinearModel:
+def added(first: LinearModel, second: LinearModel) -> LinearModel:
     """Return the sum of two models."""
-    return sgd.LinearModel(first.weights + second.weights, first.bias + second.bias)
+    return LinearModel(first.weights + second.weights, first.bias + second.bias)
 
 
-def predict_out_of_fold(part: PartRows, models: list[sgd.LinearModel], run: Run) -> np.ndarray:
+def predict_out_of_fold(part: PartRows, models: list[LinearModel], run: Run) -> np.ndarray:
     """Predict the instances of each fold by the model that has left it out: float32, shape (n_i, q)."""
     predictions = np.empty(part.labels.shape, np.float32)
     for fold, model in enumerate(models):
@@ -164,7 +165,7 @@ def predict_out_of_fold(part: PartRows, models: list[sgd.LinearModel], run: Run)
     return predictions
 
 
-def predict_selected(part: PartRows, selection: Selection, model: sgd.LinearModel, run: Run) -> np.ndarray:
+def predict_selected(part: PartRows, selection: Selection, model: LinearModel, run: Run) -> np.ndarray:
     """Predict the selected instances: float32, shape (m_i, q)."""
     rows = selection.rows(part, run.seed)
     predictions = np.empty((len(rows), part.labels.shape[1]), np.float32)
@@ -191,3 +192,8 @@ def stacked(part: PartRows, predictions: Predictions, calibration: Calibration |
         calibration.apply(probabilities)  # some rows at a time
     features = stack(part.features, probabilities, scale)
     return replace(part, features=features, guidance=part.guidance.of_next_level(probabilities, features.width))
+
+
+def label_counts(part: PartRows) -> np.ndarray:
+    """Return how many labels each instance is annotated with."""
+    return np.diff(part.labels.indptr)

@@ -12,24 +12,25 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Columns, Features, with_width
 from mpu_cli.core.data.limits import refuse_too_large
 from mpu_cli.core.data.overflow import LARGEST_SUM
-from mpu_cli.core.data.predictions import FEW_LABELS, Top
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.frequency.common_frequency import CommonFrequency
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.model.calibration import Calibration, calibrate
-from mpu_cli.core.model.decision import decide, evidence
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel, calibrated
+from mpu_cli.core.model.thresholds import decide, evidence
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.settling import Settled, settle
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.guidance import Guidance
 from mpu_cli.core.side.prior import Prior
-from mpu_cli.core.side.shortlist import Shortlist, is_worthwhile, make_shortlist
-from mpu_cli.core.solver.sgd import LinearModel, Settings
-from mpu_cli.core.train.levels import HeldOut, LevelLearner
-from mpu_cli.core.validate.fold_features import features_without
+from mpu_cli.core.side.shortlist import Shortlist, is_worthwhile
+from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.train.levels import LevelLearner
+from mpu_cli.core.train.make_shortlist import make_shortlist
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.journal import Found
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -184,7 +185,7 @@ def train(
         features_of = None
         if level:
             if level == 1 and not learner.can_predict_in_passing(enough):
-                features_of = features_without(learner, features, held_out.probabilities, enough, scale)
+                features_of = learner.features_without(features, held_out.probabilities, enough, scale)
             calibrations.append(None if many else calibrate(*evidence(held_out, labels, frequency)))
             predictions = calibrated(held_out.probabilities, calibrations[-1])
             learner, features = learner.of_next_level(features, predictions, scale)

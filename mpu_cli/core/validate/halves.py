@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Block, DensePredictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.guidance import Guidance
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.validation import Fold, predict, split
@@ -34,7 +35,7 @@ def train_by_halves(
     run: Run,
     guidance: Guidance,
     tick: Callable[[], None] = lambda: None,
-) -> tuple[sgd.LinearModel, np.ndarray]:
+) -> tuple[LinearModel, np.ndarray]:
     """Learn all labels from all instances, and predict all by a model that has not seen them.
 
     Parameters
@@ -67,13 +68,13 @@ def train_by_halves(
     weights[:] = 0
     bias = np.zeros(labels.shape[1], np.float32)
 
-    def learn(half: Fold, block: Block, start: sgd.LinearModel) -> tuple[Block, sgd.LinearModel]:
+    def learn(half: Fold, block: Block, start: LinearModel) -> tuple[Block, LinearModel]:
         model = sgd.train_block(half.training, block, frequency, settings, start.block(block))
         predict(model, features, half.rows, block, DensePredictions(predictions), run)
         tick()
         return block, model
 
-    def tasks() -> Iterator[tuple[Fold, Block, sgd.LinearModel]]:
+    def tasks() -> Iterator[tuple[Fold, Block, LinearModel]]:
         for held_out in halves:
             half = split(features, labels, held_out, run, guidance)
             start = half.training.cold_start(frequency)
@@ -82,4 +83,4 @@ def train_by_halves(
     for block, model in parallel.run(learn, tasks(), run.jobs):
         weights[:, block] += model.weights / len(halves)
         bias[block] += model.bias / len(halves)
-    return sgd.LinearModel(weights, bias), predictions
+    return LinearModel(weights, bias), predictions

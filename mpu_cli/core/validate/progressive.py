@@ -13,11 +13,12 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Block, Predictions, Top, collector
-from mpu_cli.core.data.sparse_weights import pruned
+from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import LinearModel, Settings, TrainingSet, by_blocks
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, by_blocks
 from mpu_cli.core.validate.validation import predict, predict_top
 from mpu_cli.runtime.run import Run
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Predictions, Top, collector
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.solver import sgd
 from mpu_cli.runtime import parallel
@@ -138,12 +139,12 @@ def predict_folds(
         Drop weights below this before predicting.
     """
 
-    def predict_block(fold: Fold, block: Block, start: sgd.LinearModel, is_last: bool) -> bool:
+    def predict_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
         model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
         predict(model, fold.features, fold.rows, block, predictions, run, prune)
         return is_last
 
-    def tasks() -> Iterator[tuple[Fold, Block, sgd.LinearModel, bool]]:
+    def tasks() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
         for fold in folds:
             start = fold.training.cold_start(frequency)
             *blocks, last = fold.training.blocks()
@@ -174,7 +175,7 @@ def predict_top_of_folds(
 
 
 def predict_top(
-    model: sgd.LinearModel, features: Features, rows: np.ndarray, predictions: Collector, top: Top, run: Run
+    model: LinearModel, features: Features, rows: np.ndarray, predictions: Collector, top: Top, run: Run
 ) -> None:
     """Predict the most probable of many labels of some of the instances."""
 
@@ -187,7 +188,7 @@ def predict_top(
 
 
 def predict(
-    model: sgd.LinearModel,
+    model: LinearModel,
     features: Features,
     rows: np.ndarray,
     block: Block,

@@ -47,17 +47,17 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.limits import refuse_large_kernel, refuse_large_linear
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import draw
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.methods.m3l import LinearOptions
 from mpu_cli.methods.m3l.dual import LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.methods.m3l.selection import THRESHOLD, choose_width_and_cost, evaluator
 from mpu_cli.methods.shared.costs import choose_cost
 from mpu_cli.methods.shared.label_correlation import correlation_prior
+from mpu_cli.methods.shared.limits import refuse_large_kernel, refuse_large_linear
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -45,10 +45,10 @@ from mpu_cli.core.data.overflow import largest
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.thresholds import estimated_f1
 from mpu_cli.core.select.sample import Sample, draw
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.methods.qaraei21 import Options

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.rbf import KernelModel

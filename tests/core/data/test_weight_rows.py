@@ -12,8 +12,8 @@ from scipy.special import expit
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import LEAST, Top
-from mpu_cli.core.data.weight_rows import WeightRows
-from mpu_cli.core.solver.sgd import LinearModel
+from mpu_cli.core.data.weights import WeightRows
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.runtime.kernels import NAMES
 from mpu_cli.runtime.run import Run
 

@@ -7,8 +7,8 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel, stack
-from mpu_cli.core.solver.sgd import LinearModel
 from mpu_cli.core.train.training import Options, train
 from tests.core.simulated import as_features, hide, read_digits
 

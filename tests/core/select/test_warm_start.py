@@ -8,9 +8,10 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import LinearModel, Settings, default_epochs
+from mpu_cli.core.solver.sgd import Settings, default_epochs
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.runtime.run import Run

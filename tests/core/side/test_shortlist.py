@@ -11,8 +11,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side import shortlist as module
 from mpu_cli.core.side.guidance import Guidance
 from mpu_cli.core.side.prior import Prior
-from mpu_cli.core.side.shortlist import Shortlist, make_shortlist
+from mpu_cli.core.side.shortlist import Shortlist
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.train.make_shortlist import make_shortlist
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.core.validate.progressive import train_progressively
 from mpu_cli.core.validate.validation import predict_folds, split

@@ -10,7 +10,8 @@ from numpy.testing import assert_array_equal
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.options import SQUARED_HINGE, Options
-from mpu_cli.core.train.distributed import Instances, train_on_parts
+from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.parts import EVERYTHING, PartRows, Selection
 from mpu_cli.core.train.training import train
 from mpu_cli.errors import DataError

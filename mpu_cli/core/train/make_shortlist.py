@@ -1,0 +1,114 @@
+"""The choice of the instances that each group of labels is learned from (`core.side.shortlist`)."""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Features, unit_rows
+from mpu_cli.core.data.predictions import LEAST, Top
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.side.clustering import centroids
+from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.side.shortlist import Groups, Shortlist, joined_cells, labels_to_group, rows_of
+from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.runtime.run import Run
+
+# The share of the groups that an instance is near to, times the square root of the number of instances; and random
+# groups that learn from it, by those.
+_NEAREST, _RANDOM = 15.0, 1.0
+# Labels to whose instances an instance is the most similar.
+_SIMILAR = 20
+
+
+def make_shortlist(
+    features: Features,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    settings: Settings,
+    prune: float | None,
+    run: Run,
+    prior: Prior | None = None,
+) -> Shortlist:
+    """Find the groups of labels, and the instances to learn each from.
+
+    Parameters
+    ----------
+    features : Features, n instances
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels; more than are in a group.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    settings : Settings
+        Of the model of groups.
+    prune : float or None
+        The weights that it does without.
+    run : Run
+    prior : Prior, optional
+        Labels are then also like instances that have features of their own.
+
+    Returns
+    -------
+    Shortlist
+    """
+    n, q = labels.shape
+    positives = frequency.positives(labels)
+    grouped = labels_to_group(np.bincount(positives.indices, minlength=q))
+    directions = centroids(features, positives[:, grouped])
+    if prior is not None:
+        directions = unit_rows(directions + csr_array(prior.vectors[:, grouped].T))
+    groups = Groups.of(directions, grouped, q, run.seed)
+    annotated = groups.annotated(positives)[:, 1:]
+    data = TrainingSet(features, annotated, np.arange(n), run)
+    model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
+    return list_instances(features, positives, groups, model, n, groups.generator(), run, frequency.known)
+
+
+def list_instances(
+    features: Features,
+    positives: csr_array,
+    groups: Groups,
+    model: LinearModel,
+    of: int,
+    rng: np.random.Generator,
+    run: Run,
+    known: KnownLabels | None = None,
+) -> Shortlist:
+    """Find the instances to learn each group from.
+
+    Parameters
+    ----------
+    features : Features, n instances
+    positives : csr_array of bool, shape (n, q)
+        Their annotated labels, corrected by what is known.
+    groups : Groups
+    model : LinearModel
+        Of the groups but the first.
+    of : int
+        How many instances there are in all.
+    rng : numpy.random.Generator
+        Draws the random groups of an instance.
+    run : Run
+    known : KnownLabels, optional
+        What is known of the instances.
+    """
+    n, n_groups = len(features), len(groups)
+    no_bias = np.zeros(len(groups.grouped), np.float32)
+    similar = kernel(run).top_scores(features.as_sparse(), groups.by_feature, no_bias, Top(_SIMILAR, 0.5))
+    similar.eliminate_zeros()
+    most = int(np.ceil(min(_NEAREST / np.sqrt(of), 1.0) * (n_groups - 1)))
+    nearest = model.top(features, Top(most, LEAST), run)
+    at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
+
+    group_of = groups.group_of
+    cells = [
+        (np.zeros(n, np.int32), np.arange(n, dtype=np.int32)),
+        (group_of[positives.indices], rows_of(positives)),
+        (group_of[groups.grouped[similar.indices]], rows_of(similar)),
+        (nearest.indices + 1, rows_of(nearest)),
+        (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
+    ]
+    if known is not None:
+        cells.append((group_of[known.cells.indices], rows_of(known.cells)))
+    return Shortlist(group_of, joined_cells((n_groups, n), cells))

@@ -1,0 +1,3 @@
+"""The version of mpu, in a module of its own so that every part can name it without importing the others."""
+
+__version__ = "0.1.0"
