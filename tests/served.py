@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # By path: the content; or what is sent of it, and the length that is announced (None: chunks, without the last one); or
-# a status.
-Files = dict[str, bytes | tuple[bytes, int | None] | int]
+# a status of failure. After a length there may be one of success.
+Files = dict[str, bytes | tuple[bytes, int | None] | tuple[bytes, int | None, int] | int]
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -24,8 +24,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(found, int):
             self.send_error(found)
             return
-        body, length = found if isinstance(found, tuple) else (found, len(found))
-        self.send_response(200)
+        body, length, *others = found if isinstance(found, tuple) else (found, len(found))
+        self.send_response(*others or [200])
         self.send_header(*("Transfer-Encoding", "chunked") if length is None else ("Content-Length", str(length)))
         if ".gz" in self.path:
             self.send_header("Content-Encoding", "gzip")  # as some servers have it, whatever they are asked for

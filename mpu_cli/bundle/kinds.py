@@ -19,6 +19,7 @@ from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.svmlight.growing import checked_csr
 
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
@@ -165,17 +166,12 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
 def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:
     if "weights" in part:
         return part["weights"]
-    return _sparse(part, (len(part["indptr"]) - 1, q))
+    return _sparse(part, q)
 
 
-def _sparse(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> csr_array:
+def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
     """Return a matrix of each cell once; ValueError where the arrays cannot be those of one, with rows in order."""
-    data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
-    expect(bool(indptr[-1] == len(data)), "entries of no row")
-    if len(data) <= np.iinfo(np.int32).max:  # else SciPy would copy the indices as 64-bit numbers
-        indptr = indptr.astype(np.int32)
-    matrix = csr_array((data, indices, indptr), shape=shape)
-    matrix.check_format(full_check=True)  # ValueError where an index is out of range
+    matrix = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], n_columns)
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
 
@@ -246,7 +242,7 @@ def _kernel(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray)
     constant = real(numbers.get("constant", 0.0))  # earlier models had no bias
     expect(0 <= constant < math.inf, "constant out of range")
     arrays = parts["kernel"]
-    support = _sparse(arrays, (len(arrays["coefficients"]), known.width))
+    support = _sparse(arrays, known.width)
     return KernelModel(support, arrays["coefficients"], gamma, thresholds, constant)
 
 

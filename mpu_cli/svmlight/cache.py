@@ -27,8 +27,8 @@ from mpu_cli.runtime.storage import mapped
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.content import Content, Contents
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.growing import csr
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.growing import checked_csr
 from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import refuse_unreadable
 
@@ -196,10 +196,10 @@ def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
                 arrays.append(array)
                 offset = _aligned(offset + array.nbytes)
         (Q, D), label_indptr, label_indices, indptr, indices, values = arrays
-        labels = csr(np.ones(len(label_indices), bool), label_indices, label_indptr, Q)
-        data = Dataset(labels, csr(values, indices, indptr, D))
-        data.labels.check_format(full_check=True)  # compiled kernels do not look whether an index is in range
-        data.features.check_format(full_check=True)
+        if max(Q, D) > MAX_ID + 1 or len(label_indptr) != len(indptr):
+            return None
+        labels = checked_csr(np.ones(len(label_indices), bool), label_indices, label_indptr, Q)
+        data = Dataset(labels, checked_csr(values, indices, indptr, D))
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError):  # damage has many faces
         return None
     return data, content

@@ -47,6 +47,24 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: in
     return csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
+def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
+    """Make a CSR array as `csr` of arrays that somebody may have forged.
+
+    Compiled kernels do not look whether an index is in range.
+
+    Raises
+    ------
+    ValueError
+        They cannot be those of a matrix.
+    """
+    # Before they become numbers of 32 bits, which would bring some of them back into range.
+    if not len(indptr) or indptr.min() < 0 or indptr.max() != len(data):
+        raise ValueError("entries of no row")
+    matrix = csr(data, indices, indptr, n_columns)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
 class _GrowingArray:
     """An array that grows. Its unused part takes no memory until it is written."""
 

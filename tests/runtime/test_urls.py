@@ -88,6 +88,17 @@ def test_an_answer_that_is_none_is_said_without_secrets(server, path, said):
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize("status", [201, 202, 203, 204, 205, 206, 207, 226, 299])
+def test_success_that_is_not_the_whole_file_is_an_error(served, status):
+    url, files = served
+    files["/part"] = b"" if status in (204, 205) else DATA[:100], None if status == 207 else 100, status
+    with (
+        pytest.raises(InputError, match=rf"/part: cannot be read: the server answers.*{status}"),
+        open_url(f"{url}/part"),
+    ):
+        pass
+
+
 def test_no_server(server):
     said = r"http://127\.0\.0\.1:9/x: cannot be read: Cannot connect to host .* \(ClientConnectorError\)"
     with pytest.raises(InputError, match=said), open_url("http://127.0.0.1:9/x"):

@@ -151,15 +151,31 @@ def test_damage_is_found_and_repaired(source, directory):
 
 @pytest.mark.parametrize(
     ("indices", "indptr"),
-    [([0, 7], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2]), ([0, 1], [0, 1, 9])],
-    ids=["index too large", "negative index", "rows out of order", "row beyond the end"],
+    [
+        ([0, 7], [0, 1, 2]),
+        ([0, -1], [0, 1, 2]),
+        ([0, 1], [0, 3, 2]),
+        ([0, 1], [0, 1, 9]),
+        ([0, 1], [0, 2**32 + 1, 2]),
+        ([0, 1], [0, 1 - 2**32, 2]),
+        ([0, 1], [0, 1, 2**32 + 2]),
+    ],
+    ids=[
+        "index too large",
+        "negative index",
+        "rows out of order",
+        "row beyond the end",
+        "row that 32 bits bring back",
+        "row that 32 bits bring back from below",
+        "end that 32 bits bring back",
+    ],
 )
 def test_impossible_matrices_are_not_used(source, directory, indices, indptr):
     """However they came into an entry, with checksums that are right: a compiled kernel would read anywhere."""
     sound = reader.read(source)
     features = csr_array((2, 5), dtype=np.float32)
     features.data = np.ones(2, np.float32)
-    features.indices, features.indptr = np.array(indices, np.int32), np.array(indptr, np.int32)
+    features.indices, features.indptr = np.array(indices, np.int32), np.array(indptr, np.int64)
     directory.mkdir(parents=True)
     key = cache._key(source, Reading())
     cache._save(Dataset(sound.labels[:2], features), cache._entry(directory, key), key)
