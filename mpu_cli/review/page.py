@@ -13,6 +13,8 @@ from pathlib import Path
 
 from mpu_cli.errors import shown
 from mpu_cli.review.worklist import Item, Worklist
+from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.svmlight.grammar import MAX_ID
 
 _SCRIPTS = ("reviews.js", "search.js", "page.js")
 
@@ -71,6 +73,7 @@ def _data(work: Worklist) -> dict:
         "numbers": work.labels.numbers,
         "names": work.labels.names if work.labels.named else [],
         "counts": work.labels.counts,
+        "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
         "items": items,
     }
 

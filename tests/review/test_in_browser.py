@@ -224,6 +224,14 @@ HEADER = "instance\tlabel\tverdict\n"
         (f"# checksum {'0' * 64}\n{HEADER}1\t2\tyes\n", "line 1: this is a review of other data; its checksum differs"),
         (HEADER + "1\t2\tyes\n1\t2\tno\n", "line 3: contradicts an earlier line about label 2"),
         (HEADER + "1\t2\tyes\n1\t2\tmaybe\n", "line 3: verdict “maybe” is not yes, no or empty"),
+        (HEADER + "1\t2\tyes\n1\t2\tconstructor\n", "line 3: verdict “constructor” is not yes, no or empty"),
+        (HEADER + "1\t2\t__proto__\n", "line 2: verdict “__proto__” is not yes, no or empty"),
+        (HEADER + "1\t2\ttoString\n", "line 2: verdict “toString” is not yes, no or empty"),
+        (HEADER + "1\tconstructor\tyes\n", "line 2: “constructor” is no label"),
+        (HEADER + "1\t__proto__\tyes\n", "line 2: “__proto__” is no label"),
+        (HEADER + "1\t2147483647\tyes\n", "line 2: “2147483647” is no label"),
+        (HEADER + "1\t9999999999\tyes\n", "line 2: “9999999999” is no label"),
+        (HEADER + "1000000000001\t2\tyes\n", "line 2: “1000000000001” is no number of an instance"),
         (HEADER + "1\t2\tyes\n0\t2\tno\n", "line 3: “0” is no number of an instance"),
         (HEADER + "1\t2\tyes\n1\tchess\tno\n", "line 3: “chess” is no label"),
         (HEADER + "1\t*\tyes\n", "line 2: * takes no verdict but no"),
@@ -235,6 +243,36 @@ def test_a_file_that_is_wrong_is_not_imported_at_all(page, tmp_path, text, probl
     (tmp_path / "bad.tsv").write_text(text)
     assert page.import_file(tmp_path / "bad.tsv") == f"bad.tsv was not imported: {problem}."
     assert page.text("#export") == "Export"
+
+
+def test_what_the_page_takes_is_what_mpu_takes(page, tmp_path):
+    """The same numbers of labels and instances, with zeros before them too."""
+    path = tmp_path / "mine.tsv"
+    path.write_text(f"{HEADER}{'0' * 30}1\t{'0' * 5000}7\tYES\n1\t2147483646\tno\n1000000000000\t0\tyes\n")
+    read([path])
+    assert page.import_file(path).startswith("mine.tsv: 3 decisions. 1 are on instances that are not on this page")
+    assert cells(page.export()) == [(1, 7, True, False), (1, 2147483646, False, False)]
+
+
+def test_a_number_that_is_the_name_of_another_label_is_not_taken_for_it(open_page, news, tmp_path):
+    (tmp_path / "tags").write_text("sports\n2005\n4\nBücher\n")
+    page = open_page(news, "--labels", tmp_path / "tags")
+    path = tmp_path / "mine.tsv"
+    path.write_text(f"{HEADER}1\t2005\tyes\n")
+    assert "line 2: “2005” is the name of a label, and no label has this number" in page.import_file(path)
+    path.write_text(f"{HEADER}1\t4\tyes\n1\t2005 (2)\tyes\n1\t6\tno\n")
+    assert page.import_file(path) == "mine.tsv: 3 decisions."
+    assert [cell[1] for cell in cells(page.export())] == [2, 4, 6]
+
+
+def test_many_decisions_on_one_instance_are_taken_at_once(page, tmp_path):
+    """Each instance is kept once, not once for each decision."""
+    path = tmp_path / "mine.tsv"
+    path.write_text(HEADER + "".join(f"1\t{label}\tno\n" for label in range(10, 3010)))
+    page.run("window.puts = 0; const put = reviews.put; reviews.put = (...a) => { puts += 1; put.apply(reviews, a); }")
+    assert page.import_file(path) == "mine.tsv: 3000 decisions."
+    assert page.run("return puts") == 2
+    assert page.text("#export") == "Export (3000 new)"
 
 
 def test_two_windows_of_one_page_show_the_same(page):

@@ -71,6 +71,24 @@ def test_what_the_browser_kept_may_be_anything(page):
     assert page.messages() == []
 
 
+@pytest.mark.parametrize("at, title", [("1.5", 4), ("-7", 1), ("Infinity", 2), ("constructor", 1)])
+def test_where_one_was_may_be_anything(page, at, title):
+    page.run(f"localStorage.setItem(data.key + '/at', '{at}'); localStorage.setItem(data.key + '/unexported', '{at}')")
+    page.open()
+    assert page.text("#title") == f"Instance {title}"
+    page.press("e")
+    assert page.messages() == []
+
+
+def test_decisions_that_were_kept_are_such_as_mpu_takes(page):
+    labels = "2", "2147483647", "9999999999", "007", ["4"], "*"
+    kept = [*([label, True] for label in labels), ["4", 1]]
+    page.run(f"localStorage.setItem(data.key + '/1', {json.dumps(json.dumps(kept))})")
+    page.open()
+    assert page.rows("suggested") == {"music": "yes", "Bücher": "undecided"}
+    assert page.rows("added") == {}
+
+
 def test_the_policy_stops_what_would_get_in(page):
     """Were there a way for markup, it would still not run, and could not fetch."""
     for attack in (

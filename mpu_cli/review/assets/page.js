@@ -5,7 +5,7 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const labels = new LabelIndex(data);
 const reviews = new Reviews(data, browserStorage());
-let at = Math.min(Math.max(Number(reviews.get("at")) || 0, 0), data.items.length - 1);
+let at = Math.min(reviews.number("at"), data.items.length - 1);
 let marked = null; // label of the marked row, as text
 const item = () => data.items[at];
 const panel = document.querySelector(".decisions");
@@ -238,6 +238,7 @@ function setShortcuts(on) {
 // Keys and buttons
 
 const KEYS = {
+  __proto__: null, // no keys but these
   y: () => decideMarked(true),
   n: () => decideMarked(false),
   u: () => decideMarked(undefined),

@@ -2,16 +2,16 @@
 // What has been decided: kept in the browser, an entry for each instance, and written to and read from review files.
 
 const STAR = "*";
-const WORDS = { yes: true, no: false };
+const WORDS = new Map([["yes", true], ["no", false], ["", undefined]]); // a Map has no words but its own
 
 class Reviews {
-  // data: file, checksum, key, source; storage: the browser's, or null where it has none
+  // data: file, checksum, key, source, most; storage: the browser's, or null where it has none
   constructor(data, storage) {
     this.data = data;
     this.storage = storage;
     this.byInstance = new Map(); // number of the instance -> Map of label or STAR -> true or false
     for (const item of data.items) this.reload(item.n);
-    this.unexported = Number(this.get("unexported")) || 0;
+    this.unexported = this.number("unexported");
   }
 
   of(instance) {
@@ -24,13 +24,26 @@ class Reviews {
 
   // verdict: true, false, or undefined for undecided; label: a number as text, or STAR, which takes false alone
   decide(instance, label, verdict) {
-    const decisions = this.of(instance);
-    if (decisions.get(label) === verdict) return;
-    if (verdict === undefined) decisions.delete(label);
-    else decisions.set(label, verdict);
-    this.byInstance.set(instance, decisions);
-    this.put(instance, decisions.size ? JSON.stringify([...decisions]) : null);
-    this.countUnexported(this.unexported + 1);
+    this.decideAll([{ instance, label, verdict }]);
+  }
+
+  // Each instance is kept once, however many of its labels are decided.
+  decideAll(rows) {
+    const changed = new Set();
+    let count = 0;
+    for (const { instance, label, verdict } of rows) {
+      const decisions = this.of(instance);
+      if (decisions.get(label) === verdict) continue;
+      if (verdict === undefined) decisions.delete(label);
+      else decisions.set(label, verdict);
+      changed.add(instance);
+      count += 1;
+    }
+    for (const instance of changed) {
+      const decisions = this.of(instance);
+      this.put(instance, decisions.size ? JSON.stringify([...decisions]) : null);
+    }
+    if (count) this.countUnexported(this.unexported + count);
   }
 
   countUnexported(count) {
@@ -41,7 +54,7 @@ class Reviews {
   reload(instance) {
     let kept = [];
     try {
-      kept = [...new Map(JSON.parse(this.get(instance) ?? "[]"))].filter(isDecision);
+      kept = [...new Map(JSON.parse(this.get(instance) ?? "[]"))].filter((entry) => this.isDecision(entry));
     } catch {
       // not ours
     }
@@ -53,6 +66,16 @@ class Reviews {
     const prefix = `${this.data.key}/`;
     const instance = key?.startsWith(prefix) ? Number(key.slice(prefix.length)) : NaN;
     return this.byInstance.has(instance) ? instance : undefined;
+  }
+
+  isDecision([label, verdict]) {
+    if (label === STAR) return verdict === false;
+    return typeof verdict === "boolean" && String(whole(label, this.data.most.label)) === label;
+  }
+
+  // A whole number from 0 up, whatever was kept.
+  number(name) {
+    return Math.min(Math.max(Math.trunc(Number(this.get(name))) || 0, 0), Number.MAX_SAFE_INTEGER);
   }
 
   get(name) {
@@ -92,21 +115,19 @@ class Reviews {
   // Take the decisions of a review file; all of them or, where something is wrong with it, none: that throws an Error.
   // Returns how many there were, and how many of these are on instances that are not on this page.
   take(text) {
-    const rows = parse(text, this.data.checksum, numbersByName(this.data));
-    let elsewhere = 0;
-    for (const { instance, label, verdict } of rows) {
-      if (this.byInstance.has(instance)) this.decide(instance, label, verdict);
-      else elsewhere += 1;
-    }
-    return { count: rows.length, elsewhere };
+    const rows = parse(text, this.data);
+    const here = rows.filter(({ instance }) => this.byInstance.has(instance));
+    this.decideAll(here);
+    return { count: rows.length, elsewhere: rows.length - here.length };
   }
 }
 
-function isDecision([label, verdict]) {
-  return label === STAR ? verdict === false : /^\d{1,10}$/.test(label) && typeof verdict === "boolean";
+// The number that digits stand for, at most `most`; undefined for all else.
+function whole(text, most) {
+  return typeof text === "string" && /^\d+$/.test(text) && Number(text) <= most ? Number(text) : undefined;
 }
 
-// The number of each label by its name, and by name and number; null where several labels have that name.
+// The number of each label by its name, by name and number, and by number; null where several labels have that name.
 function numbersByName({ named, numbers, names }) {
   const found = new Map();
   if (!named) return found;
@@ -116,6 +137,7 @@ function numbersByName({ named, numbers, names }) {
     found.set(names[i], seen.has(names[i]) ? null : String(number));
     seen.add(names[i]);
   });
+  for (const number of numbers) found.set(String(number), String(number));
   return found;
 }
 
@@ -126,14 +148,20 @@ function meanings(text) {
   return forms.flatMap((form) => (/^'+[=+\-@＋－＝＠]/.test(form) ? [form.slice(1), form] : [form]));
 }
 
-function labelOf(text, known, fail) {
-  if (text === STAR || /^\d{1,10}$/.test(text)) return text;
+function labelOf(text, known, most, fail) {
+  if (text === STAR) return text;
+  if (whole(text, most) !== undefined) {
+    const number = String(whole(text, most));
+    if (known.get(number) === number || !(known.has(number) || known.has(text))) return number;
+    fail(`“${text}” is the name of a label, and no label has this number; write the number of the label`);
+  }
   const form = meanings(text).find((each) => known.has(each));
   if (form === undefined) fail(`“${text}” is no label`);
   return known.get(form) ?? fail(`“${text}” is the name of several labels; write the number of one`);
 }
 
-function parse(text, checksum, known) {
+function parse(text, data) {
+  const known = numbersByName(data);
   const rows = [];
   const seen = new Map();
   let columns = null;
@@ -141,7 +169,7 @@ function parse(text, checksum, known) {
     const fail = (problem) => { throw new Error(`line ${i + 1}: ${problem}`); };
     if (/^"?#/.test(line)) {
       const found = /^"?#\s*checksum\s+([0-9a-f]{64})/i.exec(line);
-      if (found && found[1].toLowerCase() !== checksum) fail("this is a review of other data; its checksum differs");
+      if (found && found[1].toLowerCase() !== data.checksum) fail("this is a review of other data; its checksum differs");
       return;
     }
     if (!line.trim()) return;
@@ -153,17 +181,17 @@ function parse(text, checksum, known) {
       return;
     }
     const [instance, written, word] = columns.map((column) => fields[column] ?? "");
-    if (!/^0*[1-9]\d{0,14}$/.test(instance)) fail(`“${instance}” is no number of an instance`);
-    const label = labelOf(written, known, fail);
-    const verdict = WORDS[word.toLowerCase()];
-    if (verdict === undefined && word) fail(`verdict “${word}” is not yes, no or empty`);
+    const number = whole(instance, data.most.instance);
+    if (!number) fail(`“${instance}” is no number of an instance`);
+    const label = labelOf(written, known, data.most.label, fail);
+    if (!WORDS.has(word.toLowerCase())) fail(`verdict “${word}” is not yes, no or empty`);
+    const verdict = WORDS.get(word.toLowerCase());
     if (label === STAR && verdict) fail("* takes no verdict but no");
     if (verdict === undefined) return;
-    const row = { instance: Number(instance), label: label === STAR ? STAR : String(Number(label)), verdict };
-    const cell = `${row.instance} ${row.label}`;
+    const cell = `${number} ${label}`;
     if (seen.has(cell) && seen.get(cell) !== verdict) fail(`contradicts an earlier line about label ${label}`);
     seen.set(cell, verdict);
-    rows.push(row);
+    rows.push({ instance: number, label, verdict });
   });
   if (!columns) throw new Error("the file is empty");
   return rows;

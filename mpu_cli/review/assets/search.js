@@ -66,7 +66,7 @@ class LabelSearch {
   }
 
   onKey(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { __proto__: null, ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && this.found.length) {
       this.selected = (this.selected + step + this.found.length) % this.found.length;
       this.mark();
