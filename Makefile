@@ -56,7 +56,7 @@ endurance: venv  ## Kill trainings and workers of a cluster, predict while they 
 	$(VENV)/bin/python -m tests.endurance.load --processes 50 --seconds 600
 	$(VENV)/bin/python -m tests.endurance.stream --gigabytes 10
 
-fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers, the loaders of models and of vectorisers, and options, FUZZ_SECONDS (60) each
+fuzz: $(VENV)/installed-fuzz  ## Fuzz what reads the files of others, the loaders of models and of vectorisers, and options, FUZZ_SECONDS (60) each
 	$(call fuzz,numpy,reading numpy,tests/svmlight/corpus/inputs)
 	$(call fuzz,numba,reading numba,tests/svmlight/corpus/inputs)
 	$(call fuzz,predictions,predictions,tests/evaluation/corpus/inputs)
@@ -64,6 +64,8 @@ fuzz: $(VENV)/installed-fuzz  ## Fuzz the readers, the loaders of models and of 
 	$(call fuzz,options,options,)
 	$(call fuzz,texts,texts,tests/text/corpus/inputs/texts)
 	$(call fuzz,directories,directories,tests/text/corpus/inputs/directories)
+	$(call fuzz,names,names,tests/names/corpus/inputs)
+	$(call fuzz,exports,exports,tests/review/corpus/inputs)
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz
