@@ -17,8 +17,7 @@ from mpu_cli.api import arrays, learning
 from mpu_cli.api.blockwise import is_lazy, refuse_other_than_rows
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.commands.data.training_data import Sources
-from mpu_cli.commands.train import cluster_training, origin
+from mpu_cli.commands.train import cluster_training
 from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.methods import Fitted
@@ -27,6 +26,8 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.parts import Part
 from mpu_cli.svmlight.sources import as_one
+from mpu_cli.training import provenance
+from mpu_cli.training.training_data import Sources
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -105,9 +106,9 @@ def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: list[s
     options = Options(**learning.values_for(chosen, columns, len(columns)))
     beside = cluster_training.Beside.of(sources, collection)
     fitted = _fit(collection, chosen, options, run, beside)
-    described = origin.Source.by_name(sources.file).described()
+    described = provenance.Source.by_name(sources.file).described()
     counts = cluster_training.counts_of(collection, fitted)
-    told = origin.of_files(sources, described, counts, options, fitted, run)
+    told = provenance.of_files(sources, described, counts, options, fitted, run)
     model = cluster_training.trained(collection, options, run, fitted, told, beside)
     return Learned(model, columns, model.shown_labels(), True)
 
@@ -134,7 +135,7 @@ def _of_arrays(executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: A
     columns = order[np.searchsorted(numbers, collection.ids, sorter=order)]
     options = Options(**learning.values_for(chosen, columns, q))
     fitted = _fit(collection, chosen, options, run)
-    told = origin.of_arrays(cluster_training.counts_of(collection, fitted), options, fitted, run)
+    told = provenance.of_arrays(cluster_training.counts_of(collection, fitted), options, fitted, run)
     model = cluster_training.trained(collection, options, run, fitted, told)
     return Learned(model, columns, names, executor.gather([is_sparse])[0])
 

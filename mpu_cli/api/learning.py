@@ -13,8 +13,6 @@ from mpu_cli import methods
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.commands.data.label_features import known_features
-from mpu_cli.commands.train import origin
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
@@ -30,6 +28,8 @@ from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.run_options import RunOptions
+from mpu_cli.training import provenance
+from mpu_cli.training.label_features import known_features
 
 # Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
@@ -60,8 +60,8 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
         warnings.warn(warning, MpuWarning, stacklevel=3)
     occurs = known_features(matrix, annotations.features, fitted)
     record = methods.record(options, run, fitted)
-    counts = origin.Counts.of(annotations.labels, annotations.known, fitted.c)
-    told = origin.of_arrays(counts, options, fitted, run)
+    counts = provenance.Counts.of(annotations.labels, annotations.known, fitted.c)
+    told = provenance.of_arrays(counts, options, fitted, run)
     return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record, origin=told)
 
 

@@ -13,7 +13,7 @@ from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import options_of
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.data.training_data import Sources
+    from mpu_cli.training.training_data import Sources
 
 
 class ClusterAddress(click.ParamType):

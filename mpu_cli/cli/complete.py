@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.complete.completion import Report
     from mpu_cli.commands.complete.completion_data import Prepare
-    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.runtime.run import Run
+    from mpu_cli.training.training_data import Sources
 
 
 @click.command("complete")

@@ -17,8 +17,8 @@ from mpu_cli.errors import counted
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.complete.estimation import Read, Report
-    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.runtime.run import Run
+    from mpu_cli.training.training_data import Sources
 
 
 def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[float, ...]:

@@ -16,8 +16,8 @@ from mpu_cli.cli.values import Number
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.runtime.run import Run
+    from mpu_cli.training.training_data import Sources
 
 
 @click.command("train")

@@ -14,8 +14,8 @@ from mpu_cli.cli.run_options import cache_option
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.data.training_data import Sources
     from mpu_cli.names import Naming
+    from mpu_cli.training.training_data import Sources
 
 _READABLE = click.Path(allow_dash=True)
 
@@ -40,9 +40,9 @@ def training_files(function: Callable) -> Callable:
         reading: Reading,
         **kwargs: Any,
     ) -> Any:
-        from mpu_cli.commands.data.training_data import Sources
         from mpu_cli.runtime.files import refuse_repeated
         from mpu_cli.svmlight.sources import as_one
+        from mpu_cli.training.training_data import Sources
 
         refuse_repeated("FILE", source)
         if reviewed_wins and not reviewed:

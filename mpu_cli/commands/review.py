@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.errors import InputError
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.names.files import read_names
@@ -17,6 +16,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
+from mpu_cli.text.belonging import Belonging
 
 
 @dataclass(frozen=True)

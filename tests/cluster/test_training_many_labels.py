@@ -8,7 +8,6 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.data.training_data import Sources
 from mpu_cli.commands.train.cluster_training import train
 from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.core.options import Options
@@ -18,6 +17,7 @@ from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.sources import Files
+from mpu_cli.training.training_data import Sources
 from tests.cluster.test_training import at
 from tests.core.train.test_many_labels import as_arrays, problem
 from tests.endurance.commands import model_files

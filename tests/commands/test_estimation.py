@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from mpu_cli.commands.complete.estimation import estimate
-from mpu_cli.commands.data.frequencies import read_frequencies
-from mpu_cli.commands.data.training_data import Sources
 from mpu_cli.errors import InputError
+from mpu_cli.training.frequencies import read_frequencies
+from mpu_cli.training.training_data import Sources
 
 
 @pytest.fixture

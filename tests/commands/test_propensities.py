@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from mpu_cli.commands.complete.estimation import estimate
-from mpu_cli.commands.data.training_data import Sources
 from mpu_cli.commands.evaluate.propensities import from_frequencies, from_training
 from mpu_cli.errors import InputError
 from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.svmlight.streams import BLOCK_BYTES
+from mpu_cli.training.training_data import Sources
 
 
 def test_annotations_are_counted_over_all_of_a_file(tmp_path):

@@ -10,8 +10,6 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute, placed_labels
 from mpu_cli.commands.complete.completion_data import Prepare, Prepared
-from mpu_cli.commands.data.training_data import Sources, TrainingData
-from mpu_cli.commands.train import origin
 from mpu_cli.commands.train.cluster_training import NO_NAMES, Beside, connected
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
@@ -21,6 +19,8 @@ from mpu_cli.runtime.executor import Executor, Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.sources import files_of
+from mpu_cli.training import provenance
+from mpu_cli.training.training_data import Sources, TrainingData
 
 
 def preparing(on: OnCluster) -> Prepare:
@@ -58,7 +58,7 @@ def _prepared(on: OnCluster, sources: Sources, options: Options, with_checksum: 
             digits,
             train,
             lambda _: collection.columns,
-            origin.Source.by_name(sources.file).described,
+            provenance.Source.by_name(sources.file).described,
             (NO_NAMES,) if beside.names_are_idle(options) else (),
         )
 

@@ -7,12 +7,12 @@ from scipy.sparse import csr_array
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.commands.complete.estimation import Read, Whole
-from mpu_cli.commands.data.belonging import Belonging
-from mpu_cli.commands.data.training_data import Sources, TrainingData
 from mpu_cli.commands.train.cluster_training import connected
 from mpu_cli.core.select.sample import draw
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import files_of
+from mpu_cli.text.belonging import Belonging
+from mpu_cli.training.training_data import Sources, TrainingData
 
 
 def reading(on: OnCluster) -> Read:

@@ -11,8 +11,6 @@ from mpu_cli import bundle, methods
 from mpu_cli.commands.complete.completion_data import Prepare, prepared_here
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
-from mpu_cli.commands.data.training_data import ReviewCounts, Sources
-from mpu_cli.commands.train import origin
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.core.complete.completion import Choice, Count
 from mpu_cli.core.train.training import Options
@@ -22,6 +20,8 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.packed import packed
+from mpu_cli.training import provenance
+from mpu_cli.training.training_data import ReviewCounts, Sources
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ def complete(
             known = prepared.known_features(fitted)
             record = methods.record(asked, run, fitted)
             vectorizer = None if prepared.vectorizer is None else packed(prepared.vectorizer)
-            counts = origin.Counts.of(data.labels, data.known, fitted.c)
-            told = origin.of_files(sources, prepared.described(), counts, given, fitted, run)
+            counts = provenance.Counts.of(data.labels, data.known, fitted.c)
+            told = provenance.of_files(sources, prepared.described(), counts, given, fitted, run)
             names_kept = data.model_names()
             save(
                 bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, names_kept, vectorizer, told)

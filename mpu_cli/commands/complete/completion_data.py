@@ -5,11 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_cli.commands.data.belonging import Belonging
-from mpu_cli.commands.data.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.data.text_input import kept_vectorizer
-from mpu_cli.commands.data.training_data import Sources, TrainingData, read_training_data
-from mpu_cli.commands.train import origin
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.train.training import Options, train
@@ -17,7 +13,11 @@ from mpu_cli.core.train.training import Report as TrainingReport
 from mpu_cli.methods import Fitted
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
+from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.stored import Stored
+from mpu_cli.training import provenance
+from mpu_cli.training.label_features import known_features, refuse_idle_prior, with_label_features
+from mpu_cli.training.training_data import Sources, TrainingData, read_training_data
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Prepared:
     known_features : callable
         Return the features that a model knows.
     described : callable
-        Return what `origin.Source.described` says of the file.
+        Return what `provenance.Source.described` says of the file.
     cautions : tuple of str
         What to know before trusting a model of these data.
     """
@@ -58,7 +58,7 @@ Prepare = Callable[[Sources, Options, bool, Run], AbstractContextManager[Prepare
 @contextmanager
 def prepared_here(sources: Sources, options: Options, with_checksum: bool, run: Run) -> Iterator[Prepared]:
     """Read files, to learn from them in this process."""
-    source = origin.Source.of(sources.file)
+    source = provenance.Source.of(sources.file)
     with run.step("read"):
         belonging = Belonging(sources.file)
         data = read_training_data(sources, run, belonging)

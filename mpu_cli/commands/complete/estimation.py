@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.commands.data.frequencies import frequency_lines
-from mpu_cli.commands.data.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.frequency import propensity
@@ -21,6 +19,8 @@ from mpu_cli.core.select.sample import Sample, draw_labels
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+from mpu_cli.training.frequencies import frequency_lines
+from mpu_cli.training.training_data import Sources, TrainingData, read_training_data
 
 
 @dataclass(frozen=True)

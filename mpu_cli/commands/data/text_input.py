@@ -9,7 +9,6 @@ from pathlib import Path
 
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.vector_writing import batches
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
@@ -17,6 +16,7 @@ from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.sources import Source, files_of
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text import stored
+from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.directory import directory_of, from_one
 from mpu_cli.text.packed import packed, unpacked
 from mpu_cli.text.records import Record, chosen_format, read_records

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect
 from mpu_cli.commands.evaluate.propensities import from_frequencies, from_training
 from mpu_cli.errors import MpuError
@@ -34,6 +33,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.sources import Source
+from mpu_cli.text.belonging import Belonging
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 

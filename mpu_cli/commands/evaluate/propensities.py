@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from mpu_cli.commands.data.frequencies import frequencies_of_file
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.training.frequencies import frequencies_of_file
 
 
 def from_training(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.errors import InputError, shown
 from mpu_cli.names import LabelNames, read_ids
 from mpu_cli.names.beside import ids_file
 from mpu_cli.names.cells import cell
+from mpu_cli.text.belonging import Belonging
 
 HEADERS = {"jsonl": b"", "tsv": b"id\tlabel\tprobability\n"}
 

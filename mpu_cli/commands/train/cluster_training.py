@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.commands.data.belonging import Belonging
-from mpu_cli.commands.data.frequencies import read_frequencies
 from mpu_cli.commands.data.text_input import kept_vectorizer
-from mpu_cli.commands.data.training_data import Sources
-from mpu_cli.commands.train import origin
 from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.commands.train.training import Report, remembered, resumed
@@ -28,8 +24,12 @@ from mpu_cli.runtime.resume import fingerprint, folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.svmlight.streams import refuse_unwritable
+from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.packed import packed
 from mpu_cli.text.stored import Stored
+from mpu_cli.training import provenance
+from mpu_cli.training.frequencies import read_frequencies
+from mpu_cli.training.training_data import Sources
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -132,8 +132,8 @@ def train(
                 predictions = fitted.out_of_fold
                 assert predictions is not None
                 write_out_of_fold(out_of_fold, predictions, fitted.model.thresholds, ids, len(collection))
-            described = origin.Source.by_name(sources.file).described()
-            told = origin.of_files(sources, described, counts_of(collection, fitted), given, fitted, run)
+            described = provenance.Source.by_name(sources.file).described()
+            told = provenance.of_files(sources, described, counts_of(collection, fitted), given, fitted, run)
             save(trained(collection, asked, run, fitted, told, beside))
         if steps is not None:
             steps.remove()
@@ -176,15 +176,15 @@ def fit(
     return replace(fitted, warnings=warnings, seconds=report.seconds, out_of_fold=held_out), models
 
 
-def counts_of(collection: "Collection", fitted: Fitted) -> origin.Counts:
+def counts_of(collection: "Collection", fitted: Fitted) -> provenance.Counts:
     """Count what there was to learn from."""
-    return origin.Counts(len(collection), collection.annotations, collection.annotations / fitted.c)
+    return provenance.Counts(len(collection), collection.annotations, collection.annotations / fitted.c)
 
 
 def trained(
     collection: "Collection", options: Options, run: Run, fitted: Fitted, told: bytes, beside: Beside = NOTHING
 ) -> bundle.TrainedModel:
-    """Return what was learned, with what `origin` tells of it and what there was beside the files, to be saved."""
+    """Return what was learned, with what `provenance` tells of it and what there was beside the files, to be saved."""
     ids, record = collection.ids, methods.record(options, run, fitted)
     names = None if beside.names is None else beside.names.only(ids.tolist())
     vectorizer = None if beside.vectorizer is None else packed(beside.vectorizer)

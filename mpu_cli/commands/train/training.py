@@ -12,11 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
-from mpu_cli.commands.data.belonging import Belonging
-from mpu_cli.commands.data.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.commands.data.text_input import kept_vectorizer
-from mpu_cli.commands.data.training_data import ReviewCounts, Sources, read_training_data
-from mpu_cli.commands.train import origin
 from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.commands.train.warm_start import match
@@ -27,7 +23,11 @@ from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
+from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.packed import packed
+from mpu_cli.training import provenance
+from mpu_cli.training.label_features import known_features, refuse_idle_prior, with_label_features
+from mpu_cli.training.training_data import ReviewCounts, Sources, read_training_data
 
 _log = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ def train(
         refuse_unappendable(history)
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
-        start, source = time.perf_counter(), origin.Source.of(sources.file)
+        start, source = time.perf_counter(), provenance.Source.of(sources.file)
         with run.step("read"):
             belonging = Belonging(sources.file)
             data = read_training_data(sources, run, belonging)
@@ -177,8 +177,8 @@ def train(
                 write_out_of_fold(out_of_fold, fitted.out_of_fold, thresholds, ids, data.of_file)
             record = methods.record(asked, run, fitted)
             vectorizer = None if kept is None else packed(kept)
-            counts = origin.Counts.of(data.labels, data.known, fitted.c)
-            told = origin.of_files(sources, described.result(), counts, given, fitted, run, warm_start)
+            counts = provenance.Counts.of(data.labels, data.known, fitted.c)
+            told = provenance.of_files(sources, described.result(), counts, given, fitted, run, warm_start)
             names = data.model_names()
             save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, names, vectorizer, told))
         if steps is not None:
@@ -206,7 +206,7 @@ def remembered(report: Report, sources: Sources, annotations: int) -> dict[str, 
     findings = report.findings
     c = findings.get("c")
     return {
-        "time": origin.now(),
+        "time": provenance.now(),
         "model": str(report.model),
         "file": without_secrets(str(sources.file)),
         "method": report.method,

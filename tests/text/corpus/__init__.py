@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mpu_cli.commands.data.belonging import Belonging
 from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.data.vectorization import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.runtime.files import checksum
 from mpu_cli.svmlight.reader import read
+from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.labels import read_labels
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import Fields, Record, read_records

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.data.training_data import Sources, TrainingData
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.methods import Fitted
@@ -22,6 +21,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.directory import from_one
 from mpu_cli.text.stored import Stored
+from mpu_cli.training.training_data import Sources, TrainingData
 
 
 def with_label_features(data: TrainingData, sources: Sources, kept: Stored | None, run: Run) -> TrainingData:

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.commands.data.belonging import Belonging
-from mpu_cli.commands.data.frequencies import read_frequencies
 from mpu_cli.core.data.features import with_width
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import count_annotations
@@ -20,6 +18,8 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.text.belonging import Belonging
+from mpu_cli.training.frequencies import read_frequencies
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mpu_cli.commands.data.label_features import with_label_features
-from mpu_cli.commands.data.training_data import Sources, read_training_data
 from mpu_cli.errors import InputError
 from mpu_cli.names import Naming
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
+from mpu_cli.training.label_features import with_label_features
+from mpu_cli.training.training_data import Sources, read_training_data
 
 DATA = "2,5 1:1 3:1\n5 3:1\n 7:1\n"
 

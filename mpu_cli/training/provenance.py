@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
-from mpu_cli.commands.data.training_data import Sources
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
@@ -24,6 +23,7 @@ from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import Files
+from mpu_cli.training.training_data import Sources
 from mpu_cli.version import __version__
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mpu_cli.commands.data.frequencies import frequency_lines, read_frequencies
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.ranges import LEAST_FREQUENCY
+from mpu_cli.training.frequencies import frequency_lines, read_frequencies
 
 IDS = np.array([3, 12])
 
