@@ -1,6 +1,7 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,14 @@ SHARED = ROOT.parent / "shared" / "data"
 # How long an example takes says nothing where other tests run at the same time.
 settings.register_profile("together", deadline=None)
 settings.load_profile("together")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heeding():
+    """Let what tests start heed the signals that `nohup` and `&` have ignored: that is inherited, a handler is not."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

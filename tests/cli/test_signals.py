@@ -21,13 +21,12 @@ FOREVER = ("--c", "0.5", "--cost", "1", "--epochs", "100000")
 
 
 def start(*arguments, **streams) -> subprocess.Popen:
-    """Start ``mpu``; SIGINT is not ignored in it, as it may be in the tests themselves."""
+    """Start ``mpu``."""
     return subprocess.Popen(
         [sys.executable, "-m", "mpu_cli", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         **streams,
     )
 
@@ -93,7 +92,6 @@ def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
             [sys.executable, "-c", code, "train", str(tiny), "-q", "--resume", *FOREVER],
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         assert process.stderr.read(1) == "."
         time.sleep(0.02 + chance.random() * 0.8)
