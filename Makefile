@@ -9,6 +9,9 @@ PEERS ?= .venv-peers
 FUZZ_SECONDS ?= 60
 # In how many processes the tests run: auto is as many as there are cores.
 WORKERS ?= auto
+PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+# Neither tests that take seconds nor many examples of each property.
+QUICK := -m 'not slow' --hypothesis-profile quick
 
 # Which kernel OpenBLAS takes goes by the processor, and what overflows or rounds goes by the kernel. Nehalem's is in every
 # build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
@@ -21,6 +24,9 @@ BLAS_TESTS := tests/core tests/methods tests/evaluation tests/bundle/test_fixtur
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
 	tests/core/kernels tests/core/solver/test_sgd.py tests/methods/m3l/kernels -k "not shared and not digits and not threads" \
 	-W ignore::RuntimeWarning
+
+# Without bytecode, each of the hundreds of processes that tests start compiles the package again, and pytest the tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -35,15 +41,15 @@ demo: venv  ## Run the main job on the digits that come with the project, result
 	MPU=$(VENV)/bin/mpu PYTHON=$(VENV)/bin/python data/demo.sh
 
 test: venv  ## Run the tests but the slow ones, on all cores (some minutes)
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
+	$(PYTEST) $(QUICK)
 
 test-all: venv  ## Run all tests, also those that are marked slow
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST)
 
 test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS
 	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -c \
 		'import scipy.linalg, threadpoolctl; print(*(pool.get("architecture") for pool in threadpoolctl.threadpool_info()))'
-	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow' $(BLAS_TESTS)
+	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(PYTEST) $(QUICK) $(BLAS_TESTS)
 
 test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kernels with bounds checks, then uncompiled
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)

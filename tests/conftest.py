@@ -20,9 +20,10 @@ from tests.served import Files, serving
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 
-# How long an example takes says nothing where other tests run at the same time.
-settings.register_profile("together", deadline=None)
-settings.load_profile("together")
+# How long an example takes says nothing where other tests run at the same time. `make test` takes the second profile.
+settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.load_profile("full")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,6 +17,7 @@ from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
+from tests.hypotheses import examples
 
 D, Q = 4, 3
 KNOWN = Columns(np.array([1, 2], np.int32), D)
@@ -25,7 +26,9 @@ TOP = Top(most=2, least=0.01)
 # Of manifests of formats 1 and 2.
 LISTS = {"labels": [0, 7, 9], "c": [0.4, 1, 0.1], "thresholds": [0.5, 0.5, 0.5]}
 DAMAGED = r"news\.mpu(/level0-[0-9a-f]{16}\.npz)?: (manifest\.json )?is damaged .*; train the model again"
-same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+same_directory = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150)
+)
 
 
 def make_model(seed=0, levels=2) -> bundle.TrainedModel:

@@ -21,6 +21,7 @@ from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.hypotheses import examples
 
 RECORDS = [
     {"id": "r1", "text": "digital television and radio", "tags": ["Media", "Radio"]},
@@ -314,7 +315,7 @@ def test_hashed_features_have_no_names(source, tmp_path):
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(
     st.lists(st.tuples(st.lists(st.sampled_from(["radio", "waves"])), st.lists(NAMES)), min_size=1), st.integers(0, 9)
 )

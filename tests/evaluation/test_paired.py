@@ -8,6 +8,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.paired import Tally, compare
 from mpu_cli.evaluation.ranking import RankingMetrics
+from tests.hypotheses import examples
 
 Q = 5
 
@@ -27,7 +28,7 @@ def draw(rng, n, recall=0.8):
     return truth, np.where(truth, rng.random((n, Q)) < recall, rng.random((n, Q)) < 0.1)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_metrics_agree_with_scikit_learn_on_the_labels_of_the_truth(seed, n):
     truth, predicted = draw(np.random.default_rng(seed), n)

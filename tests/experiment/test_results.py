@@ -9,6 +9,7 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.experiment import results
 from mpu_cli.experiment.results import Row
 from tests.experiment.small import row
+from tests.hypotheses import examples
 
 METRICS = (
     "micro_precision,micro_recall,micro_f1,macro_precision,macro_recall,macro_f1,samples_precision,samples_recall,"
@@ -49,7 +50,7 @@ def test_the_header_is_there_before_any_row(path):
     assert path.read_text() == HEADER + "\n"
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(rows, max_size=5, unique_by=lambda row: row.cell))
 def test_what_is_appended_is_read_again(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("results") / "results.csv"

@@ -16,6 +16,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import cache, reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
+from tests.hypotheses import examples
 from tests.svmlight.same import assert_same
 
 TEXT = b"0,2 1:0.5 4:2\n 2:1\n2\n\n1 3:0.25\n"
@@ -61,7 +62,7 @@ def test_a_file_is_parsed_once(source, directory, parsed):
         assert_same(data, reader.read(source))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.sampled_from([b"0,2 1:0.5 4:2", b"", b" 7:1", b"3", b"1,70000 0:0 9:-3e9 # what"]), min_size=1))
 def test_entries_are_what_was_parsed(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("data")

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from mpu_cli.svmlight.label_spans import find_labels, with_labels, without_labels
 from mpu_cli.svmlight.parser import parse_block
+from tests.hypotheses import examples
 
 line_tails = st.sampled_from(
     ["", " 1:0.5", "\t1:0.5  7:1 ", "#", " # 1,2 3:4", "#a,b", " 3:1#,", "\r", " 3:1\r", "#\r", "  "]
@@ -28,7 +29,7 @@ def found(block: bytes) -> list[list[int]]:
 
 
 @given(block_texts)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_labels_found_are_those_parsed(block):
     assert found(block) == label_sets(block)
 
@@ -36,7 +37,7 @@ def test_the_labels_found_are_those_parsed(block):
 @given(block_texts, st.data())
 @example(b"5", None)
 @example(b"5#x\n", None)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_without_labels(block, data):
     spans = find_labels(block)
     n = len(spans.starts)

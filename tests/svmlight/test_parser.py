@@ -10,6 +10,7 @@ from sklearn.datasets import load_svmlight_file
 
 from mpu_cli.svmlight import parser
 from mpu_cli.svmlight.parser import parse_block
+from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
 from tests.svmlight.reference import parsed_block, reference_block
 from tests.svmlight.same import assert_same
@@ -46,19 +47,19 @@ pytestmark = pytest.mark.usefixtures("kernel")
 @example(b"1 1:1 2 3 # 4\n2\n 5", True)
 @example(b"1 2,3\n", True)
 @example(b"5#1:2\r\n6\t\t7:1\t#\n#\r\n8 9:1\r\n\r", False)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_parser_equals_the_reference(block, implicit_values):
     assert parsed_block(block, implicit_values, 5) == reference_block(block, implicit_values, 5)
 
 
 @given(st.binary(max_size=60), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, implicit_values):
     assert parsed_block(block, implicit_values, 5) == reference_block(block, implicit_values, 5)
 
 
 @given(well_formed_blocks())
-@settings(max_examples=50, deadline=None)  # what each kernel reads is compared with the reference above
+@settings(max_examples=examples(50), deadline=None)  # what each kernel reads is compared with the reference above
 def test_scikit_learn_reads_the_same_from_what_both_accept(block):
     ours = parsed_block(block, False)
     assert isinstance(ours, list)

@@ -15,6 +15,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.parts import Part, check_counts, plan_parts, read_part
 from mpu_cli.svmlight.reader import read
+from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
 from tests.svmlight.same import assert_same
 
@@ -42,7 +43,7 @@ def read_in_parts(paths: list, most_bytes: int, reading: Reading = Reading()) ->
     st.integers(1, 60),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_parts_together_are_the_files_one_after_another(texts, most_bytes, with_header):
     with TemporaryDirectory() as folder:
         files = []
@@ -61,7 +62,7 @@ def test_the_parts_together_are_the_files_one_after_another(texts, most_bytes, w
 
 
 @given(blocks(), st.integers(1, 40), st.integers(1, 30), st.booleans(), st.sampled_from([b"", b"2 9 9\n"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_errors_are_those_of_the_whole_file(block, most_bytes, max_line_bytes, implicit_values, header):
     """The first error of the parts in their order is the one of the file, with its line."""
     reading = Reading(implicit_values, max_line_bytes)

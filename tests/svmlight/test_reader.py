@@ -14,6 +14,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, read
+from tests.hypotheses import examples
 from tests.svmlight.generated import blocks
 from tests.svmlight.reference import assert_reads_as_the_reference
 from tests.svmlight.same import assert_same
@@ -52,7 +53,7 @@ def test_what_scikit_learn_writes(tmp_path, zero_based):
 
 
 @given(blocks(), st.sampled_from([b"", b"0 1 1\n", b"2 9 9\n"]), st.booleans(), st.integers(1, 40), st.integers(1, 30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_reader_equals_the_reference(block, header, implicit_values, max_line_bytes, block_bytes):
     assert_reads_as_the_reference(header + block, Reading(implicit_values, max_line_bytes), block_bytes)
 

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.parser import parse_block
 from mpu_cli.svmlight.writer import label_lines, score_lines, write_instances
+from tests.hypotheses import examples
 from tests.svmlight.same import assert_same
 
 values = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -36,7 +37,7 @@ def csr(values, columns, dtype) -> csr_array:
 
 
 @given(instances)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_instances_read_back_equal(rows):
     written = BytesIO()
     write_instances(written, dataset(rows))

@@ -16,6 +16,7 @@ from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.runtime.kernels import NAMES
 from mpu_cli.runtime.run import Run
+from tests.hypotheses import examples
 
 KERNELS = [
     pytest.param(name, marks=() if Run().compiled or name == "numpy" else pytest.mark.skip("no numba"))
@@ -39,7 +40,7 @@ def largest(probabilities: np.ndarray, top: Top) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(0, 8),

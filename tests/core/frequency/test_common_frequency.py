@@ -8,6 +8,7 @@ from scipy.special import expit
 from mpu_cli.core.frequency.common_frequency import CommonFrequency, compare
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from tests.core.simulated import as_labels
+from tests.hypotheses import examples
 
 
 def annotated(c, n=1500, seed=0):
@@ -89,7 +90,7 @@ def test_more_labels_than_are_compared():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_any_scores(seed, q, share):
     """Scores that say nothing, all alike, or 0 and 1; labels that all have."""
     rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review, instances_to_review
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
+from tests.hypotheses import examples
 
 SLOW = pytest.mark.slow
 
@@ -96,7 +97,7 @@ def test_the_automatic_estimate_counts_for_two_labels():
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=6),
     st.none() | st.floats(0.01, 1),
 )
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_any_counts(pairs, automatic):
     n = np.array([max(pair) for pair in pairs])
     a = np.array([min(pair) for pair in pairs])

@@ -14,9 +14,10 @@ from mpu_cli.core.kernels import dual_kernel, kernel, numpy_dual, numpy_kernel
 from mpu_cli.core.loss import cell_weights
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
+from tests.hypotheses import examples
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),

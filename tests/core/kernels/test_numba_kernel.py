@@ -12,12 +12,13 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.loss import pu_gradient
 from tests.core.kernels.problems import problem, random_frequency
+from tests.hypotheses import examples
 
 pytest.importorskip("numba")
 from mpu_cli.core.kernels import numba_kernel
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),

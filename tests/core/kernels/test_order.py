@@ -11,11 +11,12 @@ from mpu_cli.core.kernels import order
 from mpu_cli.core.kernels.order import shuffled, visited
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.hypotheses import examples
 
 BATCH_SIZE = 32
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(1, 500_000), st.integers(0, 9))
 def test_every_instance_has_a_place_and_every_batch_a_visit(n, seed):
     rows = 3 * np.arange(n)

@@ -15,6 +15,7 @@ from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.train.training import Options, train
 from tests.core.simulated import as_features, hide, linear_problem
+from tests.hypotheses import examples
 
 N, Q = 20_000, 5
 
@@ -53,7 +54,7 @@ def test_mean_probability_of_suggestions_is_the_share_that_is_right():
     assert posterior.sum() == pytest.approx(missing.sum(), rel=0.05)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.integers(0, 2**32 - 1),
     st.floats(0.05, 1),

@@ -11,6 +11,7 @@ from mpu_cli.methods.m3l.kernels import numpy_kernel
 
 pytest.importorskip("numba")
 from mpu_cli.methods.m3l.kernels import numba_kernel
+from tests.hypotheses import examples
 
 KERNELS = (numpy_kernel, numba_kernel)
 
@@ -30,7 +31,7 @@ def assert_same(of_numpy, of_numba):
         assert_allclose(actual, expected, rtol=2e-4, atol=2e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 30),
@@ -51,7 +52,7 @@ def test_linear_ascent_agrees_with_numpy(seed, n, D, q, cost):
     assert_same(*results)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 20), q=st.integers(1, 9), cost=st.sampled_from([0.1, 1.0, 10.0]))
 def test_batch_ascent_agrees_with_numpy(seed, n, q, cost):
     matrix, present, prior, _ = problem(seed, n, 6, q)
