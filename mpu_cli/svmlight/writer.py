@@ -7,7 +7,7 @@ import numpy as np
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Writable
 
-_ROWS = 4096
+_ROWS, _ENTRIES = 4096, 1 << 16
 
 
 def write_instances(stream: Writable, dataset: Dataset) -> None:
@@ -84,8 +84,13 @@ def _decimals(ids: np.ndarray) -> list[str]:
 
 
 def _pairs(ids: np.ndarray, values: np.ndarray) -> list[str]:
-    shortest = np.asarray(values, np.float32).astype("U").tolist()
-    return [f"{number}:{value.removesuffix('.0')}" for number, value in zip(ids.tolist(), shortest, strict=True)]
+    pairs: list[str] = []
+    for start in range(0, len(ids), _ENTRIES):  # NumPy's texts of numbers have 128 bytes each
+        some = slice(start, start + _ENTRIES)
+        shortest = np.asarray(values[some], np.float32).astype("U").tolist()
+        numbers = ids[some].tolist()
+        pairs += [f"{number}:{value.removesuffix('.0')}" for number, value in zip(numbers, shortest, strict=True)]
+    return pairs
 
 
 def _joined_rows(tokens: list[str], indptr: np.ndarray, separator: str) -> list[str]:

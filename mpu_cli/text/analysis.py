@@ -1,50 +1,68 @@
-"""What a text consists of: words, stems, n-grams. scikit-learn cuts texts up; the stems are Snowball's."""
+"""What a text consists of: words, stems, n-grams, as scikit-learn cuts texts up, but one after another.
 
+A long text has many more n-grams than it has room for. The stems are Snowball's.
+"""
+
+import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-
-from sklearn.feature_extraction.text import CountVectorizer
+from itertools import chain, islice
 
 from mpu_cli.text.options import NO_STEMS, TextOptions
 
-_WORD = r"(?u)\b\w\w+\b"  # scikit-learn's own
+_WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
+_LONGEST_STEMMED = 200  # Snowball takes time that is quadratic in the length of some words
 NGRAMS = {"word": (1, 2), "char": (3, 5)}
 
-Analyzer = Callable[[str], list[str]]
+Analyzer = Callable[[str], Iterator[str]]
 
 
 def analyzer_of(options: TextOptions) -> Analyzer:
     """Return the function that gives the terms of a text, with repetitions.
 
-    Texts are brought to Unicode's form NFKC and to small letters. Words have two characters at least.
+    Texts are brought to Unicode's form NFKC and to small letters. Words have two characters at least, and a stem if
+    they have no more than 200.
 
     Parameters
     ----------
     options : TextOptions
         Its `stem` is a language or `NO_STEMS`.
     """
-    ngrams = options.ngrams or NGRAMS[options.analyzer]
+    shortest, longest = options.ngrams or NGRAMS[options.analyzer]
+    lengths = range(shortest, longest + 1)
     if options.analyzer == "char":
-        return CountVectorizer(preprocessor=_folded, analyzer="char_wb", ngram_range=ngrams).build_analyzer()
-    cut = CountVectorizer(token_pattern=_WORD).build_tokenizer()
-    tokenizer = cut
-    if options.stem not in (None, NO_STEMS):
-        stem = _stemmer(options.stem)
+        return lambda text: _ngrams_of_characters(_folded(text), lengths)
+    if options.stem in (None, NO_STEMS):
+        return lambda text: _ngrams_of_words(_WORD.findall(_folded(text)), lengths)
+    stem = _stemmer(options.stem)
+    return lambda text: _ngrams_of_words([stem(word) for word in _WORD.findall(_folded(text))], lengths)
 
-        def tokenizer(text: str) -> list[str]:
-            return [stem(word) for word in cut(text)]
 
-    return CountVectorizer(
-        preprocessor=_folded, tokenizer=tokenizer, token_pattern=None, ngram_range=ngrams
-    ).build_analyzer()
+def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:
+    return chain.from_iterable(
+        map(" ".join, zip(*(islice(words, i, None) for i in range(n)), strict=False)) for n in lengths
+    )
+
+
+def _ngrams_of_characters(text: str, lengths: range) -> Iterator[str]:
+    """Yield the n-grams of each word with a blank at either end; a word that is no longer is one, once."""
+    for word in text.split():
+        padded = f" {word} "
+        for n in lengths:
+            if n >= len(padded):
+                yield padded
+                break
+            for i in range(len(padded) - n + 1):
+                yield padded[i : i + n]
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
     import snowballstemmer
 
-    return lru_cache(_KEPT_STEMS)(snowballstemmer.stemmer(language).stemWord)
+    stem = lru_cache(_KEPT_STEMS)(snowballstemmer.stemmer(language).stemWord)
+    return lambda word: stem(word) if len(word) <= _LONGEST_STEMMED else word
 
 
 def _folded(text: str) -> str:

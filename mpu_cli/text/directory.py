@@ -2,7 +2,7 @@
 
 It holds
 - ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`); line j of ``features`` names feature j;
-  there is no such file where features are hashed;
+  where features are hashed, there is ``hashes.npy`` in its place;
 - ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
 - ``ids``: a line for each instance, its id; there is no such file where the records have none;
 - ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # scikit-learn takes half a second, which work without texts 
     from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.IDF, LABELS, IDS, LABEL_FEATURES}
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, IDS, LABEL_FEATURES}
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def write_directory(
     path: Path, vectorizer: "Vectorizer", labels: Labels, fields: Fields, content: stored.Content
 ) -> None:
     """Write all files but ``ids`` into a directory that is there."""
-    stored.save(path, stored.Stored(vectorizer.options_, vectorizer.features_, vectorizer.idf_, fields, content))
+    stored.save(path, vectorizer.stored(fields, content))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     vectors = vectorizer.transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))

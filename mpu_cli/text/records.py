@@ -69,6 +69,10 @@ class Record:
     id: str | None
     mended: bool
 
+    def size(self) -> int:
+        """Return how many characters it has."""
+        return len(self.text) + sum(map(len, self.tags)) + len(self.id or "")
+
 
 def chosen_format(source: str | Path, form: str | None) -> str:
     """Return the format of a file, as given or by its suffix.

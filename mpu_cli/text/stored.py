@@ -1,4 +1,4 @@
-"""A vectoriser on disk: a manifest, the names of the features, and their inverse document frequencies.
+"""A vectoriser on disk: a manifest, the names of the features or their hashes, and inverse document frequencies.
 
 Nothing is unpickled. Checksums detect damage, and what is read never exceeds what is on the disk.
 """
@@ -25,8 +25,9 @@ from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.version import __version__
 
-FORMAT, FORMAT_VERSION = "mpu text", 1
-MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"
+FORMAT = "mpu text"
+_DENSE, _SPARSE = VERSIONS = 1, 2  # an inverse document frequency of every feature; of the hashes that occur
+MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator")
 _HEADER_BYTES = 4096  # of an array, at most
@@ -63,11 +64,14 @@ class Stored:
     options : TextOptions
     features : list of str or None
         None where features are hashed.
-    idf : ndarray of float64, shape (D,)
+    idf : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
+        The last one is then that of hashes that do not occur.
     fields : Fields
         Which fields the records had.
     content : Content or None
         None where it belongs to no data file.
+    hashes : ndarray of int32, shape (m,), or None
+        Where features are hashed, those that occur, ascending.
     """
 
     options: TextOptions
@@ -75,6 +79,12 @@ class Stored:
     idf: np.ndarray
     fields: Fields = DEFAULT_FIELDS
     content: Content | None = None
+    hashes: np.ndarray | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of features D."""
+        return len(self.idf) if self.options.hashing is None else 2**self.options.hashing
 
 
 def save(path: Path, stored: Stored) -> None:
@@ -86,6 +96,9 @@ def save(path: Path, stored: Stored) -> None:
         with (path / FEATURES).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{feature}\n" for feature in stored.features)
         names.append(FEATURES)
+    if stored.hashes is not None:
+        np.save(path / HASHES, stored.hashes, allow_pickle=False)
+        names.append(HASHES)
     manifest = described(stored) | {"checksums": {name: checksum(path / name) for name in names}}
     (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
@@ -102,12 +115,13 @@ def load(path: Path) -> Stored:
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
         manifest = read_manifest(path)
-        n_features = manifest["features"]
-        for name in (IDF, *([] if manifest["options"]["hashing"] else [FEATURES])):
+        is_hashed, n_hashes = bool(manifest["options"]["hashing"]), number_of_hashes(manifest)
+        for name in (IDF, *([] if is_hashed else [FEATURES]), *([] if n_hashes is None else [HASHES])):
             _expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
-        idf = _read_idf(path / IDF, n_features)
-        if manifest["options"]["hashing"]:
-            return made(manifest, idf, None)
+        idf = _read_array(path / IDF, manifest["features"] if n_hashes is None else n_hashes + 1, np.float64)
+        hashes = None if n_hashes is None else _read_array(path / HASHES, n_hashes, np.int32)
+        if is_hashed:
+            return made(manifest, idf, None, hashes)
         with open_regular(path / FEATURES) as file:
             return made(manifest, idf, file.readall())
     except OSError as error:
@@ -129,10 +143,11 @@ def described(stored: Stored) -> dict[str, Any]:
     """Return all of a vectoriser but its long arrays, as JSON values."""
     return {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": _DENSE if stored.hashes is None else _SPARSE,
         "mpu_version": __version__,
         "options": written(stored.options),
-        "features": len(stored.idf),
+        "features": stored.width,
+        **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
         "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
     }
@@ -151,15 +166,32 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     _expect(len(text) < MOST_BYTES, "the manifest is too long")
     values = json_value(text)
     _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
-    if values["format_version"] != FORMAT_VERSION:
-        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
+    if values["format_version"] not in VERSIONS:
+        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {VERSIONS[-1]}")
     n_features = values["features"]
     _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
     _expect(isinstance(values["options"], dict), "options are not named")
     return values
 
 
-def made(values: Mapping[str, Any], idf: np.ndarray, features: bytes | None) -> Stored:
+def number_of_hashes(values: Mapping[str, Any]) -> int | None:
+    """Return how many hashes are kept; None if there is an inverse document frequency of every feature.
+
+    Raises
+    ------
+    KeyError, ValueError
+        It is damaged.
+    """
+    if values["format_version"] == _DENSE:
+        return None
+    count = values["hashes"]
+    _expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")
+    return count
+
+
+def made(
+    values: Mapping[str, Any], idf: np.ndarray, features: bytes | None, hashes: np.ndarray | None = None
+) -> Stored:
     """Return a vectoriser of what `described` has given, and of its long arrays.
 
     Raises
@@ -169,11 +201,17 @@ def made(values: Mapping[str, Any], idf: np.ndarray, features: bytes | None) -> 
     """
     options, count = checked(values["options"]), values["features"]
     _expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
-    _expect(len(idf) == count, f"{IDF} has not as many numbers as there are features")
+    _expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has another number of them")
     _expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
     names = None if features is None else _features(features, count)
     _expect((names is None) == (options.hashing is not None), "features have no names")
-    return Stored(options, names, idf, _fields(values["fields"]), content_of(values))
+    if options.hashing is not None and hashes is None:  # of format 1; hashes that do not occur have the largest
+        hashes = np.flatnonzero(idf < idf.max()).astype(np.int32)
+        idf = np.append(idf[hashes], idf.max())
+    if hashes is not None:
+        ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
+        _expect(options.hashing is not None and bool(ascending), f"{HASHES} has no ascending hashes")
+    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes)
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
@@ -233,7 +271,8 @@ def _features(data: bytes, count: int) -> list[str]:
     return features
 
 
-def _read_idf(path: Path, count: int) -> np.ndarray:
+def _read_array(path: Path, count: int, dtype: type) -> np.ndarray:
     with open_regular(path) as file:
-        _expect(os.fstat(file.fileno()).st_size <= 8 * count + _HEADER_BYTES, f"{IDF} is too long")
-        return read_npy(file, IDF, np.float64, (count,))
+        most = np.dtype(dtype).itemsize * count + _HEADER_BYTES
+        _expect(os.fstat(file.fileno()).st_size <= most, f"{path.name} is too long")
+        return read_npy(file, path.name, dtype, (count,))

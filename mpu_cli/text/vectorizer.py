@@ -1,27 +1,29 @@
-"""Texts to vectors: scikit-learn's vectorisers, fitted in one pass over texts that need not fit in memory."""
+"""Texts to vectors: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from mpu_cli.core.data.features import Columns
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
 from mpu_cli.text.analysis import NGRAMS, analyzer_of
-from mpu_cli.text.counting import HashCounts, TermCounts
+from mpu_cli.text.batches import MOST_TEXTS, batches
+from mpu_cli.text.counting import HashCounts, Hashes, TermCounts
 from mpu_cli.text.languages import guess_language
 from mpu_cli.text.options import NO_STEMS, TextOptions
+from mpu_cli.text.records import DEFAULT_FIELDS, Fields
+from mpu_cli.text.stored import Content, Stored
 
-# Texts whose language is guessed, and that are counted at a time.
-BATCH = 1000
+BATCH = MOST_TEXTS  # whose language is guessed
 
 
 class Vectorizer(TransformerMixin, BaseEstimator):
@@ -52,9 +54,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         The parameters, with what was chosen for ``"auto"``.
     features_ : list of str or None
         Name of each column; None where features are hashed.
-    idf_ : ndarray of float64, shape (D,)
+    hashes_ : ndarray of int32, shape (m,), or None
+        Where features are hashed, the columns that occur, ascending.
+    idf_ : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
         Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones where the
-        weighting has none.
+        weighting has none. Of hashed features, of the columns that occur, and at the end of any other.
     forgotten_ : int
         How many rare terms were not counted to the end, since there were too many.
 
@@ -102,7 +106,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """
         options = stored.checked(self.get_params())
         texts = iter(_texts(X))
-        first = list(islice(texts, BATCH))
+        first = next(batches(texts, most=BATCH), [])
         options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer])
         if options.analyzer == "char":
             options = replace(options, stem=NO_STEMS)
@@ -128,25 +132,38 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             raise DataError(f"no word or n-gram occurs in {min_df} texts; choose a lower min_df, or other n-grams")
         self.forgotten_ = counts.forgotten
         frequencies = np.array([counts.of[term] for term in features])
-        self._set(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts))
+        self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))
 
     def _fit_hashes(self, options: TextOptions, first: list[str], texts: Iterator[str]) -> None:
-        counts = HashCounts(_hasher(options))
-        batch = first
-        while batch:
-            counts.add(batch)
-            batch = list(islice(texts, BATCH))
+        counts = HashCounts(_hashes(options))
+        counts.add(first)
+        counts.add(texts)
         self.forgotten_ = 0
-        self._set(options, None, _idf(options, counts.of, counts.texts))
+        columns, frequencies = counts.of()
+        self._set(Stored(options, None, _idf(options, np.append(frequencies, 0), counts.texts), hashes=columns))
 
-    def _set(self, options: TextOptions, features: list[str] | None, idf: np.ndarray) -> None:
-        self.options_ = options
-        self.features_ = features
-        self.idf_ = idf
-        if features is None:
-            self._counter: CountVectorizer | HashingVectorizer = _hasher(options)
+    def _set(self, kept: Stored) -> None:
+        self.options_ = kept.options
+        self.features_ = kept.features
+        self.hashes_ = kept.hashes
+        self.idf_ = kept.idf
+        if kept.hashes is None:
+            self._counter: CountVectorizer | Hashes = CountVectorizer(
+                analyzer=analyzer_of(kept.options), vocabulary=kept.features, dtype=np.float32
+            )
         else:
-            self._counter = CountVectorizer(analyzer=analyzer_of(options), vocabulary=features, dtype=np.float32)
+            self._counter = _hashes(kept.options)
+            self._occurring = Columns(kept.hashes, self._counter.width)
+
+    @property
+    def width(self) -> int:
+        """The number D of columns."""
+        return self.stored().width
+
+    def stored(self, fields: Fields = DEFAULT_FIELDS, content: Content | None = None) -> Stored:
+        """Return what is kept of a fitted vectoriser."""
+        check_is_fitted(self, "idf_")
+        return Stored(self.options_, self.features_, self.idf_, fields, content, self.hashes_)
 
     def transform(self, X: Iterable[str]) -> csr_array:
         """Return the vectors of texts: float32, shape (n, D), rows of unit length, or empty for texts without features.
@@ -156,11 +173,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         X : iterable of str
         """
         check_is_fitted(self, "idf_")
-        texts = iter(_texts(X))
-        first = list(islice(texts, 1))
-        if not first:  # which scikit-learn's hasher does not take
-            return csr_array((0, len(self.idf_)), dtype=np.float32)
-        counts = csr_array(self._counter.transform(chain(first, texts)), dtype=np.float32)
+        counts = csr_array(self._counter.transform(_texts(X)), dtype=np.float32)
         counts.sort_indices()
         match self.options_.weighting:
             case "log-tfidf":
@@ -168,7 +181,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 counts.data += 1
             case "binary":
                 counts.data[:] = 1
-        counts.data *= self.idf_[counts.indices].astype(np.float32)
+        places = counts.indices
+        if self.hashes_ is not None:
+            found, there = self._occurring.look_up(places)
+            places = np.where(there, found, -1)
+        counts.data *= self.idf_[places].astype(np.float32)
         return _unit_rows(counts)
 
     def transform_names(self, names: Sequence[Sequence[str]]) -> csr_array:
@@ -183,7 +200,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         vectors = self.transform([name for of_label in names for name in of_label])
         ends = np.cumsum([0, *map(len, names)])
         ones = np.ones(vectors.shape[0], np.float32)
-        sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ vectors
+        occurring = Columns.occurring(vectors)  # SciPy multiplies in as much memory as there are columns
+        sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ occurring.of(vectors)
+        sums = csr_array((sums.data, occurring.indices[sums.indices], sums.indptr), shape=(len(names), self.width))
         sums.sort_indices()
         return _unit_rows(sums)
 
@@ -208,8 +227,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         OSError
             It cannot be written.
         """
-        check_is_fitted(self, "idf_")
-        stored.save(Path(path), stored.Stored(self.options_, self.features_, self.idf_))
+        stored.save(Path(path), self.stored())
 
     @classmethod
     def load(cls, path: str | Path) -> "Vectorizer":
@@ -228,11 +246,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return cls.of(stored.load(Path(path)))
 
     @classmethod
-    def of(cls, found: stored.Stored) -> "Vectorizer":
+    def of(cls, found: Stored) -> "Vectorizer":
         """Return a vectoriser that was read from somewhere."""
         vectorizer = cls(**stored.written(found.options))
         vectorizer.forgotten_ = 0
-        vectorizer._set(found.options, found.features, found.idf)
+        vectorizer._set(found)
         return vectorizer
 
 
@@ -246,15 +264,9 @@ def _unit_rows(matrix: csr_array) -> csr_array:
     return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
 
 
-def _hasher(options: TextOptions) -> HashingVectorizer:
+def _hashes(options: TextOptions) -> Hashes:
     assert options.hashing is not None
-    return HashingVectorizer(
-        analyzer=analyzer_of(options),
-        n_features=2**options.hashing,
-        alternate_sign=False,
-        norm=None,
-        dtype=np.float32,
-    )
+    return Hashes(analyzer_of(options), options.hashing)
 
 
 def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarray:

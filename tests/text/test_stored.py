@@ -67,7 +67,7 @@ DAMAGE = {
     "a manifest of something else": lambda kept: (kept / "manifest.json").write_text('{"format": "mpu model"}'),
     "a list": lambda kept: (kept / "manifest.json").write_text("[" * 100_000),
     "a manifest without end": lambda kept: (kept / "manifest.json").write_bytes(bytes(1 << 21)),
-    "a later format": lambda kept: change(kept / "manifest.json", format_version=2),
+    "a later format": lambda kept: change(kept / "manifest.json", format_version=3),
     "no features": lambda kept: (kept / "features").unlink(),
     "fewer features": lambda kept: (kept / "features").write_text("digital\n"),
     "more features": lambda kept: change(kept / "manifest.json", features=10**9),

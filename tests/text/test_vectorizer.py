@@ -198,4 +198,4 @@ def test_options_are_documented_as_parameters():
 @pytest.mark.parametrize("options", [{}, {"hashing": 10}])
 def test_no_texts_are_no_vectors(options):
     fitted = Vectorizer(**options).fit(["digital radio"])
-    assert fitted.transform([]).shape == (0, len(fitted.idf_))
+    assert fitted.transform([]).shape == (0, fitted.width)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.data.vector_writing import batches
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.sources import Source, files_of
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text import stored
+from mpu_cli.text.batches import batches
 from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.directory import directory_of, from_one
 from mpu_cli.text.packed import packed, unpacked
@@ -115,7 +115,7 @@ class Texts:
     def chunks(self) -> Iterator[Dataset]:
         """Yield instances, without labels; InputError at the first bad record."""
         numbers = count(1)
-        for batch in batches(self._records()):
+        for batch in batches(self._records(), Record.size):
             self._ids.extend(
                 str(number) if record.id is None else record.id for record, number in zip(batch, numbers, strict=False)
             )

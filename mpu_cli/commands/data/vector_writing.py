@@ -13,27 +13,12 @@ from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Writable
 from mpu_cli.svmlight.writer import write_instances
+from mpu_cli.text.batches import batches
 from mpu_cli.text.directory import Known, from_one
 from mpu_cli.text.records import Record
 from mpu_cli.text.stored import Content
 
-# What is made vectors at a time.
-_RECORDS, _CHARACTERS = 1000, 1 << 22
 _LINES_KEPT = 3
-
-
-def batches(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """Put records together, so many that a few megabytes of text are in memory."""
-    batch: list[Record] = []
-    characters = 0
-    for record in records:
-        batch.append(record)
-        characters += len(record.text)
-        if len(batch) == _RECORDS or characters >= _CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
 
 
 class VectorWriter:
@@ -73,7 +58,7 @@ class VectorWriter:
 
     def write(self, records: Iterable[Record]) -> Iterator[int]:
         """Write records. Yield the number of instances after each batch."""
-        for batch in batches(records):
+        for batch in batches(records, Record.size):
             vectors = self._known.vectorizer.transform([record.text for record in batch])
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))

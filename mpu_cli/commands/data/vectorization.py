@@ -231,7 +231,7 @@ def _report(reader: _Reader, writer: VectorWriter, known: Known, numbered: str |
         instances=writer.instances,
         annotations=writer.annotations,
         labels=sum(map(bool, known.labels.names)),
-        features=len(vectorizer.idf_),
+        features=vectorizer.width,
         stem=vectorizer.options_.stem or NO_STEMS,
         empty=writer.empty,
         unknown=writer.unknown,

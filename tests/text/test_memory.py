@@ -1,0 +1,188 @@
+"""Memory is bounded by what occurs: by different terms, and by what is put together, not by what could be."""
+
+import json
+import resource
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+
+from mpu_cli.runtime.files import checksum
+from mpu_cli.text import batches as batches_module
+from mpu_cli.text import counting, stored
+from mpu_cli.text.analysis import analyzer_of
+from mpu_cli.text.batches import batches
+from mpu_cli.text.counting import TermCounts
+from mpu_cli.text.options import TextOptions
+from mpu_cli.text.packed import packed, unpacked
+from mpu_cli.text.records import Record
+from mpu_cli.text.vectorizer import Vectorizer
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Return the most bytes that Python and NumPy have had beyond what was there."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@contextmanager
+def room(size: int) -> Iterator[None]:
+    """Let this process have so many bytes of addresses more, also in libraries."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(1, 5))
+def test_batches_are_bounded_by_characters_and_by_count(sizes, most):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches_module, "MOST_CHARACTERS", 60)
+        found = list(batches(["x" * size for size in sizes], most=most))
+    assert [len(text) for batch in found for text in batch] == sizes
+    assert all(len(batch) <= most and sum(map(len, batch[:-1])) < 60 for batch in found)
+    followed = pairwise(found)
+    assert all(len(batch) == most or sum(map(len, batch)) >= 60 for batch, _ in followed)  # none is cut for nothing
+
+
+def test_a_record_is_as_long_as_all_of_it():
+    assert Record(1, "text", ("tag", "other"), "id", False).size() == 14
+    assert Record(1, "", (), None, False).size() == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"hashing": 10}])
+def test_fitting_holds_few_long_texts(options):
+    """A thousand of them took 3.3 GB."""
+    texts = ("a law " + "x" * (1 << 19) for _ in range(64))  # 32 MiB; 8 of them are a batch
+    assert peak(lambda: Vectorizer(stem="none", ngrams=(1, 1), **options).fit(texts)) < 16 << 20
+
+
+def test_long_words_are_not_stemmed_nor_kept():
+    """Snowball took 0.7 s for 100,000 times the letter y, and four times that for twice as many."""
+    analyze = analyzer_of(TextOptions(stem="english", ngrams=(1, 1)))
+    assert list(analyze("running " + "running" * 30)) == ["run", "running" * 30]
+    tracemalloc.start()
+    for i in range(100):
+        assert len(list(analyze(f"w{i}" + "y" * 100_000))) == 1
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"analyzer": "char"}, "abcd" * 8000),
+        ({"analyzer": "char", "ngrams": (1, 10), "hashing": 16}, "abcd" * 4000),
+        ({"ngrams": (1, 10), "stem": "none"}, "ab cd ef " * 3000),
+        ({"ngrams": (1, 10), "stem": "none", "hashing": 16}, "ab cd ef " * 3000),
+    ],
+)
+def test_ngrams_of_a_long_text_are_taken_one_by_one(monkeypatch, options, text):
+    """All at once, those of a word of 3 MB took 1.7 GB."""
+    monkeypatch.setattr(counting, "_PIECE", 1000)
+    Vectorizer(**options).fit([text[:1000]])  # what stays of the first
+    assert peak(lambda: Vectorizer(**options).fit([text]).transform([text])) < 4 << 20
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30)), st.sampled_from(["word", "char"]))
+def test_terms_are_those_of_scikit_learn(texts, kind):
+    lengths = (1, 3) if kind == "word" else (2, 4)
+    expected = CountVectorizer(analyzer="word" if kind == "word" else "char_wb", ngram_range=lengths).build_analyzer()
+    found = analyzer_of(TextOptions(analyzer=kind, ngrams=lengths, stem="none"))
+    for text in texts:
+        text = text.lower()
+        if text.isascii():  # others may have another form in Unicode's NFKC
+            assert Counter(found(text)) == Counter(expected(text))
+
+
+@given(st.lists(st.text("abc ", max_size=40)), st.integers(1, 5))
+def test_a_term_counts_once_in_each_text_however_long(texts, piece):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_PIECE", piece)
+        counts = TermCounts(str.split)
+        counts.add(texts)
+        hashed = Vectorizer(hashing=10, stem="none", ngrams=(1, 1)).fit(["a text", *texts])
+        found = hashed.transform(texts)
+    assert counts.of == Counter(term for text in texts for term in set(text.split()))
+    expected = Vectorizer(hashing=10, stem="none", ngrams=(1, 1)).fit(["a text", *texts])
+    np.testing.assert_array_equal(hashed.idf_, expected.idf_)
+    np.testing.assert_array_equal(found.toarray(), expected.transform(texts).toarray())
+
+
+def test_long_terms_are_forgotten_sooner():
+    counts = TermCounts(str.split, most_characters=10_000)
+    counts.add(f"often {i:06d}{'x' * 994}" for i in range(100))
+    assert counts.of["often"] == 100
+    assert sum(map(len, counts.of)) <= 10_000
+    assert counts.forgotten > 80
+
+
+@pytest.mark.parametrize("bits", [24, 30])
+def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
+    """2^28 of them took 4.3 GB for one record, and 2 GB on disk."""
+
+    def work() -> None:
+        vectorizer = Vectorizer(hashing=bits, stem="none").fit(["digital television", "digital radio"])
+        assert vectorizer.transform(["digital waves"]).shape == (1, 2**bits)
+        assert vectorizer.transform([]).shape == (0, 2**bits)
+        assert vectorizer.transform_names([("digital", "radio"), ()]).shape == (2, 2**bits)
+        vectorizer.save(tmp_path / "kept")
+        again = Vectorizer.of(unpacked(packed(stored.load(tmp_path / "kept")), "model"))
+        assert (again.transform(["digital waves"]) != vectorizer.transform(["digital waves"])).nnz == 0
+
+    with room(1 << 30):
+        assert peak(work) < 200 << 20
+    assert sum(file.stat().st_size for file in (tmp_path / "kept").iterdir()) < 10_000
+
+
+@pytest.mark.parametrize("texts", [["digital television", "digital radio"] * 20, []])
+@pytest.mark.parametrize("weighting", ["tfidf", "tf"])
+def test_hashes_of_format_1_are_read(tmp_path, texts, weighting):
+    """They had an inverse document frequency of every hash."""
+    vectorizer = Vectorizer(hashing=8, stem="none", weighting=weighting).fit([*texts, "radio waves"])
+    dense = np.full(2**8, vectorizer.idf_[-1])
+    dense[vectorizer.hashes_] = vectorizer.idf_[:-1]
+    kept = tmp_path / "kept"
+    vectorizer.save(kept)
+    manifest = json.loads((kept / "manifest.json").read_text())
+    del manifest["hashes"]
+    (kept / "hashes.npy").unlink()
+    np.save(kept / "idf.npy", dense)
+    manifest |= {"format_version": 1, "checksums": {"idf.npy": checksum(kept / "idf.npy")}}
+    (kept / "manifest.json").write_text(json.dumps(manifest))
+    one_piece = json.dumps({**manifest, "content": None}).encode() + b"\n" + dense.astype("<f8").tobytes()
+    new = ["digital waves on television", "something else"]
+    for again in (Vectorizer.load(kept), Vectorizer.of(unpacked(one_piece, "model"))):
+        np.testing.assert_array_equal(again.transform(new).toarray(), vectorizer.transform(new).toarray())
+        again.save(tmp_path / "again")  # now as hashes that occur
+        assert Vectorizer.load(tmp_path / "again").transform(new).nnz == vectorizer.transform(new).nnz
+
+
+@pytest.mark.parametrize(
+    "hashes", [[1, 1, 2], [2, 1, 3], [-1, 1, 2], [1, 2, 256], [1, 2], np.array([1, 2, 3], np.int64)]
+)
+def test_hashes_that_cannot_be(tmp_path, hashes):
+    kept = tmp_path / "kept"
+    Vectorizer(hashing=8, stem="none", ngrams=(1, 1)).fit(["aa bb cc"]).save(kept)
+    np.save(kept / "hashes.npy", np.array(hashes, getattr(hashes, "dtype", np.int32)))
+    manifest = json.loads((kept / "manifest.json").read_text())
+    manifest["checksums"]["hashes.npy"] = checksum(kept / "hashes.npy")
+    (kept / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(Exception, match="damaged"):
+        Vectorizer.load(kept)
