@@ -16,7 +16,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
-from mpu_cli.text.belonging import Belonging
+from mpu_cli.text.sidecars import Sidecars
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,11 @@ def prepare(
         There is nothing to review, or too much; or `target` cannot be written.
     """
     with run.step("read"):
-        belonging = Belonging(source)
-        data = read(source, reading, run, contents=belonging.contents)
+        sidecars = Sidecars(source)
+        data = read(source, reading, run, contents=sidecars.contents)
         digits = checksum(data.features)
     drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
-    names = belonging.names_of(naming, data.occurring_labels()[1])
+    names = sidecars.names_of(naming, data.occurring_labels()[1])
     suggested = None
     if suggestions is not None:
         suggested = worklist.read_suggestions(suggestions, data, source, digits, names)

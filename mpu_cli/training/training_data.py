@@ -18,7 +18,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Files, Source
-from mpu_cli.text.belonging import Belonging
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training.frequencies import read_frequencies
 
 
@@ -183,14 +183,14 @@ class TrainingData:
         return replace(options, **{name: value for name, value in given.items() if name in names})
 
 
-def read_training_data(sources: Sources, run: Run, belonging: Belonging | None = None) -> TrainingData:
+def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
     """Read files and bring them together.
 
     Parameters
     ----------
     sources : Sources
     run : Run
-    belonging : Belonging, optional
+    sidecars : Sidecars, optional
         Of the file, for those who take more from the directory beside it than names.
 
     Raises
@@ -198,10 +198,10 @@ def read_training_data(sources: Sources, run: Run, belonging: Belonging | None =
     InputError
         A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
     """
-    belonging = belonging or Belonging(sources.file)
-    file = read(sources.file, sources.reading, run, sources.cache, belonging.contents)
+    sidecars = sidecars or Sidecars(sources.file)
+    file = read(sources.file, sources.reading, run, sources.cache, sidecars.contents)
     labels, ids = file.occurring_labels()
-    names = belonging.names_of(sources.naming, ids)
+    names = sidecars.names_of(sources.naming, ids)
     if sources.reviewed:
         decided = decisions.read(sources.reviewed, names)
         named = [] if names is None else [number for number, texts in names.by_number.items() if texts]

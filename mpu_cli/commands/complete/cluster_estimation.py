@@ -11,7 +11,7 @@ from mpu_cli.commands.train.cluster_training import connected
 from mpu_cli.core.select.sample import draw
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import files_of
-from mpu_cli.text.belonging import Belonging
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training.training_data import Sources, TrainingData
 
 
@@ -31,6 +31,6 @@ def _read(on: OnCluster, sources: Sources, sample: int, run: Run) -> tuple[Train
         collection = read_files(executor, list(map(absolute, files_of(sources.file))), sources.reading, run)
         with run.step("fetch the sample"):
             drawn = collection.instances()[0].fetch(draw(len(collection), sample, run.seed))
-    n, names = len(collection), Belonging(sources.file).names_of(sources.naming, collection.ids)
+    n, names = len(collection), Sidecars(sources.file).names_of(sources.naming, collection.ids)
     data = TrainingData(csr_array(drawn.features.as_sparse()), drawn.labels, collection.ids, names=names)
     return data, Whole(n, n, collection.annotations, collection.annotations)

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.train.training import Options, train
@@ -13,7 +12,7 @@ from mpu_cli.core.train.training import Report as TrainingReport
 from mpu_cli.methods import Fitted
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
-from mpu_cli.text.belonging import Belonging
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
 from mpu_cli.training.label_features import known_features, refuse_idle_prior, with_label_features
@@ -60,9 +59,9 @@ def prepared_here(sources: Sources, options: Options, with_checksum: bool, run: 
     """Read files, to learn from them in this process."""
     source = provenance.Source.of(sources.file)
     with run.step("read"):
-        belonging = Belonging(sources.file)
-        data = read_training_data(sources, run, belonging)
-        kept = kept_vectorizer(sources.file, data.of_file, belonging)
+        sidecars = Sidecars(sources.file)
+        data = read_training_data(sources, run, sidecars)
+        kept = sidecars.vectorizer(data.of_file)
         data = with_label_features(data, sources, kept, run)
     refuse_idle_prior(options.prior, data.label_features)
     yield Prepared(

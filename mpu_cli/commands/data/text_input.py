@@ -1,6 +1,5 @@
-"""Texts where data are read: a model that was trained on vectors of texts keeps the vectoriser."""
+"""Texts in place of data: they are made vectors by the vectoriser that a model keeps."""
 
-import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,57 +11,12 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.sources import Source, files_of
 from mpu_cli.svmlight.streams import open_input
-from mpu_cli.text import stored
 from mpu_cli.text.batches import batches
-from mpu_cli.text.belonging import Belonging
-from mpu_cli.text.directory import directory_of, from_one
-from mpu_cli.text.packed import packed, unpacked
+from mpu_cli.text.directory import from_one
+from mpu_cli.text.packed import unpacked
 from mpu_cli.text.records import Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
-
-_log = logging.getLogger(__name__)
-_UNKNOWN = "the model will not know how to make vectors of texts, nor the words of names"
-
-
-def kept_vectorizer(source: Source, instances: int, belonging: Belonging) -> stored.Stored | None:
-    """Return the vectoriser that is kept beside a data file; None if there is none.
-
-    One that is damaged, or belongs to other data, is left out with a warning. Several files have one if the same is
-    kept beside each of them.
-
-    Parameters
-    ----------
-    source : str, Path or Files
-    instances : int
-        How many it has.
-    belonging : Belonging
-        Of the source, which has been read.
-    """
-    directories = [directory_of(file) for file in files_of(source)]
-    there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
-    if not there:
-        return None
-    try:
-        kept = stored.load(there[0])
-        if len(there) < len(directories):
-            raise InputError(str(there[0]), None, f"is not there for each of {source}")
-        belongs, own = 0 if kept.content is None else kept.content.instances, packed(kept)
-        for path in there[1:]:
-            other = stored.load(path)
-            if packed(other) != own:
-                raise InputError(str(path), None, f"is of another vectoriser than {there[0]}")
-            belongs += 0 if other.content is None else other.content.instances
-    except InputError as error:
-        _log.warning(f"{_UNKNOWN}: {error}")
-        return None
-    stranger = belonging.stranger()
-    if belongs != instances or stranger is not None:
-        folder = there[0] if stranger is None else directory_of(stranger)
-        _log.warning(f"{folder}: belongs to other data, not to the {instances:,} instances of {source}; {_UNKNOWN}")
-        return None
-    return kept
 
 
 class Texts:

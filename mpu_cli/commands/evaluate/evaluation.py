@@ -33,7 +33,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.sources import Source
-from mpu_cli.text.belonging import Belonging
+from mpu_cli.text.sidecars import Sidecars
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
@@ -192,7 +192,7 @@ def evaluate(
         return report
     counts = comparison.label_sets
     if not reviewed and not by_number:
-        all_names = Belonging(truth).names_of(naming, counts.labels, endless=True)
+        all_names = Sidecars(truth).names_of(naming, counts.labels, endless=True)
     names = [all_names.name(label) for label in counts.labels.tolist()] if all_names and not by_number else None
     return replace(report, per_label=per_label_report(counts, c, names))
 
@@ -206,12 +206,12 @@ def _reviewed_pair(
     run: Run,
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
-    belonging = Belonging(truth)
-    data = read(truth, reading, run, contents=belonging.contents)
+    sidecars = Sidecars(truth)
+    data = read(truth, reading, run, contents=sidecars.contents)
     listed = candidate.of_data(data, truth, reading, run)
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
-    names = belonging.names_of(naming, data.occurring_labels()[1])
+    names = sidecars.names_of(naming, data.occurring_labels()[1])
     found = match(decisions.read(reviewed, names), data, truth, wins=True)
     if not len(found.sampled):
         raise MpuError(

@@ -119,7 +119,7 @@ def predict(
         chunks, ids = source.chunks(), source
     else:
         ids = Ids(source) if form in HEADERS else None
-        contents = None if ids is None else ids.belonging.contents
+        contents = None if ids is None else ids.sidecars.contents
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:

@@ -12,7 +12,7 @@ from mpu_cli.errors import InputError, shown
 from mpu_cli.names import LabelNames, read_ids
 from mpu_cli.names.beside import ids_file
 from mpu_cli.names.cells import cell
-from mpu_cli.text.belonging import Belonging
+from mpu_cli.text.sidecars import Sidecars
 
 HEADERS = {"jsonl": b"", "tsv": b"id\tlabel\tprobability\n"}
 
@@ -22,7 +22,7 @@ class Ids:
 
     def __init__(self, source: str | Path) -> None:
         self.source = source
-        self.belonging = Belonging(source)
+        self.sidecars = Sidecars(source)
         found = read_ids(source)
         self._has_file = found is not None
         self._ids: Iterator[str] = map(str, count(1)) if found is None else found
@@ -38,7 +38,7 @@ class Ids:
         """Raise InputError where there are more ids than instances, or they are those of other data."""
         if self._has_file and next(self._ids, None) is not None:
             raise self._error("more")
-        self.belonging.refuse_ids()
+        self.sidecars.refuse_ids()
 
     def _error(self, how: str) -> InputError:
         return InputError(

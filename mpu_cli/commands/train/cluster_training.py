@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.commands.train.training import Report, remembered, resumed
@@ -24,8 +23,8 @@ from mpu_cli.runtime.resume import fingerprint, folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.svmlight.streams import refuse_unwritable
-from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.packed import packed
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
 from mpu_cli.training.frequencies import read_frequencies
@@ -52,9 +51,9 @@ class Beside:
     @classmethod
     def of(cls, sources: Sources, collection: "Collection") -> "Beside":
         """Look beside files."""
-        belonging = Belonging(sources.file)
-        names = belonging.names_of(sources.naming, collection.ids)
-        return cls(names, kept_vectorizer(sources.file, len(collection), belonging))
+        sidecars = Sidecars(sources.file)
+        names = sidecars.names_of(sources.naming, collection.ids)
+        return cls(names, sidecars.vectorizer(len(collection)))
 
     def names_are_idle(self, options: Options) -> bool:
         """Whether the names would teach something on one machine."""

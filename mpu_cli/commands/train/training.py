@@ -12,7 +12,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
-from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.commands.train.warm_start import match
@@ -23,8 +22,8 @@ from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
-from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.packed import packed
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
 from mpu_cli.training.label_features import known_features, refuse_idle_prior, with_label_features
 from mpu_cli.training.training_data import ReviewCounts, Sources, read_training_data
@@ -145,9 +144,9 @@ def train(
         save = stack.enter_context(bundle.writer(target, wait))
         start, source = time.perf_counter(), provenance.Source.of(sources.file)
         with run.step("read"):
-            belonging = Belonging(sources.file)
-            data = read_training_data(sources, run, belonging)
-            kept = kept_vectorizer(sources.file, data.of_file, belonging)
+            sidecars = Sidecars(sources.file)
+            data = read_training_data(sources, run, sidecars)
+            kept = sidecars.vectorizer(data.of_file)
             if "label_features" in methods.METHODS[method].takes:
                 data = with_label_features(data, sources, kept, run)
         described = in_background(source.described)  # while models are learned

@@ -9,17 +9,16 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mpu_cli.commands.data.text_input import kept_vectorizer
 from mpu_cli.commands.data.vectorization import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.runtime.files import checksum
 from mpu_cli.svmlight.reader import read
-from mpu_cli.text.belonging import Belonging
 from mpu_cli.text.labels import read_labels
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import Fields, Record, read_records
 from mpu_cli.text.rows import FORMATS
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices
 
@@ -99,16 +98,16 @@ def replay_directory(data: bytes, folder: Path) -> None:
 
     def names() -> None:
         labels = read(target).occurring_labels()[1]
-        found = Belonging(target).names_of(BESIDE, labels)
+        found = Sidecars(target).names_of(BESIDE, labels)
         assert found is None or all(found.name(number) for number in labels.tolist())
 
     def ids() -> None:
         found = read_ids(target)
         assert found is None or len(list(found)) >= 0
-        Belonging(target).refuse_ids()
+        Sidecars(target).refuse_ids()
 
     def vectorizer() -> None:
-        kept = kept_vectorizer(str(target), 2, Belonging(target))
+        kept = Sidecars(target).vectorizer(2)
         if kept is not None:
             vectors = Vectorizer.of(kept).transform(["digital radio radio", "", "waves"])
             assert np.isfinite(vectors.data).all()

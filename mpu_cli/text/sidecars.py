@@ -1,4 +1,9 @@
-"""Whether data are those that the directories beside them were made with."""
+"""Sidecar files of data: names of labels, ids and the vectoriser, in the directory that `mpu vectorize` writes.
+
+They are used only where the data are those that the directory was made with, by a checksum.
+"""
+
+import logging
 
 import numpy as np
 
@@ -8,11 +13,16 @@ from mpu_cli.names.beside import IDS, LABELS, folder_of
 from mpu_cli.svmlight.content import Content, Contents, Counted
 from mpu_cli.svmlight.sources import Source, files_of
 from mpu_cli.svmlight.streams import BLOCK_BYTES, open_input
-from mpu_cli.text.directory import made_with
+from mpu_cli.text import stored
+from mpu_cli.text.directory import directory_of, made_with
+from mpu_cli.text.packed import packed
+
+_log = logging.getLogger(__name__)
+_UNKNOWN = "the model will not know how to make vectors of texts, nor the words of names"
 
 
-class Belonging:
-    """What the manifests beside files say of the content of these files, and whether it is so.
+class Sidecars:
+    """The sidecar files of one or several data files.
 
     Parameters
     ----------
@@ -21,7 +31,7 @@ class Belonging:
     Attributes
     ----------
     contents : dict
-        Names the files that have such a manifest. It is for the reader, which looks at their content while it reads.
+        Has a key for each file with such a directory. It is for the reader, which fills in their content as it reads.
     """
 
     def __init__(self, source: Source) -> None:
@@ -49,6 +59,42 @@ class Belonging:
     def refuse_ids(self) -> None:
         """Raise InputError where the ids beside the data belong to others."""
         self._refuse(IDS)
+
+    def vectorizer(self, instances: int) -> stored.Stored | None:
+        """Return the vectoriser that made the data; None if there is none.
+
+        One that is damaged, or belongs to other data, is left out with a warning. Several files have one if the same is
+        kept beside each of them.
+
+        Parameters
+        ----------
+        instances : int
+            How many the data have; they have been read.
+        """
+        directories = [directory_of(file) for file in files_of(self._source)]
+        there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
+        if not there:
+            return None
+        try:
+            kept = stored.load(there[0])
+            if len(there) < len(directories):
+                raise InputError(str(there[0]), None, f"is not there for each of {self._source}")
+            belongs, own = 0 if kept.content is None else kept.content.instances, packed(kept)
+            for path in there[1:]:
+                other = stored.load(path)
+                if packed(other) != own:
+                    raise InputError(str(path), None, f"is of another vectoriser than {there[0]}")
+                belongs += 0 if other.content is None else other.content.instances
+        except InputError as error:
+            _log.warning(f"{_UNKNOWN}: {error}")
+            return None
+        stranger = self.stranger()
+        if belongs != instances or stranger is not None:
+            folder = there[0] if stranger is None else directory_of(stranger)
+            whose = f"the {instances:,} instances of {self._source}"
+            _log.warning(f"{folder}: belongs to other data, not to {whose}; {_UNKNOWN}")
+            return None
+        return kept
 
     def _refuse(self, name: str, otherwise: str = "") -> None:
         file = self.stranger()
