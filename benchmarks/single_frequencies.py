@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from benchmarks import losing
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency import propensity
-from mpu_cli.core.frequency.common_frequency import compare
 from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.runtime.run import Run
@@ -59,7 +58,7 @@ def measure(true: csr_array, X: csr_array, way: Callable, kept: float, seed: int
     sample = Sample(Features.of(X), labels, _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
     of_all = propensity.estimate(probabilities, labels, "bbe", propensity.REPLICATES, seed)
-    single = estimate_singly(probabilities, labels, "bbe", of_all, compare(probabilities, labels))
+    single = estimate_singly(probabilities, labels, "bbe", of_all)
     alone = propensity.estimate_per_label(probabilities, labels, "bbe", propensity.REPLICATES, seed)
     counts = np.asarray(labels.sum(axis=0)).ravel()
     truth = counts / dense.sum(axis=0)

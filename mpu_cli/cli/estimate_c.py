@@ -152,8 +152,6 @@ def _print_report(report: "Report") -> None:
         click.echo(f"rests on           {counted(report.complete_instances, 'instance')} with complete label sets")
         if report.by_annotations_alone is not None:
             click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
-    if report.one_c_p_value is not None:
-        click.echo(f"one c for all      p = {report.one_c_p_value:.2g}")
     if report.plan:
         click.echo()
         print_table([["interval of c, width", "instances to review"], *([str(w), n] for w, n in report.plan.items())])

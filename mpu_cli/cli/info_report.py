@@ -52,7 +52,7 @@ def _lines(report: "Report") -> dict[str, str]:
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
     lines["expected"] = _expected(rest)
-    rest.pop("one_c_p_value", None)
+    rest.pop("one_c_p_value", None)  # which earlier versions recorded
     lines["options"] = _listed(rest) or "none"
     lines["given"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
     if report.levels is not None:

@@ -24,7 +24,6 @@ def print_report(report: dict) -> None:
         "data": ", ".join(map(counted, (instances, features, labels), ("instance", "feature", "label"))),
     }
     lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
-    rest.pop("one_c_p_value", None)  # a warning says what it means
     if "cluster" in rest:
         lines["cluster"] = _cluster(rest.pop("cluster"))
     if "review" in rest:

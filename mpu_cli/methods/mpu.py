@@ -39,8 +39,6 @@ def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
         findings["levels"] = len(model.levels)
     if report.estimate is not None and report.reviewed is None:
         findings["c_interval"] = list(report.estimate.interval or ())
-    if report.common is not None:
-        findings["one_c_p_value"] = report.common.p_value
     if report.reviewed is not None:
         findings["c_by_people"] = {
             "c": report.reviewed.c,

@@ -61,7 +61,6 @@ def test_the_report(run, digits):
         "labels",
         "instances",
         "separable",
-        "one_c_p_value",
     }
     assert (report["method"], report["labels"], report["instances"]) == ("bbe", 18, 1157)
     assert 1 <= report["labels_used"] <= 18
@@ -69,12 +68,11 @@ def test_the_report(run, digits):
 
 def test_the_readable_report(run, digits):
     result = run("estimate-c", digits[0])
-    first, missing, rests, one_c = result.stdout.splitlines()
+    first, missing, rests = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert re.search(r"90 % interval .* covers only the sampling of instances\)$", first)
     assert re.match(r"missing labels     \d+\.\d%, about [\d,]+$", missing)
     assert re.match(r"rests on           \d+ of 18 labels( that features tell apart best)? \(method bbe\)$", rests)
-    assert one_c.startswith("one c for all      p = ")
     assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
         "reading data",
         "predicting out of fold",

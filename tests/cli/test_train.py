@@ -51,7 +51,6 @@ def test_the_report_has_what_was_found(report, corrupted):
         "epochs",
         "expected_micro_f1",
         "expected_micro_f1_by_level",
-        "one_c_p_value",
         "thresholds",
         "seconds",
         "peak_bytes",

@@ -10,7 +10,6 @@ import numpy as np
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.frequency import propensity
-from mpu_cli.core.frequency.common_frequency import CommonFrequency, compare
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
@@ -80,9 +79,6 @@ class Report:
         Instances with complete label sets that c comes from; None where it comes from annotations alone.
     by_annotations_alone : float or None
         What c would be without them.
-    one_c_p_value : float or None
-        How probable the annotations are where at least half of the labels have the same frequency: small where one c
-        for all labels is not tenable. None where there are no annotations to tell it from.
     plan : dict
         How many instances to review, drawn at random, for a 90 % interval of c of each width.
     per_label : list of LabelReport or None
@@ -102,7 +98,6 @@ class Report:
     separable: bool
     complete_instances: int | None
     by_annotations_alone: float | None
-    one_c_p_value: float | None
     plan: dict[float, int]
     per_label: list[LabelReport] | None
     cautions: list[str]
@@ -214,7 +209,6 @@ def estimate(
     refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
     drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
     pooled: propensity.FrequencyEstimate | None = None
-    common: CommonFrequency | None = None
     single: SingleFrequencies | None = None
     if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):
         with run.step("out-of-fold predictions", drawn.m) as tick:
@@ -222,21 +216,19 @@ def estimate(
         with run.step("estimate c"):
             evidence = probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known
             pooled = propensity.estimate(*evidence)
-            common = compare(probabilities, drawn.labels, drawn.known)
         if per_label and not data.has_complete_sets:
             with run.step("estimate c of each label"):
-                found = estimate_singly(probabilities, drawn.labels, method, pooled, common, drawn.known)
+                found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.known)
                 single = found.of_all(q, drawn.columns, pooled.c)
     known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
     annotations = whole.annotations_of_file
     annotated = int(annotations.sum())
     if known is not None:
         single = SingleFrequencies(known.rates, known.intervals, np.zeros(q, bool))
-        report = _by_people(known, pooled, annotated, data, common)
+        report = _by_people(known, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        assert common is not None
-        report = _by_annotations(pooled, annotated, method, q, whole.instances, common)
+        report = _by_annotations(pooled, annotated, method, q, whole.instances)
     if data.review is not None:
         report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
     if output is not None:
@@ -264,9 +256,7 @@ def estimate(
     return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
 
 
-def _by_annotations(
-    pooled: propensity.FrequencyEstimate, annotated: int, method: str, q: int, n: int, common: CommonFrequency
-) -> Report:
+def _by_annotations(pooled: propensity.FrequencyEstimate, annotated: int, method: str, q: int, n: int) -> Report:
     return Report(
         pooled.c,
         1 - pooled.c,
@@ -279,10 +269,9 @@ def _by_annotations(
         pooled.separable,
         None,
         None,
-        common.p_value,
         {},
         None,
-        [caution for caution in (pooled.caution, common.caution) if caution is not None],
+        [] if pooled.caution is None else [pooled.caution],
     )
 
 
@@ -291,7 +280,6 @@ def _by_people(
     pooled: propensity.FrequencyEstimate | None,
     annotated: int,
     data: TrainingData,
-    common: CommonFrequency | None,
 ) -> Report:
     method = "reviewed" if data.sampled is not None else "complete"
     contradiction = known.contradiction(pooled)
@@ -307,7 +295,6 @@ def _by_people(
         pooled is not None and pooled.separable,
         known.instances,
         None if pooled is None else pooled.c,
-        None if common is None else common.p_value,
         {},
         None,
         [contradiction] if contradiction else [],

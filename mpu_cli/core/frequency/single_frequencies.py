@@ -1,8 +1,15 @@
 """The label frequency of each label, from annotations alone: estimates, and intervals that cover.
 
-Incomplete labels do not tell a label that is annotated rarely from one that the features do not make sure: both have a
-low ceiling of annotations (`common_frequency`). So the ceiling of a label says how large its frequency is at least. How
-large it is at most depends on whether all labels have one frequency in common, as far as their ceilings agree on one:
+The classifier of annotated against not annotated predicts g = sigma(z) out of fold. Among instances of the same z, the
+share annotated follows a curve that rises with z towards a ceiling, which is the label frequency where the label is
+nearly sure there:
+
+    Pr(s=1 | z) = c_k sigma(a_k z + b_k).
+
+The likelihood of each c_k, with the best a_k and b_k, says where the ceiling of label k may lie. Incomplete labels do
+not tell a label that is annotated rarely from one that the features do not make sure: both have a low ceiling. So the
+ceiling of a label says how large its frequency is at least. How large it is at most depends on how many labels have
+one frequency in common, as far as their ceilings agree on one (`agreement`):
 
 - the estimate of a label lies between its own and that of all labels, the nearer to the latter the more labels agree;
 - its interval goes from the least that its ceiling allows, or that of all labels, to the most that its ceiling allows,
@@ -12,15 +19,32 @@ large it is at most depends on whether all labels have one frequency in common, 
 docs/choices.md, "One frequency for each label", has their coverage.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, xlog1py
 
-from mpu_cli.core.frequency.common_frequency import CEILINGS, CommonFrequency, ceilings
 from mpu_cli.core.frequency.known_labels import KnownLabels
-from mpu_cli.core.frequency.propensity import Cells, FrequencyEstimate, estimate_per_label
+from mpu_cli.core.frequency.propensity import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
 
+# Ceilings that are looked at.
+CEILINGS = np.geomspace(0.02, 1, 40)
+# More labels than this, those with most annotations, tell no more of how many agree.
+_MOST_LABELS = 400
+# How far the ceilings of labels that agree are apart, as a deviation of their logarithms.
+_DEVIATION = 0.1
+_SHARES = np.linspace(0, 1, 21)
+# Bins of instances of similar scores, narrow at the top, where the ceiling shows.
+_BINS = 40
+_TOP_BIN = 5
+# Priors of a and b, normal around 0 in units of the spread of z: a curve of annotations that are perfectly ordered has
+# no finite slope.
+_SLOPE, _OFFSET = 8.0, 20.0
+_ITERATIONS = 40
+_HALVINGS = 8
+_CONVERGED = 1e-3
 # Of a normal distribution, outside which 10 % lie.
 _STANDARD_ERRORS = 1.645
 # Labels whose ceilings are found at a time.
@@ -85,7 +109,6 @@ def estimate_singly(
     labels: csr_array,
     method: str,
     of_all: FrequencyEstimate,
-    common: CommonFrequency,
     known: KnownLabels | None = None,
 ) -> SingleFrequencies:
     """Estimate the label frequency of each label.
@@ -100,8 +123,6 @@ def estimate_singly(
         How each label's own frequency is estimated (`propensity`).
     of_all : FrequencyEstimate
         Of all labels, with its interval.
-    common : CommonFrequency
-        How many labels agree on one.
     known : KnownLabels, optional
         What is known of these instances and labels.
 
@@ -109,12 +130,12 @@ def estimate_singly(
     -------
     SingleFrequencies
     """
-    agreeing = 0.0 if np.isnan(common.agreeing) else common.agreeing
+    cells = Cells.of(probabilities, labels, known)
+    agreeing = agreement(cells)
     alone = estimate_per_label(probabilities, labels, method, known=known)
     own = np.array([of_all.c if one is None else one.c for one in alone])
     c = own ** (1 - agreeing) * of_all.c**agreeing
 
-    cells = Cells.of(probabilities, labels, known)
     at_least, at_most = _ends_of_ceilings(cells)
     low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
     if not of_all.separable:
@@ -132,7 +153,7 @@ def _ends_of_ceilings(cells: Cells) -> np.ndarray:
     ends = []
     for start in range(0, cells.annotated.shape[1], _LABELS):
         some = range(start, min(start + _LABELS, cells.annotated.shape[1]))
-        posterior = ceilings(cells, some) * CEILINGS[:, None]  # the grid is logarithmic
+        posterior = _likelihood(cells, some) * CEILINGS[:, None]  # the grid is logarithmic
         below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
         ends += [np.interp([0.05, 0.95], of_label, edges) for of_label in below.T]
     return np.transpose(ends)
@@ -142,3 +163,102 @@ def _chance(c: float, true: np.ndarray) -> np.ndarray:
     """Return how far the share annotated of some true labels may be from its chance."""
     deviation: np.ndarray = _STANDARD_ERRORS * np.sqrt(c * (1 - c) / true)
     return deviation
+
+
+def agreement(cells: Cells) -> float:
+    """Estimate the share of the labels whose ceilings agree on one: 0 where no label has annotations enough to tell.
+
+    Ceilings are a mixture of those near one c, and of lower ones:
+
+        c_k ~ pi exp(N(log c, 0.1^2)) + (1 - pi) U(0, c).
+
+    The most probable pi is returned, at its best c.
+    """
+    annotations = cells.annotated.sum(axis=0)
+    most = np.argsort(-annotations, kind="stable")[:_MOST_LABELS]
+    columns = np.sort(most[annotations[most] >= FEWEST_ANNOTATIONS])
+    if not len(columns):
+        return 0.0
+    likelihood = _likelihood(cells, columns.tolist())
+    logs = np.log(CEILINGS)
+    near = np.exp(-(((logs[:, None] - logs) / _DEVIATION) ** 2) / 2)
+    below = np.tril(np.broadcast_to(CEILINGS, near.shape))  # the grid is logarithmic: uniform is proportional to c
+    agree, lower = ((weights / weights.sum(axis=1, keepdims=True)) @ likelihood for weights in (near, below))
+    mixed = _SHARES[:, None] * agree[:, None] + (1 - _SHARES[:, None]) * lower[:, None]  # (G, P, q)
+    by_share = np.log(np.maximum(mixed, np.finfo(float).tiny)).sum(axis=2).max(axis=0)
+    return float(_SHARES[np.argmax(by_share)])
+
+
+def _likelihood(cells: Cells, columns: Sequence[int]) -> np.ndarray:
+    """Return the likelihood of each of `CEILINGS` for some labels, the largest of a label 1: float64, shape (G, r)."""
+    z, size, found = np.transpose([_binned(*cells.label(k)) for k in columns], (1, 0, 2))
+    return _ceilings(z, size, found)
+
+
+def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put instances into bins by score; return the mean of z, and how many there are and are annotated, of each."""
+    order = np.argsort(-probabilities, kind="stable")
+    p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
+    z = np.log(p) - np.log1p(-p)
+    ends = np.round(np.geomspace(min(_TOP_BIN, len(order)), len(order), _BINS)).astype(int)
+    size = np.diff(ends, prepend=0)
+    total, found = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
+    return total / np.maximum(size, 1), size, found
+
+
+def _ceilings(z: np.ndarray, size: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Likelihood of each ceiling for each label at the best curve, the largest of a label 1: shape (G, q)."""
+    there = size > 0
+    count = there.sum(axis=1, keepdims=True)
+    centred = np.where(there, z - np.where(there, z, 0).sum(axis=1, keepdims=True) / count, 0)
+    x = centred / np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True) / count), 1e-9)
+    share = np.clip(found.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
+    curve = np.ones(len(z)), np.log(share / (1 - share))
+    log_likelihood = np.empty((len(CEILINGS), len(z)))
+    for i in reversed(range(len(CEILINGS))):  # each starts where the last one ended
+        curve, log_likelihood[i] = _fit(x, size, found, float(CEILINGS[i]), curve)
+    likelihood: np.ndarray = np.exp(log_likelihood - log_likelihood.max(axis=0))
+    return likelihood
+
+
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+def _fit(x: np.ndarray, size: np.ndarray, found: np.ndarray, c: float, curve: Curve) -> tuple[Curve, np.ndarray]:
+    """Fit c sigma(a x + b) for all labels at once by Fisher scoring; return a and b, and their log likelihood."""
+    missed = size - found
+
+    def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        score = a[:, None] * x + b[:, None]
+        of_bins = found * (np.log(c) + log_expit(score)) + xlog1py(missed, -np.minimum(c * expit(score), 1 - 1e-12))
+        total: np.ndarray = of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
+        return total
+
+    a, b = curve
+    reached = log_likelihood(a, b)
+    for _ in range(_ITERATIONS):
+        p = expit(a[:, None] * x + b[:, None])
+        unsure = c * (1 - p) / np.maximum(1 - c * p, 1e-12)
+        gradient = found * (1 - p) - missed * p * unsure
+        weight = size * p * (1 - p) * unsure
+        to_a, to_b = (gradient * x).sum(axis=1) - a / _SLOPE**2, gradient.sum(axis=1) - b / _OFFSET**2
+        aa, ab, bb = (
+            (weight * x * x).sum(axis=1) + _SLOPE**-2,
+            (weight * x).sum(axis=1),
+            weight.sum(axis=1) + _OFFSET**-2,
+        )
+        determinant = aa * bb - ab * ab
+        step_a, step_b = (bb * to_a - ab * to_b) / determinant, (aa * to_b - ab * to_a) / determinant
+        length = np.ones(len(a))
+        for _ in range(_HALVINGS):
+            new_a, new_b = np.maximum(a + length * step_a, 0), b + length * step_b  # more z is never less probable
+            new = log_likelihood(new_a, new_b)
+            if (new >= reached).all():
+                break
+            length = np.where(new < reached, length / 2, length)
+        better = new > reached
+        gained = np.where(better, new - reached, 0).max()
+        a, b, reached = np.where(better, new_a, a), np.where(better, new_b, b), np.where(better, new, reached)
+        if gained < _CONVERGED:
+            break
+    return (a, b), reached

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS
-from mpu_cli.core.frequency.common_frequency import CommonFrequency
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import FrequencyEstimate
@@ -20,7 +19,6 @@ from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-Found = TypeVar("Found", FrequencyEstimate, CommonFrequency)
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
 _STEP_EXPONENT = 0.25
 # C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/choices.md).
@@ -196,8 +194,8 @@ class Sample:
         of_rows = frequency.rows(self.rows)
         return of_rows if isinstance(self.columns, slice) else of_rows.block(self.columns)
 
-    def of_all_labels(self, found: Found) -> Found:
-        """Turn what was found of labels of the sample into that of labels of all: their numbers."""
+    def of_all_labels(self, found: FrequencyEstimate) -> FrequencyEstimate:
+        """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
         return found if isinstance(self.columns, slice) else replace(found, labels=self.columns[found.labels])
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:

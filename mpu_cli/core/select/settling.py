@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
-from mpu_cli.core.frequency.common_frequency import CommonFrequency, compare
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
@@ -34,7 +33,7 @@ class Settled:
     ----------
     frequency : LabelFrequency
         Of all instances and labels.
-    estimate, common, reviewed
+    estimate, reviewed
         As `training.Report` has them.
     settings : Settings
         Of models that leave instances out, and of a cold training.
@@ -50,7 +49,6 @@ class Settled:
 
     frequency: LabelFrequency
     estimate: FrequencyEstimate | None
-    common: CommonFrequency | None
     reviewed: ReviewedFrequency | None
     settings: Settings
     level_settings: Settings
@@ -105,10 +103,10 @@ def settle(
         drawn = draw_labels(annotations, run.seed)
         refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
         sample = Sample(features, labels, options.sample, folds, run, options.known, drawn, label_features)
-    c, estimated, common, reviewed = options.c, None, None, None
+    c, estimated, reviewed = options.c, None, None
     if c is None:
         with run.step("estimate c", sample.m) as tick:
-            estimated, common, reviewed = _estimate(labels, options, sample, run, tick)
+            estimated, reviewed = _estimate(labels, options, sample, run, tick)
         c = estimated.c if reviewed is None else reviewed.rates
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
@@ -131,7 +129,7 @@ def settle(
     level_settings = settings
     if start is not None and settings.loss != SQUARED_HINGE:
         level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
-    return Settled(frequency, estimated, common, reviewed, settings, level_settings, folds, prune, held_out)
+    return Settled(frequency, estimated, reviewed, settings, level_settings, folds, prune, held_out)
 
 
 def _starting(features: Population, options: Options, start: WarmStart | None, epochs: int, many: bool) -> Settings:
@@ -166,27 +164,23 @@ def _given(options: Options, settings: Settings, has_label_features: bool) -> Se
 
 def _estimate(
     labels: csr_array, options: Options, sample: Sample, run: Run, tick: Callable[[], None]
-) -> tuple[FrequencyEstimate | None, CommonFrequency | None, ReviewedFrequency | None]:
+) -> tuple[FrequencyEstimate | None, ReviewedFrequency | None]:
     """Estimate c from the annotations, and from what people know where they do: then that is the one used."""
 
     def compute() -> Found:
         probabilities = sample.naive_probabilities(tick)
         found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.known)
         estimated = sample.of_all_labels(found)
-        common = sample.of_all_labels(compare(probabilities, sample.labels, sample.known))
-        of_c = {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
-        return of_c | {f"common {name}": value for name, value in vars(common).items()}
+        return {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
 
     by_people = any(rows is not None and len(rows) for rows in (options.sampled, options.second))
-    estimated, common = None, None
+    estimated = None
     if not by_people or tells(sample.labels, sample.known):
         found = run.journal.take("estimate c", compute)
         low, high = (float(end) for end in found["interval"])
         estimated = FrequencyEstimate(float(found["c"]), (low, high), found["labels"], bool(found["separable"]))
-        p_value, c, agreeing = (float(found[f"common {name}"]) for name in ("p_value", "c", "agreeing"))
-        common = CommonFrequency(p_value, c, agreeing, found["common labels"])
     reviewed = from_people(labels, options.known, options.sampled, options.second, estimated and estimated.c)
-    return estimated, common, reviewed
+    return estimated, reviewed
 
 
 def _choose(

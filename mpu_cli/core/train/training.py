@@ -13,7 +13,6 @@ from mpu_cli.core.data.features import Columns, Features, with_width
 from mpu_cli.core.data.limits import refuse_too_large
 from mpu_cli.core.data.overflow import LARGEST_SUM
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
-from mpu_cli.core.frequency.common_frequency import CommonFrequency
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
@@ -53,8 +52,6 @@ class Report:
         From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
         From the instances that were drawn at random and completely reviewed, where there are any: c comes from here.
-    common : CommonFrequency or None
-        Whether the annotations speak against one label frequency for all labels; None where `estimate` is.
     settings : Settings
         Of the levels, with the number of epochs.
     level_f1 : list of float
@@ -72,7 +69,6 @@ class Report:
     c: np.ndarray
     estimate: FrequencyEstimate | None
     reviewed: ReviewedFrequency | None
-    common: CommonFrequency | None
     settings: Settings
     level_f1: list[float]
     expected_f1: float
@@ -88,7 +84,6 @@ class Report:
             settled.frequency.rates,
             settled.estimate,
             settled.reviewed,
-            settled.common,
             settled.level_settings,
             level_f1,
             min(f1, 1.0),
@@ -99,10 +94,10 @@ class Report:
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
         if self.reviewed is not None:
-            found = [self.reviewed.contradiction(self.estimate)]
+            warning = self.reviewed.contradiction(self.estimate)
         else:
-            found = [evidence.caution for evidence in (self.estimate, self.common) if evidence is not None]
-        return [warning for warning in found if warning is not None]
+            warning = None if self.estimate is None else self.estimate.caution
+        return [] if warning is None else [warning]
 
 
 def train(

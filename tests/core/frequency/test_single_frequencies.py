@@ -1,11 +1,15 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.frequency.common_frequency import compare
-from mpu_cli.core.frequency.propensity import estimate
-from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
+from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.frequency.propensity import Cells, estimate
+from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
+from tests.core.simulated import as_labels
+from tests.hypotheses import examples
 
 N, Q = 1500, 30
 
@@ -24,7 +28,7 @@ def simulated(kind: str, seed: int):
 
 def singly(probabilities, labels):
     of_all = estimate(probabilities, labels, replicates=50)
-    return of_all, estimate_singly(probabilities, labels, "bbe", of_all, compare(probabilities, labels))
+    return of_all, estimate_singly(probabilities, labels, "bbe", of_all)
 
 
 @pytest.mark.parametrize("kind", ["one rate", "own rates", "not told apart"])
@@ -75,3 +79,57 @@ def test_missing_labels_sum_to_those_of_all():
     annotations, c = np.array([10, 20, 0]), np.array([0.5, 0.8, 0.5])
     np.testing.assert_allclose(missing(annotations, c, 0.5), [20, 10, 0])
     np.testing.assert_allclose(missing(annotations, np.ones(3), 0.5).sum(), 30)
+
+
+def annotated(c, n=1500, seed=0):
+    """Labels that a score tells well, annotated with probability c; predictions on another scale, as from a model."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-2, 4, (n, len(c)))
+    return expit(0.7 * z - 0.5).astype(np.float32), as_labels(rng.random(z.shape) < c * expit(z))
+
+
+def agreeing(probabilities, labels, known=None):
+    return agreement(Cells.of(probabilities, labels, known))
+
+
+@pytest.mark.parametrize("c", [0.3, 0.6, 1.0])
+def test_labels_agree_where_they_have_one_frequency(c):
+    found = [agreeing(*annotated(np.full(40, c), seed=seed)) for seed in range(5)]
+    assert np.mean(found) > 0.9
+
+
+def test_a_share_of_the_labels_agrees():
+    for share, lowest, highest in ((1 / 3, 0.0, 0.5), (2 / 3, 0.5, 1.0)):
+        c = np.where(np.arange(60) < 60 * share, 0.9, 0.2 + 0.01 * np.arange(60))
+        assert lowest <= agreeing(*annotated(c, 4000)) <= highest
+
+
+def test_labels_with_few_annotations_do_not_tell_how_many_agree():
+    P, S = annotated(np.full(6, 0.5))
+    few = S.toarray()
+    few[np.cumsum(few[:, 1]) > 49, 1] = False
+    few[:, 4] = False
+    enough = [0, 2, 3, 5]
+    assert agreeing(P, as_labels(few)) == agreeing(P[:, enough], as_labels(few[:, enough]))
+    assert agreeing(P[:20], as_labels(few[:20])) == 0
+
+
+def test_complete_instances_tell_nothing_of_how_many_agree():
+    """Where every second instance is completely labelled, the ceilings are those of the others."""
+    P, S = annotated(np.linspace(0.2, 0.8, 20), 3000)
+    complete = np.arange(0, 3000, 2)
+    mixed = S.toarray()
+    mixed[complete] = P[complete] > 0.5
+    known = KnownLabels.of(mixed.shape, complete=complete)
+    others = np.setdiff1d(np.arange(3000), complete)
+    found = agreeing(P, as_labels(mixed), known)
+    assert found == agreeing(P[others], as_labels(mixed[others]))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=examples(30))
+def test_agreement_of_any_scores(seed, q, share):
+    """Scores that say nothing, all alike, or 0 and 1; labels that all have."""
+    rng = np.random.default_rng(seed)
+    P = rng.choice(np.array([0, 0.3, 1], np.float32), (120, q)) if seed % 2 else np.full((120, q), 0.5, np.float32)
+    assert 0 <= agreeing(P, as_labels(rng.random((120, q)) < max(share, 0.6))) <= 1
