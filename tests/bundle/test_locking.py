@@ -17,7 +17,9 @@ from mpu_cli import bundle
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import assert_same, contents, make_model
 
-PROCESSES = multiprocessing.get_context("spawn")
+# What such a process imports takes longer than what it does: a server has it, and forks.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.bundle.test_locking"])
 
 
 def hold(path, pipe):
