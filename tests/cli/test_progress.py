@@ -9,6 +9,7 @@ import pytest
 import mpu_cli
 from mpu_cli.cli.progress import name_of
 from tests.cli.terminal import on_terminal
+from tests.cli.training import ALONE, QUICK
 
 SLOW = """if True:
     import time
@@ -23,15 +24,24 @@ SLOW = """if True:
     main()"""
 
 
-@pytest.fixture
-def small(tmp_path):
-    path = tmp_path / "small.svm"
+def write(folder: Path) -> Path:
+    path = folder / "small.svm"
     path.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30)
     return path
 
 
-def test_a_terminal_shows_phases_and_keeps_the_report_alone(small):
-    session = on_terminal(["train", small])
+@pytest.fixture
+def small(tmp_path):
+    return write(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """A training on a terminal."""
+    return on_terminal(["train", write(tmp_path_factory.mktemp("small")), *ALONE])
+
+
+def test_a_terminal_shows_phases_and_keeps_the_report_alone(session):
     assert session.status == 0
     for phase in ("reading data", "estimating c", "learning level 1", "choosing thresholds", "writing the model"):
         assert f"{phase}: " in session.written
@@ -44,14 +54,14 @@ def test_a_terminal_shows_phases_and_keeps_the_report_alone(small):
 
 def test_warnings_stay_on_a_screen_of_their_own_lines(run, small, tmp_path):
     model = tmp_path / "small.mpu"
-    assert run("train", small, "-q").exit_code == 0
+    assert run("train", small, *QUICK, "-q").exit_code == 0
     (tmp_path / "more.svm").write_text("3 1:1\n" * 5 + small.read_text())
-    session = on_terminal(["train", tmp_path / "more.svm", "--warm-start", model])
+    session = on_terminal(["train", tmp_path / "more.svm", "--warm-start", model, *QUICK, *ALONE])
     assert session.screen[0] == "warm start: labels 2 known, 1 new, 0 gone; features 2 known, 0 new, 0 gone"
 
 
 def test_a_phase_without_ticks_shows_that_time_goes_on(small):
-    session = on_terminal(["estimate-c", small], code=SLOW)
+    session = on_terminal(["estimate-c", small, *ALONE], code=SLOW)
     assert session.status == 0
     drawn = {part.split(" | ")[-1] for part in session.written.split("\r\x1b[2K")}
     assert {"estimating c: 0:00", "estimating c: 0:01"} <= drawn
@@ -73,8 +83,7 @@ def test_finished_phases_fold_into_the_line_as_far_as_there_is_room(monkeypatch,
     ]
 
 
-def test_a_line_is_never_wider_than_the_terminal(small):
-    session = on_terminal(["train", small])
+def test_a_line_is_never_wider_than_the_terminal(session):
     drawn = re.findall(r"\x1b\[2K([^\r\n]*)", session.written)
     assert len(drawn) > 5
     assert max(map(len, drawn)) < 80
@@ -82,36 +91,36 @@ def test_a_line_is_never_wider_than_the_terminal(small):
 
 def test_an_error_removes_the_line(small):
     small.write_text("1 1:1\n" * 1000 + "word 1:1\n")
-    session = on_terminal(["train", small])
+    session = on_terminal(["train", small, *ALONE])
     assert session.status == 1
     assert len(session.screen) == 1
     assert session.screen[0].startswith("error: ")
 
 
 def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
-    assert on_terminal(["train", small, "-q"]).written == ""
-    session = on_terminal(["train", small], {"TERM": "dumb"})
+    assert on_terminal(["train", small, *QUICK, *ALONE, "-q"]).written == ""
+    session = on_terminal(["train", small, *QUICK, *ALONE], {"TERM": "dumb"})
     assert "\x1b" not in session.written
     assert session.screen[0].startswith("reading data: ")
 
 
 def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, small, tmp_path):
-    assert run("train", small, "-q").exit_code == 0
+    assert run("train", small, *QUICK, "-q").exit_code == 0
     model = small.with_suffix(".mpu")
-    session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt"])
+    session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt", *ALONE])
     assert (session.status, session.screen) == (0, [])
     assert "reading the model: " in session.written
     assert "predicting: " in session.written
-    session = on_terminal(["predict", model, small])
+    session = on_terminal(["predict", model, small, *ALONE])
     assert "predicting" not in session.written
     assert len(session.screen) == 90
 
 
 def test_evaluation_counts_instances(run, small, tmp_path):
-    assert run("train", small, "-q").exit_code == 0
+    assert run("train", small, *QUICK, "-q").exit_code == 0
     model = small.with_suffix(".mpu")
     for predictions in ([model], [model, model]):
-        session = on_terminal(["evaluate", small, *predictions])
+        session = on_terminal(["evaluate", small, *predictions, *ALONE])
         assert session.status == 0
         assert "\x1b[2Kevaluating: " in session.written
         assert "evaluating" not in " ".join(session.screen)

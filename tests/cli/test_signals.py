@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from tests.cli.training import QUICK
+from tests.cli.training import ALONE, QUICK
 from tests.endurance.commands import contents
+from tests.slow import slow
 
 ENDS = [
     (signal.SIGHUP, 129, "hung up\n"),
@@ -44,7 +45,7 @@ def big(tmp_path):
 
 
 @pytest.mark.parametrize(("number", "status", "line"), ENDS)
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [2, *slow(1)])
 def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
     """In compiled loops, in the main thread and in others; the old model stays."""
     run("train", tiny, *QUICK)
@@ -57,7 +58,7 @@ def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize(("number", "status", "line"), ENDS)
+@pytest.mark.parametrize(("number", "status", "line"), [ENDS[0], *slow(*ENDS[1:])])
 def test_while_a_file_is_written(big, tmp_path, number, status, line):
     process = start("corrupt", big, tmp_path / "noisy.svm", "--missing-rate", 0.5, "--keep-one")
     while len(names(tmp_path)) < 2 and process.poll() is None:
@@ -103,7 +104,7 @@ def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
 def test_an_ignored_signal_stays_ignored(tiny):
     """As `nohup`, and `&` in a script, leave it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "mpu_cli", "estimate-c", str(tiny), "-q"],
+        [sys.executable, "-m", "mpu_cli", "estimate-c", str(tiny), "-q", *ALONE],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
@@ -115,7 +116,7 @@ def test_an_ignored_signal_stays_ignored(tiny):
 
 
 def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
-    process = start("train", tiny, "--resume", *FOREVER)
+    process = start("train", tiny, "--resume", *FOREVER, *ALONE)
     assert process.stderr.readline().startswith("reading data:")
     process.stdout.close()
     process.stderr.close()
@@ -125,7 +126,7 @@ def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
 
 
 def test_the_last_line_is_json_too(tiny):
-    process = start("train", tiny, "--log-format", "json", *FOREVER)
+    process = start("train", tiny, "--log-format", "json", *FOREVER, *ALONE)
     assert '"step": "read"' in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
     line = process.communicate(timeout=20)[1]
