@@ -74,6 +74,7 @@ PREDICTED = "mpu predict news.mpu new.svm -o news.tags"
 NOTHING = "make: 'news.tags' is up to date."
 
 
+@pytest.mark.slow  # trainings in processes, with default options
 def test_make_does_what_is_needed_and_no_more(make, shell, tmp_path):
     tags = tmp_path / "news.tags"
     assert make() == [TRAINED, PREDICTED]
@@ -92,6 +93,7 @@ def test_make_does_what_is_needed_and_no_more(make, shell, tmp_path):
     assert make() == [NOTHING]
 
 
+@pytest.mark.slow  # trainings in processes, with default options
 def test_make_keeps_what_is_there_when_a_training_fails_and_tries_again(make, shell, tmp_path):
     make()
     (tmp_path / "news.svm").write_text("no data\n")
@@ -102,6 +104,7 @@ def test_make_keeps_what_is_there_when_a_training_fails_and_tries_again(make, sh
     assert (tmp_path / "news.tags").read_text() == "1\n2\n"
 
 
+@pytest.mark.slow  # trainings in processes, with default options
 def test_cron_has_nothing_to_mail_after_a_success(shell, tmp_path):
     result = shell("sh", "-c", recipe("mpu train", "--wait", "--quiet"))
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
@@ -134,6 +137,7 @@ def test_cron_with_a_log_mails_the_error_of_a_failure(shell, tmp_path):
     assert (tmp_path / "train.log").read_text().endswith(result.stdout)
 
 
+@pytest.mark.slow  # trainings in processes, with default options
 def test_the_five_commands(shell, tmp_path):
     (tmp_path / "data").symlink_to(ROOT / "data")
     result = shell("sh", "-e", "-c", recipe("mpu corrupt", "mpu evaluate"))

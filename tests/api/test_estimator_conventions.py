@@ -23,12 +23,25 @@ EXPECTED_FAILURES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
-@parametrize_with_checks(
-    [MPUClassifier(), MPUClassifier(threshold=0.5)],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
-)
+pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
+
+
+def checks_of(estimator):
+    return parametrize_with_checks([estimator], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+
+
+@checks_of(MPUClassifier(threshold=0.5))
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
+    keep(estimator, check, monkeypatch)
+
+
+@pytest.mark.slow
+@checks_of(MPUClassifier())
+def test_keeps_the_conventions_of_scikit_learn_by_default(estimator, check, monkeypatch):
+    keep(estimator, check, monkeypatch)
+
+
+def keep(estimator, check, monkeypatch) -> None:
     if estimator.threshold != 0.5 and check.func.__name__ == "check_classifier_multioutput":
         pytest.skip("labels are expected to be predicted from 0.5 on; chosen thresholds agree by chance only")
     # One of its comparisons asks for the precision of 64-bit numbers, whatever is compared. The others ask for this of

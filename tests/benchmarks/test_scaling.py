@@ -125,6 +125,7 @@ class Real(GroupSimulation):
         return 0.0, size_of(found), found
 
 
+@pytest.mark.slow  # the rehearsal
 @pytest.mark.parametrize("workers", [2, 3])
 def test_as_much_is_moved_as_where_all_units_are_run(drawn, rehearsal, workers):
     real = Real(rehearsal, 6, workers)
@@ -138,12 +139,14 @@ def test_as_much_is_moved_as_where_all_units_are_run(drawn, rehearsal, workers):
     assert simulation.run(1e9).moved == pytest.approx(real.run(1e9).moved, rel=0.25)
 
 
+@pytest.mark.slow  # the rehearsal
 def test_more_instances_move_more_and_take_longer(rehearsal):
     few, many = (simulated(rehearsal, n_parts, 2).run(1e9) for n_parts in (6, 24))
     assert many.moved > 2 * few.moved
     assert many.seconds > 2 * few.seconds
 
 
+@pytest.mark.slow  # the rehearsal
 def test_groups_are_learned_by_all_workers(rehearsal):
     simulation = simulated(rehearsal, 6, 3)
     learning = [unit for unit in simulation.units if any(isinstance(one.value, PickedCells) for one in unit.inputs)]

@@ -13,6 +13,7 @@ import pytest
 from mpu_cli.core.train import training
 from tests.cli.training import ALONE, QUICK, TINY
 from tests.endurance.commands import contents, model_files
+from tests.slow import slow
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["pipe", *slow("directory", "device", "broken link")])
 def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
     """In a process of its own, since what waits for a pipe waits for ever."""
     options = ("--cache", folder / "kept", *QUICK, *ALONE, "-q")
@@ -185,7 +186,7 @@ def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
     assert (entry.is_file() and not entry.is_symlink()) == (kind != "directory")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["pipe", *slow("directory", "device", "broken link")])
 def test_kept_steps_that_are_no_regular_files_are_taken_again(run, folder, monkeypatch, kind):
     options = ("--resume", "-q", "--kernel", "numpy", "--c", 0.5, "--cost", 30, "--levels", 2, "--epochs", 2)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):

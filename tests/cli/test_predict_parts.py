@@ -153,6 +153,7 @@ def test_no_instances_in_any_is_a_warning(run, model, parts, tmp_path):
     assert predicted(tmp_path / "out") == {"part-0.svm": b"", "part 1.svm": b""}
 
 
+@pytest.mark.slow
 def test_a_thousand_parts(run, model, tmp_path):
     paths = [tmp_path / f"{number:04}.svm" for number in range(1000)]
     for path in paths:

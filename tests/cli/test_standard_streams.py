@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.training import ALONE, QUICK, TINY
+from tests.slow import slow
 
 PLAIN = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 NO_ROOM = "error: standard output: cannot be written: No space left on device\n"
@@ -26,7 +27,8 @@ REPORTS = {
 }
 COMPLETION = {"_MPU_COMPLETE": "bash_source"}
 needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-reports = pytest.mark.parametrize("name", REPORTS)
+SOME = ("train", "predict", "evaluate --json", "--help")
+reports = pytest.mark.parametrize("name", [*SOME, *slow(*(name for name in REPORTS if name not in SOME))])
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
 buffering = pytest.mark.parametrize("unbuffered", [{}, UNBUFFERED], ids=["buffered", "unbuffered"])
 # Where each case is a process, and there are many.
@@ -94,7 +96,7 @@ def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder)
 @needs_full_device
 @mostly_buffered
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-", "2>&- >&- <&-"])
-@pytest.mark.parametrize("options", [(), ("--log-format", "json"), ("--verbose",)], ids=" ".join)
+@pytest.mark.parametrize("options", [(), *slow((("--log-format", "json"),), (("--verbose",),))], ids=" ".join)
 def test_a_lost_log_line_does_not_cost_the_model(run, folder, tmp_path, redirection, options, unbuffered):
     arguments = ("train", folder / "tiny.svm", "-o", tmp_path / "new.mpu", *QUICK, *ALONE, *options)
     if ">&- " in redirection:
@@ -117,7 +119,7 @@ def test_a_closed_descriptor_does_not_become_that_of_a_file(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "mu", "name"), [("latin-1", r"\u03bc", r"\u010de\u0161tina"), ("utf-8", "μ", "čeština")]
+    ("encoding", "mu", "name"), [("latin-1", r"\u03bc", r"\u010de\u0161tina"), *slow(("utf-8", "μ", "čeština"))]
 )
 def test_what_the_encoding_of_a_stream_lacks_is_escaped(folder, tmp_path, encoding, mu, name):
     (tmp_path / "μ.svm").write_text(TINY)

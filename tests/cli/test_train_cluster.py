@@ -27,6 +27,7 @@ def files(tmp_path) -> list[str]:
     return write_parts(tmp_path)
 
 
+@pytest.mark.slow  # three processes load Dask, twice
 def test_a_cluster_on_this_machine(files, tmp_path):
     large = ("--folds", "2", "--epochs", "1", "--sample", "100", "--shards", "2", "--c", "0.7")
     kept = ("--history", tmp_path / "history.jsonl")

@@ -8,6 +8,7 @@ from mpu_cli.commands.complete.cluster_completion import preparing
 from mpu_cli.commands.complete.completion import complete
 from mpu_cli.core.complete.completion import Choice
 from tests.cluster.conftest import OPTIONS, at
+from tests.slow import slow
 
 
 def listed(sources, on, target: Path, run) -> bytes:
@@ -15,7 +16,7 @@ def listed(sources, on, target: Path, run) -> bytes:
     return target.read_bytes()
 
 
-@pytest.mark.parametrize("phase", ["fetch labels", "level 0", "level 1"])
+@pytest.mark.parametrize("phase", ["level 0", *slow("fetch labels", "level 1")])
 def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, phase):
     expected = listed(sources, on, tmp_path / "a.tsv", at("", None))
     assert listed(sources, on, tmp_path / "b.tsv", at(phase, processes.kill_worker)) == expected

@@ -14,9 +14,10 @@ from mpu_cli.commands.complete.cluster_estimation import reading
 from mpu_cli.commands.complete.estimation import estimate
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.conftest import at, write_parts
+from tests.slow import slow
 
 
-@pytest.mark.parametrize("phase", ["read", "fetch the sample"])
+@pytest.mark.parametrize("phase", ["read", *slow("fetch the sample")])
 def test_a_worker_that_dies_changes_nothing(sources, on, processes, phase):
     found = estimate(sources, read=reading(on), sample=150, run=at(phase, processes.kill_worker))
     assert found == estimate(sources, sample=150)

@@ -21,6 +21,7 @@ from mpu_cli.svmlight.reader import read
 from tests.cluster.conftest import OPTIONS
 from tests.cluster.processes import OTHER_VERSION
 from tests.endurance.commands import model_files
+from tests.slow import slow
 
 # Few instances do not tell c well.
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")
@@ -72,7 +73,7 @@ def weights(model) -> list[bytes]:
     return [array.tobytes() for level in model._model.predictor.levels for array in (level.weights, level.bias)]
 
 
-@pytest.mark.parametrize("kind", [csr_array, csr_matrix, csr_array.toarray])
+@pytest.mark.parametrize("kind", [csr_array, *slow(csr_matrix, csr_array.toarray)])
 def test_arrays_give_the_model_of_the_same_parts_in_files(client, sources, on, parts, tmp_path, kind):
     train(sources, tmp_path / "files.mpu", OPTIONS, on=on)
     x, y = lazy(parts[0], kind), lazy(parts[1], kind)
@@ -126,6 +127,7 @@ def test_columns_stay_where_they_are_whatever_is_annotated(client, parts):
     assert all(proba[truth[:, k], k].mean() > proba[~truth[:, k], k].mean() for k in (0, 2, 3, 4))
 
 
+@pytest.mark.slow
 def test_persisted_blocks_stay_where_they_are(processes, parts):
     x, y = dask.persist(lazy(parts[0]), lazy(parts[1]), scheduler=processes.client)
     MPUClassifier(**LARGE, shards=2).fit(x, y, client=processes.client)
@@ -143,6 +145,7 @@ def test_an_estimator_with_shards_is_cloned(client, parts):
         MPUClassifier(shards=0).fit(lazy(parts[0]), lazy(parts[1]), client=client)
 
 
+@pytest.mark.slow
 def test_rows_may_be_of_unknown_number_and_blocks_empty(client, parts, files, tmp_path):
     x, y = (lazy([*blocks[:2], blocks[0][:0], *blocks[2:]], sizes=[np.nan] * 5) for blocks in parts)
     model = MPUClassifier(**LARGE, shards=2).fit(x, y, client=client)
@@ -262,7 +265,7 @@ def test_a_worker_that_dies_changes_nothing(processes, parts, monkeypatch):
     assert deaths
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, *slow(RuntimeError)])
 def test_after_an_interruption_nothing_stays_on_the_cluster(processes, parts, monkeypatch, error):
     def fail(*_):
         raise error

@@ -48,6 +48,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("*")}
 
 
+@pytest.mark.slow  # it starts workers of its own
 def test_predictions_that_find_no_room_are_named_and_not_there(model, files, processes, tmp_path):
     for _ in range(2):
         processes.replace(worker_with_room(ROOM))
@@ -79,6 +80,7 @@ def test_predictions_on_a_full_disk(model, files, processes, mounted):
     wait(lambda: all(name.startswith("part-") for name in names(out)))
 
 
+@pytest.mark.slow  # it starts workers of its own
 @pytest.mark.parametrize("n_full", [1, 2])
 def test_a_training_whose_workers_cannot_put_anything_aside_gives_the_same_bytes(
     sources, on, processes, tmp_path, n_full
@@ -91,6 +93,7 @@ def test_a_training_whose_workers_cannot_put_anything_aside_gives_the_same_bytes
     assert model_files(tmp_path / "b.mpu") == model_files(tmp_path / "a.mpu")
 
 
+@pytest.mark.slow  # it starts workers of its own
 def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files, processes, tmp_path):
     for _ in range(2):
         processes.replace(worker_with_room(ROOM), settings=SPILLING)
@@ -99,6 +102,7 @@ def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files
     assert not model.exists()
 
 
+@pytest.mark.slow  # it starts workers of its own
 def test_workers_that_have_no_memory_left_either_are_waited_for_and_told(sources, on, processes, tmp_path):
     settings = {"MEMORY__TARGET": "False", "MEMORY__SPILL": "False", "MEMORY__TERMINATE": "False"}
     for _ in range(2):

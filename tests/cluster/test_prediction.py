@@ -10,6 +10,7 @@ from mpu_cli.commands.predict.cluster_prediction import predict_files
 from mpu_cli.commands.predict.prediction import Report
 from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import InputError
+from tests.slow import slow
 
 
 @pytest.fixture
@@ -22,7 +23,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("given", [[], ["--format", "scores"], ["--format", "scores", "--rank-by", "psp"]], ids=len)
+@pytest.mark.parametrize(
+    "given", [[], *slow(["--format", "scores"], ["--format", "scores", "--rank-by", "psp"])], ids=len
+)
 def test_predictions_are_those_of_one_machine(run, model, files, cluster, tmp_path, given):
     here, there = tmp_path / "here", tmp_path / "there"
     assert run("predict", model, *files, "-o", here, *given).exit_code == 0

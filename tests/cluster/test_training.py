@@ -24,8 +24,9 @@ from mpu_cli.svmlight.sources import Files
 from tests.cluster.conftest import OPTIONS, at, write_parts
 from tests.cluster.processes import OTHER_VERSION
 from tests.endurance.commands import model_files
+from tests.slow import slow
 
-PHASES = ["read", "estimate c", "choose C", "level 0", "level 1", "write"]
+PHASES = ["read", "estimate c", "choose C", "level 0", "write"]
 
 
 def expected(files, n_shards=2, options=OPTIONS):
@@ -67,12 +68,13 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources,
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", ["level 1", *slow(*PHASES)])
 def test_a_worker_that_dies_changes_nothing(sources, files, on, processes, tmp_path, phase):
     train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at(phase, processes.kill_worker))
     assert learned(tmp_path / "news.mpu") == arrays(expected(files))
 
 
+@pytest.mark.slow
 def test_a_worker_that_joins_changes_nothing(sources, files, on, processes, tmp_path):
     def replaced():
         processes.add()
@@ -109,7 +111,7 @@ def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
 
 
-@pytest.mark.parametrize("when", ["before", "meanwhile"])
+@pytest.mark.parametrize("when", ["before", *slow("meanwhile")])
 def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, tmp_path, when):
     def join():
         processes.add(OTHER_VERSION)
@@ -125,7 +127,7 @@ def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, 
             train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", join))
 
 
-@pytest.mark.parametrize("how", ["changes", "vanishes"])
+@pytest.mark.parametrize("how", ["changes", *slow("vanishes")])
 def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files, on, processes, tmp_path, how):
     def other():
         for path in files:

@@ -21,6 +21,7 @@ from mpu_cli.training.training_data import Sources
 from tests.cluster.test_training import at
 from tests.core.train.test_many_labels import as_arrays, problem
 from tests.endurance.commands import model_files
+from tests.slow import slow
 
 OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sample=300, levels=2)
 
@@ -53,7 +54,7 @@ def learned(path: Path) -> list[bytes]:
     return [array.tobytes() for array in as_arrays(bundle.load(path).predictor)]
 
 
-@pytest.mark.parametrize("phase", [None, "shortlist", "level 0", "level 1"])
+@pytest.mark.parametrize("phase", ["level 1", *slow(None, "shortlist", "level 0")])
 def test_a_worker_that_dies_changes_nothing(files, on, processes, tmp_path, phase):
     report = train(Sources(Files(files)), tmp_path / "news.mpu", OPTIONS, on=on, run=at(phase, processes.kill_worker))
     assert report.labels > 500

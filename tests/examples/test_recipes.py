@@ -71,6 +71,7 @@ def test_the_first_night_and_the_next_ones_keep_the_last_models(nightly, place, 
     assert len((place / "news.history").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_a_worse_model_is_not_used(nightly, place):
     assert nightly().returncode == 0
     in_use = (place / "news.mpu").readlink()

@@ -213,6 +213,7 @@ def test_anything_is_read_or_refused(tmp_path_factory, content):
         assert (decisions.label >= NOTHING_ELSE).all()
 
 
+@pytest.mark.slow
 def test_a_million_lines(file):
     lines = (f"{i // 4 + 1}\t{i % 4 * 1000 + i % 997}\t{('yes', 'no', '')[i % 3]}\tsample\n" for i in range(10**6))
     path = file(HEADER + "".join(lines))

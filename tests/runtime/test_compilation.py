@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import mpu_cli
+from tests.slow import slow
 
 pytest.importorskip("numba")
 
@@ -164,7 +165,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("suffix", [".nbi", *slow(".nbc")])
 def test_damaged_files_are_replaced(folder, suffix):
     """A function for each damage, so that three processes do for all."""
     write_module(folder, list(DAMAGE))
@@ -181,6 +182,7 @@ def test_damaged_files_are_replaced(folder, suffix):
     assert [outcome() for _ in range(2)] == [(compiled, [ONCE]), (kept, [])]
 
 
+@pytest.mark.slow  # each process compiles a function, or loads it
 def test_a_file_that_cannot_be_replaced_is_left(folder):
     call(folder)
     (path,) = folder.rglob("*.nbi")
@@ -189,6 +191,7 @@ def test_a_file_that_cannot_be_replaced_is_left(folder):
     assert any("not kept" in line for line in said(folder))
 
 
+@pytest.mark.slow  # each process compiles a function, or loads it
 def test_machine_code_for_other_arguments_is_not_run(folder):
     """As the files may be after two processes compiled at once, or one could write only the index."""
     both = "21, 0.25"
@@ -200,6 +203,7 @@ def test_machine_code_for_other_arguments_is_not_run(folder):
     assert [call(folder, both)[0] for _ in range(2)] == ["42 0.5 0", "42 0.5 2"]
 
 
+@pytest.mark.slow  # each process compiles a function, or loads it
 def test_no_room(folder):
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1024, 1024))
     # Python itself leaves bytecode that is cut short where files may not be that large.
@@ -228,7 +232,7 @@ class Harm:
         return open, ("harmed", "w")
 
 
-@pytest.mark.parametrize("who", ["everyone", "another user"])
+@pytest.mark.parametrize("who", ["everyone", *slow("another user")])
 def test_nothing_is_unpickled_where_others_may_write(folder, who):
     if who == "another user" and os.geteuid() != 0:
         pytest.skip("only root may give a directory away")
@@ -247,7 +251,11 @@ def test_nothing_is_unpickled_where_others_may_write(folder, who):
 
 
 @pytest.mark.parametrize(
-    "changed", ["dispatcher.Dispatcher.enable_caching", "caching.IndexDataCacheFile._dump", "caching.CacheImpl.locator"]
+    "changed",
+    [
+        "caching.CacheImpl.locator",
+        *slow("dispatcher.Dispatcher.enable_caching", "caching.IndexDataCacheFile._dump"),
+    ],
 )
 def test_another_numba_may_have_no_such_cache(folder, changed):
     code = f"import numba; del numba.core.{changed}; from mpu_cli import small; print(small.double(21))"

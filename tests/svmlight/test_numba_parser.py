@@ -13,6 +13,7 @@ READ += "from mpu_cli.svmlight.reader import read; from mpu_cli.runtime.run impo
 READ += "print(len(read({path!r}, run=Run(jobs=2, kernel={kernel!r}))))"
 
 
+@pytest.mark.slow  # it compiles the parser
 def test_compilation_is_announced_once(tmp_path):
     (tmp_path / "x").write_bytes(b"1 1:1\n" * 200_000)
 

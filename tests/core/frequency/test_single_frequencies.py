@@ -10,6 +10,7 @@ from mpu_cli.core.frequency.propensity import Cells, estimate
 from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
 from tests.core.simulated import as_labels
 from tests.hypotheses import examples
+from tests.slow import slow
 
 N, Q = 1500, 30
 
@@ -31,7 +32,7 @@ def singly(probabilities, labels):
     return of_all, estimate_singly(probabilities, labels, "bbe", of_all)
 
 
-@pytest.mark.parametrize("kind", ["one rate", "own rates", "not told apart"])
+@pytest.mark.parametrize("kind", ["one rate", *slow("own rates", "not told apart")])
 def test_intervals_cover_what_was_kept(kind):
     inside = []
     for seed in range(5):

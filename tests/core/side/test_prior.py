@@ -75,6 +75,7 @@ def test_a_weight_of_zero_changes_no_byte(kernel):
     assert_array_equal(without.bias, at_zero.bias)
 
 
+@pytest.mark.slow  # it chooses all options
 def test_labels_are_learned_from_their_features_where_annotations_are_few():
     matrix, annotated, _, of_labels = named_problem()
     (test, _, test_truth, _) = named_problem(seed=1)
@@ -108,6 +109,7 @@ def test_a_label_that_is_never_annotated_is_predicted_by_its_features(levels):
     assert np.median(p[true]) > np.quantile(p[~true], 0.95)
 
 
+@pytest.mark.slow  # it chooses all options
 def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
     matrix, annotated, _, _ = named_problem()
     empty = csr_array((annotated.shape[0], 20), dtype=bool)

@@ -19,6 +19,7 @@ from mpu_cli.runtime.executor import InProcess, reduced
 from mpu_cli.runtime.journal import Journal
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
+from tests.slow import slow
 
 # One pass and two folds are what large data get by default.
 OPTIONS = Options(epochs=1, folds=2, sample=100, levels=2)
@@ -82,7 +83,7 @@ def on_one_machine():
     return matrix[:3_000], labels, (matrix[3_000:], Y[3_000:]), train(matrix[:3_000], labels, MANY)
 
 
-@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), (40, 20), (600, 3)])
+@pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), *slow((40, 20), (600, 3))])
 def test_parts_and_shards_lose_little(on_one_machine, n_parts, n_shards):
     matrix, labels, (others, truth), (expected, expected_report) = on_one_machine
     model, report = train_on_parts(in_parts(matrix, labels, n_parts), MANY, Run(), n_shards)

@@ -65,6 +65,7 @@ def as_arrays(model) -> list[np.ndarray]:
     ]
 
 
+@pytest.mark.slow
 def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, monkeypatch):
     (model, report), columns = trained
     matrix, annotated, _ = problem()

@@ -59,8 +59,10 @@ OPTIONS = {
 @pytest.mark.parametrize(
     ("data", "options"),
     [
-        # All data with default options, and a third of the other pairs; what is left is slow.
-        pytest.param(data, options, id=f"{data}-{options}", marks=[pytest.mark.slow] if j and (i - j) % 3 else [])
+        # Half of the data with default options, and a sixth of the other pairs; what is left is slow.
+        pytest.param(
+            data, options, id=f"{data}-{options}", marks=[pytest.mark.slow] if (i - j) % (6 if j else 2) else []
+        )
         for i, data in enumerate(DATA)
         for j, options in enumerate(OPTIONS)
     ],

@@ -12,6 +12,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.journal import Journal
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+from tests.slow import slow
 
 QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
 
@@ -156,7 +157,7 @@ def unreviewed(digits):
     return X, Y, as_labels(S), f1, f1(train(X, as_labels(S), Options())[0])
 
 
-@pytest.mark.parametrize("m", [50, 200])
+@pytest.mark.parametrize("m", [200, *slow(50)])
 def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, m):
     """Without review 0.80, with c known 0.91 (docs/choices.md)."""
     X, Y, S, f1, without = unreviewed
