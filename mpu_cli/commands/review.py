@@ -1,5 +1,6 @@
 """Files for reviewing labels: a page, or tasks for Label Studio, and the decisions in an export of it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,15 +8,17 @@ import numpy as np
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import BESIDE, LabelNames, Naming
-from mpu_cli.names.files import read_names
-from mpu_cli.review import decisions, label_studio, texts, worklist
+from mpu_cli.names.files import read_names, text_lines
+from mpu_cli.review import decisions, label_studio, worklist
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.page import page
 from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_output
+from mpu_cli.svmlight.streams import open_input, open_output
+from mpu_cli.text.records import Fields, read_records
+from mpu_cli.text.rows import Bad, format_of
 from mpu_cli.text.sidecars import Sidecars
 
 
@@ -80,7 +83,8 @@ def prepare(
     suggestions : str or Path, optional
         A file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all are.
     text, text_field : optional
-        As in `texts.read_texts`. Without texts, an instance is shown by its heaviest features.
+        A text on each line; or records, as `mpu vectorize` reads them, and the field of the text, which need not be
+        named where it is the only one. Without texts, an instance is shown by its heaviest features.
     naming : Naming
         Where the names of labels are.
     by_number : bool
@@ -116,7 +120,7 @@ def prepare(
         digits=digits,
         sample=drawn,
         suggestions=suggested,
-        texts=None if text is None else texts.read_texts(text, set(wanted), len(data), text_field),
+        texts=None if text is None else _texts(text, set(wanted), len(data), text_field, reading.max_line_bytes),
         label_names=None if by_number else names,
         feature_names=None if features is None else read_names(features)[0],
     )
@@ -124,6 +128,35 @@ def prepare(
         out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
     n_suggested = sum(len(item.suggested) for item in work.items)
     return Report(len(work.items), n_suggested, len(work.labels.numbers))
+
+
+def _texts(source: str | Path, wanted: set[int], n: int, field: str | None, max_line_bytes: int) -> dict[int, str]:
+    """Read the texts of some of n instances, which count from 0."""
+    form = format_of(source)
+    if form is None and field is not None:
+        raise InputError(
+            str(source), None, f"has no field {field!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names"
+        )
+    texts = text_lines(source) if form is None else _of_records(source, form, field, max_line_bytes)
+    count, kept = 0, {}
+    for text in texts:
+        if count == n:
+            raise InputError(str(source), None, f"has more texts than the data have instances, {n}; each has one")
+        if count in wanted:
+            kept[count] = text
+        count += 1
+    if count < n:
+        raise InputError(str(source), None, f"has {count} texts, but the data have {n} instances; each has one")
+    return kept
+
+
+def _of_records(source: str | Path, form: str, field: str | None, max_line_bytes: int) -> Iterator[str]:
+    fields = Fields(() if field is None else (field,), tags="", id="")  # the others are not looked at
+    with open_input(source) as stream:
+        for record in read_records(stream, str(source), form, fields, max_line_bytes):
+            if isinstance(record, Bad):
+                raise InputError(str(source), record.line, record.problem)
+            yield record.text
 
 
 def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:

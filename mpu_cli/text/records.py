@@ -1,14 +1,13 @@
 """Records of texts: their fields checked, and named in errors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.text.rows import FORMATS, Bad, Row, format_of, is_utf8, read_rows
+from mpu_cli.text.rows import FORMATS, Bad, Row, format_of, is_utf8, no_field, read_rows, some
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 TEXT, TAGS, ID = "text", "tags", "id"  # fields by default; the last two need not be there
 SEPARATOR = ";"
 _LINE_ENDS = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
-_MOST_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Fields:
     Attributes
     ----------
     text : tuple of str
-        Their values, joined by a blank, are the text.
+        Their values, joined by a blank, are the text. None: the only field that the first record has.
     tags, id : str
         Where the first record does not have the field, none has. Empty: not looked at.
     separator : str
@@ -115,14 +113,18 @@ def read_records(
     Raises
     ------
     InputError
-        As `read_rows`.
+        As `read_rows`; or no field is chosen, and there are several.
     """
     reader: _Reader | None = None
-    for row in read_rows(stream, source, form, max_line_bytes):
+    needed = (*fields.text, *[fields.tags] * fields.needs_tags, *[fields.id] * fields.needs_id)
+    for row in read_rows(stream, source, form, max_line_bytes, needed):
         if isinstance(row, Bad):
             yield row
             continue
         if reader is None:
+            if not fields.text and len(row.fields) != 1:
+                problem = f"which field has the text? Name it by --text-field; {some(row.fields)}"
+                raise InputError(source, row.line, problem)
             reader = _Reader(fields, row)
         try:
             yield reader.record(row)
@@ -138,7 +140,7 @@ class _Reader:
     """Reads records as the first one is."""
 
     def __init__(self, fields: Fields, first: Row) -> None:
-        self._fields = fields
+        self._fields = fields if fields.text else replace(fields, text=tuple(first.fields))
         self._tags = fields.tags if fields.needs_tags or fields.tags in first.fields else None
         self._id = fields.id if fields.needs_id or fields.id in first.fields else None
 
@@ -178,9 +180,7 @@ class _Reader:
 
 def _value(row: Row, name: str) -> object:
     if name not in row.fields:
-        names = list(islice(row.fields, _MOST_SHOWN + 1))
-        there = ", ".join(map(repr, names[:_MOST_SHOWN])) + ", ..." * (len(names) > _MOST_SHOWN)
-        raise _FieldError(f"there is no field {name!r} here; there are {there or 'none at all'}")
+        raise _FieldError(no_field(name, row.fields))
     return row.fields[name]
 
 

@@ -2,9 +2,9 @@
 
 import csv
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ FORMATS = ("jsonl", "csv", "tsv")
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MOST_SHOWN = 10
 _NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 
 
@@ -60,7 +61,9 @@ def format_of(source: str | Path) -> str | None:
     return _FORMAT_OF.get(path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix)
 
 
-def read_rows(stream: "ReadableLines", source: str, form: str, max_line_bytes: int) -> Iterator[Row | Bad]:
+def read_rows(
+    stream: "ReadableLines", source: str, form: str, max_line_bytes: int, needed: Iterable[str] = ()
+) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
     Empty lines are no rows. A byte order mark and CRLF do no harm. The first row of a table names its fields. Fields of
@@ -75,6 +78,8 @@ def read_rows(stream: "ReadableLines", source: str, form: str, max_line_bytes: i
         JSON objects, one on each line; or a table separated by commas or tabs.
     max_line_bytes : int
         Longest line, and longest row of a table, which may have several lines.
+    needed : iterable of str
+        Fields that a table must have; where it has rows, it is they that say what is missing.
 
     Yields
     ------
@@ -84,13 +89,14 @@ def read_rows(stream: "ReadableLines", source: str, form: str, max_line_bytes: i
     Raises
     ------
     InputError
-        The file as a whole cannot be read: it is UTF-16, or a table without a row of names.
+        The file as a whole cannot be read: it is UTF-16, or a table without a row of names, or with nothing but
+        names, of which one that is needed is missing.
     """
     lines = _lines(stream, source, max_line_bytes)
     if form == "jsonl":
         yield from _objects(lines, max_line_bytes)
     else:
-        yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes)
+        yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes, needed)
 
 
 def _lines(stream: "ReadableLines", source: str, limit: int) -> Iterator[str | None]:
@@ -178,7 +184,21 @@ class _Numbered:
         return line
 
 
-def _table(lines: Iterator[str | None], source: str, delimiter: str, limit: int) -> Iterator[Row | Bad]:
+def no_field(name: str, names: Iterable[str]) -> str:
+    """Say that there is no such field among others."""
+    return f"there is no field {name!r} here; {some(names)}"
+
+
+def some(names: Iterable[str]) -> str:
+    """Say which fields there are, the first of them."""
+    shown = list(map(repr, islice(names, _MOST_SHOWN + 1)))
+    there = ", ".join(shown[:_MOST_SHOWN]) + ", ..." * (len(shown) > _MOST_SHOWN)
+    return f"there are {there or 'none at all'}"
+
+
+def _table(
+    lines: Iterator[str | None], source: str, delimiter: str, limit: int, needed: Iterable[str]
+) -> Iterator[Row | Bad]:
     numbered = _Numbered(lines, limit)
     rows = csv.reader(numbered, delimiter=delimiter, strict=True)
     names: list[str] | None = None
@@ -191,11 +211,15 @@ def _table(lines: Iterator[str | None], source: str, delimiter: str, limit: int)
             names = [name.strip() for name in row[1]]
             if twice := first_repeated(names):
                 raise InputError(source, row[0], f"two columns are called {twice[:40]!r}")
+            header, absent = row[0], [name for name in needed if name not in names]
             empty: dict[str, object] = {name: "" for name in names if name}
         else:
+            absent = []  # each row says so
             yield _named(*row, names, empty)
     if names is None:
         raise InputError(source, None, "it is empty; its first line should name the columns")
+    if absent:
+        raise InputError(source, header, no_field(absent[0], filter(None, names)))
 
 
 def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tuple[int, list[str]] | Bad | None:

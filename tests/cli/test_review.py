@@ -120,6 +120,27 @@ def test_the_only_field_needs_no_name(data_of, file):
     assert [item["t"] for item in data["items"]] == ["two\nlines", "b", "c", "d"]
 
 
+LONG = "long " * 40_000
+ODD = {  # as mpu vectorize takes them
+    "blank lines in JSON lines": (
+        "t.jsonl",
+        '\n{"text": "aa"}\n  \n{"text": "bb"}\n\n{"text": "cc"}\n{"text": "dd"}\n\n',
+    ),
+    "a byte order mark": ("t.jsonl", '\ufeff{"text": "aa"}\r\n{"text": "bb"}\r\n{"text": "cc"}\r\n{"text": "dd"}'),
+    "a long field": ("t.csv", f'id,text\n1,aa\n2,bb\n3,cc\n4,"dd{LONG}"\n'),
+    "blanks around names": ("t.csv", "id , text\n1,aa\n2,bb\n3,cc\n4,dd\n"),
+    "a blank first line": ("t.tsv", "\n\nid\ttext\n1\taa\n2\tbb\n\n3\tcc\n4\tdd\n"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_texts_are_read_as_mpu_vectorize_reads_them(run, data_of, file, tmp_path, case):
+    path = file(*ODD[case])
+    assert run("vectorize", path, "-o", tmp_path / "v.svm").exit_code == 0
+    data = data_of("--text", path, "--text-field", "text")
+    assert [item["t"].removesuffix(LONG) for item in data["items"]] == ["aa", "bb", "cc", "dd"]
+
+
 def test_names(data_of, file):
     labels, features = file("tags", "ä\nb\n\nd\ne\n"), file("words", "one\ntwo\n")
     data = data_of("--labels", labels, "--features", features)
@@ -137,10 +158,23 @@ REFUSED = {
     "JSON, no object": (("--text",), "t.jsonl", "[1]\n", "t.jsonl:1: this is not a JSON object"),
     "JSON without end": (("--text",), "t.jsonl", "[" * 100_000, "t.jsonl:1: this is not JSON"),
     "which field": (("--text",), "t.jsonl", '{"t": "a", "u": "b"}\n', "Name it by --text-field; "),
+    "no such field, and rows": (
+        ("--text-field", "v", "--text"),
+        "t.csv",
+        "t,u\n1,2\n",
+        "t.csv:2: there is no field 'v'",
+    ),
+    "no text": (("--text",), "t.jsonl", '{"t": "a"}\n{"t": 2}\n', "t.jsonl:2: the field 't' is a number; it should be"),
+    "two columns of a name": (("--text-field", "t", "--text"), "t.csv", "t,t\n", "t.csv:1: two columns are called 't'"),
     "no such field": (("--text-field", "v", "--text"), "t.csv", "t,u\n", "there is no field 'v' here; "),
     "no fields at all": (("--text-field", "v", "--text"), "t.txt", "a\n", "has no field 'v'"),
     "a table in Latin-1": (("--text",), "t.csv", "t\n\u00e4\n".encode("latin-1"), "is not UTF-8 text"),
-    "a field of a table without end": (("--text",), "t.csv", 't\n"' + "a" * 200_000, "t.csv:2: this is not a table"),
+    "a field of a table without end": (
+        ("--text",),
+        "t.csv",
+        't\n"' + "a" * 200_000,
+        "t.csv:2: a quotation mark",
+    ),
     "too few labels": (("--labels",), "tags", "a\nb\n", "tags: has no name for label 3"),
     "no such file": (("--features",), None, "", "none: cannot be read"),
     "suggestions for others": (
