@@ -1,5 +1,6 @@
 """Arrays in NumPy's format that may come from someone who is not trusted."""
 
+from ast import literal_eval
 from typing import IO
 
 import numpy as np
@@ -35,6 +36,9 @@ def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) ->
 def _header(file: IO[bytes], name: str) -> tuple[np.dtype, tuple[int, ...]]:
     try:
         version = np.lib.format.read_magic(file)
+        text = file.read(int.from_bytes(file.read(2), "little"))
+        literal_eval(text.decode("latin-1"))  # where this fails, NumPy looks for a header of Python 2, and warns
+        file.seek(np.lib.format.MAGIC_LEN)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     except ValueError:
         raise
