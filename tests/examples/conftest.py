@@ -30,11 +30,15 @@ def place(tmp_path) -> Path:
 
 @pytest.fixture
 def shell(place) -> Callable[..., subprocess.CompletedProcess]:
-    """Run a program there as in a plain environment; compiled kernels are where those of these tests are."""
+    """Run a program there as in a plain environment, with some variables.
+
+    Compiled kernels are where those of these tests are.
+    """
     kept = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
     environment = kept | {"PATH": f"{place / 'bin'}:/usr/bin:/bin"}
 
-    def run(*command: object) -> subprocess.CompletedProcess:
-        return subprocess.run(list(map(str, command)), cwd=place, env=environment, capture_output=True, text=True)
+    def run(*command: object, **variables: object) -> subprocess.CompletedProcess:
+        set_here = environment | {name: str(value) for name, value in variables.items()}
+        return subprocess.run(list(map(str, command)), cwd=place, env=set_here, capture_output=True, text=True)
 
     return run
