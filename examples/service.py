@@ -26,8 +26,8 @@ from scipy.sparse import csr_array
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mpu_cli import MPUClassifier, MpuError, bundle, load
@@ -209,8 +209,11 @@ def application(path: Path) -> Starlette:
         assert isinstance(error, HTTPException)
         return JSONResponse({"error": error.detail}, error.status_code)
 
+    async def gone(_request: Request, _error: Exception) -> Response:
+        return Response(status_code=400)  # which nobody receives
+
     routes = [Route("/health", health), Route("/predict", predict, methods=["POST"])]
-    return Starlette(routes=routes, exception_handlers={HTTPException: refused})
+    return Starlette(routes=routes, exception_handlers={HTTPException: refused, ClientDisconnect: gone})
 
 
 def main() -> None:
