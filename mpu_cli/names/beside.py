@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mpu_cli.errors import STANDARD_STREAM, InputError
-from mpu_cli.names.files import text_lines
+from mpu_cli.names.lines import text_lines
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import stem

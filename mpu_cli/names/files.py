@@ -8,46 +8,19 @@ whole number and tab is taken for one of the second form.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 
 from mpu_cli.errors import InputError
+from mpu_cli.names.lines import text_lines
 from mpu_cli.runtime.ranges import whole
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.streams import open_input
 
 # The names of each label by its number, the main one first; possibly none.
 Names = dict[int, tuple[str, ...]]
 
-_BOM = "\ufeff"
-_LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
 _MOST_NAMES = 10**7
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
-
-
-def text_lines(source: str | Path) -> Iterator[str]:
-    """Yield the lines of a text file, plain or compressed by suffix, without their ends.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, is not UTF-8 text, or has a line of more than 8 MiB.
-    """
-    with open_input(source) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
-            if len(raw) == _LINE_BYTES:
-                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
-            yield line.rstrip("\r\n")
-
-
-def as_a_file(text: str) -> str:
-    """Return the text of a file whose reader takes U+FEFF at the start for a byte order mark: one comes before it."""
-    return f"{_BOM}{text}" if text.startswith(_BOM) else text
 
 
 def read_names(

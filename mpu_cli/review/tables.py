@@ -5,20 +5,16 @@ around the names of columns and around values, empty fields at the end of a line
 columns that nobody asked for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.cells import first_repeated
-from mpu_cli.svmlight.streams import open_input
+from mpu_cli.names.lines import text_lines
 
-_LINE_BYTES = 1 << 23  # what has no line ends must not fill the memory
 _ROWS = 1 << 16
-_BOM = "\ufeff"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
         The file cannot be read, is not UTF-8 text, or has no line that names the columns; one of `required` is
         missing, a name is there twice, or a line has more values than there are names.
     """
-    lines = _lines(source)
+    lines = enumerate(text_lines(source), 1)
     comments: list[tuple[int, str]] = []
     number, header = 0, None
     for number, line in lines:
@@ -107,21 +103,6 @@ def _move(rows: list[tuple[str, ...]], columns: list[list[str]], same: dict[str,
     for column, values in zip(columns, zip(*rows, strict=True), strict=False):  # zip gives no columns of no rows
         column.extend([same.setdefault(value, value) for value in values])
     rows.clear()
-
-
-def _lines(source: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines, without their ends, with their numbers from 1."""
-    with open_input(source) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
-            if len(raw) == _LINE_BYTES:
-                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
-            if number == 1 and raw.startswith(_UTF16):
-                raise InputError(str(source), 1, "this is UTF-16 text; save it as UTF-8, separated by tabs")
-            try:
-                line = raw.decode()
-            except UnicodeDecodeError:
-                raise InputError(str(source), number, "this is not UTF-8 text; save the file as UTF-8") from None
-            yield number, (line.removeprefix(_BOM) if number == 1 else line).rstrip("\r\n")
 
 
 def _is_comment(line: str) -> bool:

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.names.beside import IDS, LABELS, folder_of
-from mpu_cli.names.files import as_a_file
+from mpu_cli.names.lines import as_a_file
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances

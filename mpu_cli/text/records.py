@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError
+from mpu_cli.names.lines import is_utf8
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.text.rows import FORMATS, Bad, Row, format_of, is_utf8, no_field, read_rows, some
+from mpu_cli.text.rows import FORMATS, Bad, Row, format_of, no_field, read_rows, some
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines

@@ -4,12 +4,13 @@ import csv
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.cells import first_repeated
+from mpu_cli.names.lines import NOT_UTF8, decoded_lines, is_utf8
 from mpu_cli.runtime.json_text import json_value
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ("jsonl", "csv", "tsv")
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 _COMPRESSED = (".gz", ".bz2", ".xz")
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 10
-_NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 
 
 @dataclass(frozen=True)
@@ -92,36 +91,11 @@ def read_rows(
         The file as a whole cannot be read: it is UTF-16, or a table without a row of names, or with nothing but
         names, of which one that is needed is missing.
     """
-    lines = _lines(stream, source, max_line_bytes)
+    lines = decoded_lines(stream, source, max_line_bytes)
     if form == "jsonl":
         yield from _objects(lines, max_line_bytes)
     else:
         yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes, needed)
-
-
-def _lines(stream: "ReadableLines", source: str, limit: int) -> Iterator[str | None]:
-    """Yield lines with their ends, None for one that is too long. Bytes that are not UTF-8 become surrogates."""
-    for number in count(1):
-        raw = stream.readline(limit + 2)
-        if not raw:
-            return
-        if number == 1 and raw.startswith(_UTF16):
-            raise InputError(source, 1, "this is UTF-16 text; save the file as UTF-8")
-        if len(raw.rstrip(b"\r\n")) > limit:
-            while raw and not raw.endswith(b"\n"):
-                raw = stream.readline(limit)
-            yield None
-        else:
-            yield raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
-
-
-def is_utf8(text: str) -> bool:
-    """Whether a text can be written: it has no half of a surrogate pair, as a byte that is not UTF-8 has become one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _too_long(limit: int) -> str:
@@ -133,7 +107,7 @@ def _objects(lines: Iterator[str | None], limit: int) -> Iterator[Row | Bad]:
         if line is None:
             yield Bad(number, _too_long(limit))
         elif not is_utf8(line):
-            yield Bad(number, _NOT_UTF8)
+            yield Bad(number, NOT_UTF8)
         elif line.strip():
             yield _object(number, line)
 
@@ -180,7 +154,7 @@ class _Numbered:
             )
             raise csv.Error  # ends the row
         if not is_utf8(line):
-            self.problem = _NOT_UTF8
+            self.problem = NOT_UTF8
         return line
 
 

@@ -1,7 +1,6 @@
 """Files of label frequencies: one line ``label c`` per label, with ``#`` comments."""
 
 import re
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,9 @@ from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import is_number, label_of
+from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.runtime.ranges import LEAST_FREQUENCY
-from mpu_cli.svmlight.streams import open_input
 
-_LINE_BYTES = 1 << 16  # no label and number need as many; what has no line ends must not fill the memory
 # The end of a line. There is one way only to read a text by it, so that it takes linear time.
 _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)
 
@@ -64,23 +62,21 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
         occurs twice.
     """
     frequencies: dict[int, float] = {}
-    with open_input(source) as stream:
-        for number, line in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
-            if not line.partition(b"#")[0].strip():
-                continue
-            try:
-                label, c = _parse(line, names)
-            except ValueError as error:
-                raise InputError(str(source), number, str(error)) from None
-            if label in frequencies:
-                raise InputError(str(source), number, f"label {label} is there twice; remove one of the lines")
-            frequencies[label] = c
+
+    def read(line: str) -> None:
+        if not line.partition("#")[0].strip():
+            return
+        label, c = _parse(line.strip(), names)
+        if label in frequencies:
+            raise ValueError(f"label {label} is there twice; remove one of the lines")
+        frequencies[label] = c
+
+    read_each(text_lines(source, lenient=True), source, read)
     return frequencies
 
 
-def _parse(line: bytes, names: LabelNames | None) -> tuple[int, float]:
+def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
     """Return label and frequency; the label is a number, or a name, which may have blanks and ``#`` in it."""
-    text = line.decode("utf-8", "replace").strip()
     match = _FREQUENCY.search(text)
     label, c = (text[: match.start()].strip(), float(match[1])) if match else ("", 0.0)
     if not LEAST_FREQUENCY <= c <= 1 or (names is None and not is_number(label)):

@@ -1,15 +1,12 @@
 """Files of labels that imply others: a line for each pair, ``narrower broader``, with ``#`` comments."""
 
-from functools import partial
 from pathlib import Path
 
 from mpu_cli.core.side.implications import Implications
-from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of
-from mpu_cli.svmlight.streams import open_input
+from mpu_cli.names.lines import read_each, text_lines
 
-_LINE_BYTES = 1 << 16  # two labels need far fewer; what has no line ends must not fill the memory
 _HEADER = ["narrower", "broader"]
 
 
@@ -25,22 +22,19 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> Im
         The file cannot be read, or a line is not two labels.
     """
     pairs: list[tuple[int, int]] = []
-    with open_input(source) as stream:
-        for number, line in enumerate(iter(partial(stream.readline, _LINE_BYTES), b""), 1):
-            fields = _fields(line.decode("utf-8-sig" if number == 1 else "utf-8", "replace"))
-            if not fields or (not pairs and [field.lower() for field in fields] == _HEADER):
-                continue
-            if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
-                raise InputError(
-                    str(source),
-                    number,
-                    "expected two labels, the narrower and the broader one, such as: 12 7"
-                    + ("; names of labels are known by --labels" if names is None else "; between names, put a tab"),
-                )
-            try:
-                pairs.append((label_of(fields[0], names), label_of(fields[1], names)))
-            except ValueError as error:
-                raise InputError(str(source), number, str(error)) from None
+
+    def read(line: str) -> None:
+        fields = _fields(line)
+        if not fields or (not pairs and [field.lower() for field in fields] == _HEADER):
+            return
+        if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
+            raise ValueError(
+                "expected two labels, the narrower and the broader one, such as: 12 7"
+                + ("; names of labels are known by --labels" if names is None else "; between names, put a tab")
+            )
+        pairs.append((label_of(fields[0], names), label_of(fields[1], names)))
+
+    read_each(text_lines(source, lenient=True), source, read)
     return Implications(pairs)
 
 

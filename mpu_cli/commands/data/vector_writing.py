@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.names.files import as_a_file
+from mpu_cli.names.lines import as_a_file
 from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Writable

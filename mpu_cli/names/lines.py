@@ -1,0 +1,98 @@
+"""Lines of text that strangers have written: UTF-8 without line ends, errors with file and line.
+
+A byte order mark and CRLF do no harm. What has no line ends must not fill the memory, so lines have a limit.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.streams import open_input
+
+if TYPE_CHECKING:
+    from mpu_cli.svmlight.streams import ReadableLines
+
+NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
+_BOM = "\ufeff"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_LINE_BYTES = (1 << 23) - 1
+
+
+def text_lines(source: str | Path, lenient: bool = False) -> Iterator[str]:
+    """Yield the lines of a text file, plain or compressed by suffix, without their ends.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file, or ``-`` for standard input.
+    lenient : bool
+        Replace what is not UTF-8 by U+FFFD: it may stand in comments.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, is UTF-16, has a line of 8 MiB or more, or one that is not UTF-8.
+    """
+    with open_input(source) as stream:
+        for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES), 1):
+            if line is None:
+                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
+            if not is_utf8(line):
+                if not lenient:
+                    raise InputError(str(source), number, NOT_UTF8)
+                line = line.encode(errors="surrogateescape").decode(errors="replace")
+            yield line.rstrip("\r\n")
+
+
+def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], None]) -> None:
+    """Read each line by a function, which says in a ValueError what is wrong with one.
+
+    Raises
+    ------
+    InputError
+        The function raised a ValueError; with file and line.
+    """
+    for number, line in enumerate(lines, 1):
+        try:
+            read(line)
+        except ValueError as error:
+            raise InputError(str(source), number, str(error)) from None
+
+
+def decoded_lines(stream: "ReadableLines", source: str, limit: int) -> Iterator[str | None]:
+    """Yield the lines of a stream with their ends, None for one that is too long.
+
+    Bytes that are not UTF-8 become surrogates (`is_utf8`).
+
+    Raises
+    ------
+    InputError
+        It is UTF-16.
+    """
+    for number in count(1):
+        raw = stream.readline(limit + len(b"\r\n"))
+        if not raw:
+            return
+        if number == 1 and raw.startswith(_UTF16):
+            raise InputError(source, 1, "this is UTF-16 text; save the file as UTF-8")
+        if len(raw) > limit and len(raw.rstrip(b"\r\n")) > limit:
+            yield None
+            while raw and not raw.endswith(b"\n"):
+                raw = stream.readline(limit)
+        else:
+            yield raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written: it has no half of a surrogate pair, as a byte that is not UTF-8 has become one."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def as_a_file(text: str) -> str:
+    """Return the text of a file whose reader takes U+FEFF at the start for a byte order mark: one comes before it."""
+    return f"{_BOM}{text}" if text.startswith(_BOM) else text
