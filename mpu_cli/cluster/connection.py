@@ -7,17 +7,26 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 from dask import config
 from distributed import Client, LocalCluster, Security, default_client
 from distributed.comm.core import connect
+from distributed.core import send_recv
 
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
-from mpu_cli.errors import ClusterError, DataError
+from mpu_cli.errors import ClusterError, DataError, MpuError
+from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.json_text import json_value
+from mpu_cli.runtime.parallel import within
 
+# Protocols that need certificates.
+_ENCRYPTED = ("tls://", "wss://")
+# Of the file of a scheduler, at most.
+_MOST_BYTES = 1 << 20
 # Seconds between looks at whether a file is there.
 _SOON = 0.01
 # Seconds that leaving a cluster may take.
@@ -32,7 +41,8 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
     ----------
     address : Address
     timeout : float
-        Seconds to wait for a scheduler and for a worker, at the start and whenever there is none.
+        Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. Each step of
+        connecting takes as long at most, whatever it is that answers, and so does leaving.
 
     Raises
     ------
@@ -41,27 +51,29 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
     """
     with _quiet(), _unwarned(), ExitStack() as leaving:
         found: str | LocalCluster
-        if address.scheduler is not None:
-            found = address.scheduler
-        elif address.file is not None:
-            found = _address_in(address.file, timeout)
-        else:
+        if address.is_local:
             found = _local(address)
-            leaving.callback(_leave, found)
-        if isinstance(found, str):
+            leaving.callback(_leave, found, _LEAVE)
+        else:
+            found = address.scheduler or _address_in(cast(Path, address.file), timeout)
             _refuse_unreachable(found, timeout)
         try:
-            client = Client(found, timeout=timeout, set_as_default=False)
-        except OSError as error:
-            raise ClusterError(f"no cluster answers {address}: {error}") from None
-        leaving.callback(_leave, client)
+            client = within(timeout, partial(_Client, found, timeout=timeout, set_as_default=False))
+        except Exception as error:  # Dask takes what a stranger sends for messages of its own
+            raise ClusterError(f"no cluster answers {address}: {_reason(error, timeout)}") from None
+        leaving.callback(_leave, client, min(timeout, _LEAVE))
         with _working(client, timeout) as executor:
             yield executor
 
 
-def _leave(what: Client | LocalCluster) -> None:
-    with suppress(TimeoutError, OSError):
-        what.close(timeout=_LEAVE)
+class _Client(Client):
+    def __del__(self) -> None:
+        """Do nothing, in place of closing it once more, and waiting for that: it is closed, or cannot be."""
+
+
+def _leave(what: Client | LocalCluster, seconds: float) -> None:
+    with suppress(Exception):  # whatever a stranger answers even now
+        within(seconds, partial(what.close, timeout=seconds))
 
 
 @contextmanager
@@ -102,7 +114,12 @@ def _working(client: Client, timeout: float) -> Iterator[DaskExecutor]:
     executor = DaskExecutor(client, timeout)
     with _unwarned():
         try:
-            executor.check_workers()
+            try:
+                executor.check_workers()
+            except MpuError:
+                raise
+            except Exception as error:  # as above
+                raise ClusterError(f"no cluster of Dask answers: {_reason(error, timeout)}") from None
             yield executor
         finally:
             executor.forget()
@@ -114,13 +131,14 @@ def _address_in(file: Path, timeout: float) -> str:
     while True:
         problem = "is not a file that a scheduler of Dask has written"
         try:
-            found = json_value(file.read_text())
+            with open_regular(file.resolve()) as stream:
+                found = json_value(stream.read(_MOST_BYTES))
             if isinstance(found, dict) and isinstance(found.get("address"), str):
                 return found["address"]
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except ValueError:
-            pass  # not JSON, or only half of it yet
+            pass  # no regular file, not JSON, or only half of it yet
         if time.monotonic() > end:
             raise ClusterError(f"{file}: {problem}")
         time.sleep(_SOON)
@@ -131,28 +149,40 @@ def _refuse_unreachable(scheduler: str, timeout: float) -> None:
 
     async def reach() -> None:
         answer = await connect(scheduler, timeout=timeout, **Security().get_connection_args("client"))
-        await answer.close()
+        try:
+            await send_recv(answer, op="identity")
+        finally:
+            answer.abort()
 
     try:
-        asyncio.run(reach())
-    except (OSError, ValueError) as error:
-        raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
-    except TypeError as error:  # which is how Dask says that it has no certificates
-        raise ClusterError(
-            f"{scheduler} cannot be reached; the configuration of Dask must name certificates for TLS: {error}"
-        ) from None
+        within(timeout, lambda: asyncio.run(asyncio.wait_for(reach(), timeout)))
+    except Exception as error:  # Dask takes what a stranger sends for messages of its own
+        if isinstance(error, TypeError) and scheduler.startswith(_ENCRYPTED):  # how it says that it has no certificates
+            raise ClusterError(
+                f"{scheduler} cannot be reached; the configuration of Dask must name certificates for TLS: {error}"
+            ) from None
+        raise ClusterError(f"no scheduler answers at {scheduler}: {_reason(error, timeout)}") from None
+
+
+def _reason(error: Exception, timeout: float) -> str:
+    if isinstance(error, TimeoutError):
+        return f"nothing that it would say came within {timeout:g} seconds"
+    said = str(error) or type(error).__name__
+    if isinstance(error, OSError | ValueError | OverflowError):
+        return said
+    return f"what came is not what it would say ({said})"
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Have Dask log nothing but disasters: what it mends is no matter of the user."""
+    """Have Dask log nothing: what it mends is no matter of the user, and what it does not comes as an error."""
     logs = [logging.getLogger("distributed")]
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed.") and logging.getLogger(name).level:  # which does not heed that of the first
             logs.append(logging.getLogger(name))
     levels = [log.level for log in logs]
     for log in logs:
-        log.setLevel(logging.CRITICAL)
+        log.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:

@@ -20,7 +20,7 @@ from mpu_cli.cluster.sizes import tell_dask
 from mpu_cli.cluster.versions import difference, versions
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.executor import Handle, run_unit
-from mpu_cli.runtime.parallel import in_background
+from mpu_cli.runtime.parallel import in_background, within
 
 # Seconds between looks at what is done, and at whether the cluster is still there.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
@@ -54,10 +54,10 @@ class DaskExecutor:
     def check_workers(self) -> None:
         """Wait for a worker, and refuse those with other versions of what computes."""
         try:
-            self._client.wait_for_workers(1, timeout=self._timeout)
+            self._awaited(self._client.wait_for_workers, 1, timeout=self._timeout)
         except TimeoutError:
-            raise ClusterError(f"the cluster has no worker, after {self._timeout:g} seconds of waiting") from None
-        found = self._client.run(versions, on_error="return")
+            raise ClusterError(f"the cluster has had no worker for {self._timeout:g} seconds") from None
+        found = self._awaited(self._client.run, versions, on_error="return")
         for worker, there in found.items():
             if isinstance(there, OSError):
                 continue  # it has just died; every unit looks at versions once more
@@ -65,7 +65,7 @@ class DaskExecutor:
                 raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {there}")
             if differs := difference(self._versions, there):
                 raise _other_versions(worker, differs)
-        self._sent_before = self._client.run(_sent, on_error="ignore")
+        self._sent_before = self._awaited(self._client.run, _sent, on_error="ignore")
 
     @property
     def moved_bytes(self) -> int | None:
@@ -73,10 +73,9 @@ class DaskExecutor:
 
         Those of a worker that has died are missing. None where the cluster does not answer.
         """
-        asked = in_background(partial(self._client.run, _sent, on_error="ignore"))
         try:
-            sent: dict[str, int] = asked.result(_ANSWER)
-        except (OSError, TimeoutError, AttributeError):
+            sent: dict[str, int] = within(_ANSWER, partial(self._client.run, _sent, on_error="ignore"))
+        except Exception:  # as for `_look`
             return None
         return sum(number - self._sent_before.get(worker, 0) for worker, number in sent.items())
 
@@ -92,8 +91,8 @@ class DaskExecutor:
 
     def _threads_of_workers(self) -> dict[str, int]:
         try:
-            return self._client.nthreads()
-        except (OSError, AttributeError):  # a client that has lost its scheduler has none to ask
+            return within(self._timeout, self._client.nthreads)
+        except Exception:  # as for `_look`; and a client that has lost its scheduler has none to ask
             return {}
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
@@ -155,14 +154,18 @@ class DaskExecutor:
     def gather(self, handles: Sequence[Handle]) -> list[Any]:
         """Return results; errors as for `wait`."""
         self.wait(handles)
-        found = in_background(self._client.gather, list(handles))
+        try:
+            return self._awaited(self._client.gather, list(handles))
+        except (CancelledError, CommClosedError, KilledWorker, OSError) as error:
+            raise ClusterError(f"the cluster has lost results: {error}") from None
+
+    def _awaited(self, function: Callable, *arguments: Any, **named: Any) -> Any:
+        """Return what Dask waits for without end; ClusterError as for `wait`."""
+        found = in_background(partial(function, *arguments, **named))
         while not found.done():
             time.sleep(_SOON)
             self._look()
-        try:
-            return found.result()
-        except (CancelledError, CommClosedError, KilledWorker, OSError) as error:
-            raise ClusterError(f"the cluster has lost results: {error}") from None
+        return found.result()
 
     def _look(self) -> None:
         """Raise ClusterError where there has been no worker for too long."""
@@ -170,22 +173,25 @@ class DaskExecutor:
         if now < self._next_look:
             return
         self._next_look = now + _NOW_AND_THEN
-        workers = self.workers if self._client.status == "running" else 0
-        if workers and self._able():
+        try:
+            states = within(self._timeout, self._states) if self._client.status == "running" else None
+        except Exception:  # it does not answer, or what it answers is none
+            states = None
+        if states and "running" in states:
             self._last_seen = time.monotonic()
-        elif now - self._last_seen > self._timeout:
-            if workers:
+        elif time.monotonic() - self._last_seen > self._timeout:
+            if states:
                 raise ClusterError(
                     f"the workers have had no memory left for {self._timeout:g} seconds, and cannot put aside what "
                     "they hold: give them more memory, or more room in their local directories"
                 )
-            what = "worker" if self._client.status == "running" else "scheduler"
+            what = "scheduler" if states is None else "worker"
             raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
 
-    def _able(self) -> bool:
-        """Whether a worker takes work; one that has no memory left does not."""
+    def _states(self) -> set[str]:
+        """Return the states of the workers; one that has no memory left is not running."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()  # Dask of 2025 lists five otherwise
-        return any(worker["status"] == "running" for worker in workers)
+        return {worker["status"] for worker in workers}
 
     def _raise(self, future: Future) -> None:
         if future.status in ("finished", "lost"):  # what has died with its worker is computed again

@@ -36,6 +36,11 @@ def in_background(function: Callable, *arguments: Any) -> Future:
     return future
 
 
+def within(seconds: float, function: Callable[[], Any]) -> Any:
+    """Return ``function()``, or raise TimeoutError after some seconds and leave it alone, in a thread of its own."""
+    return in_background(function).result(seconds)
+
+
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
     """Yield ``function(*arguments)`` for each tuple, in order.
 

@@ -1,0 +1,163 @@
+"""Whatever answers at the address of a scheduler, it is one clear error, and soon."""
+
+import asyncio
+import http.server
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from distributed.comm import listen
+
+from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.connection import connected
+from mpu_cli.errors import ClusterError
+
+TIMEOUT = 0.5
+# Far more than an error takes, and far less than what Dask waits for.
+SOON = 20.0
+
+
+def refused(address: Address, said: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(ClusterError, match=said), connected(address, TIMEOUT):
+        pass
+    assert time.monotonic() - start < SOON
+
+
+@contextmanager
+def listening(answer: bytes | None) -> Iterator[str]:
+    """Listen, and say the same to everyone; nothing, for None."""
+    connections = []
+
+    def accept() -> None:
+        with suppress(OSError):  # until it is closed
+            while True:
+                connection, _ = server.accept()
+                connections.append(connection)
+                if answer is not None:
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in connections:
+        connection.close()
+
+
+GARBAGE = {
+    "nothing": None,
+    "a header that is too short": b"\x01" + bytes(7) + b"\xff" * 7 + b"\x7f",
+    "zeros": bytes(16),
+    "ones": b"\xff" * 64,
+    "a message without end": (1 << 20).to_bytes(8, "little"),
+    "a message of a terabyte": (1 << 40).to_bytes(8, "little"),
+    "frames without number": (8).to_bytes(8, "little") + b"\xff" * 8,
+    "text": b"HTTP/1.0 400 Bad request\r\n\r\n",
+    "no message": (24).to_bytes(8, "little") + (1).to_bytes(8, "little") + (8).to_bytes(8, "little") + b"\xc1" * 8,
+    "another message": (17).to_bytes(8, "little") + (1).to_bytes(8, "little") + (1).to_bytes(8, "little") + b"\x05",
+}
+
+
+@pytest.mark.parametrize("answer", GARBAGE.values(), ids=GARBAGE)
+def test_what_is_no_scheduler(answer):
+    with listening(answer) as address:
+        refused(Address(scheduler=address), f"^no scheduler answers at {address}: .")
+
+
+def test_a_web_server():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        refused(Address(scheduler=f"tcp://127.0.0.1:{server.server_address[1]}"), "^no scheduler answers at tcp://")
+        server.shutdown()
+
+
+@contextmanager
+def answering(requests: int) -> Iterator[str]:
+    """Speak as a scheduler without workers does, for some requests; then be silent."""
+    left = requests
+    loop = asyncio.new_event_loop()
+
+    async def handle(connection) -> None:
+        nonlocal left
+        with suppress(OSError):
+            while True:
+                asked = await connection.read()
+                if left == 0:
+                    await asyncio.Event().wait()
+                left -= 1
+                is_client = isinstance(asked, dict) and asked.get("op") == "register-client"
+                await connection.write([{"op": "stream-start"}] if is_client else {"workers": {}})
+
+    server = asyncio.run_coroutine_threadsafe
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    listener = server(_listen(handle), loop).result()
+    yield listener.listen_address
+    listener.stop()
+    loop.call_soon_threadsafe(loop.stop)
+
+
+async def _listen(handle):
+    return await listen("tcp://127.0.0.1:0", handle)
+
+
+@pytest.mark.parametrize("requests", [0, 1, 2, 3, 4, 50])
+def test_a_scheduler_that_falls_silent(requests):
+    with answering(requests) as address:
+        refused(Address(scheduler=address), "^no scheduler answers at|^no cluster answers|^the cluster has had no ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 100_000, b'{"address":' * 100_000, b"\xff", b"", b"{}" * (1 << 20), b'{"address": ["tcp://a:1"]}'],
+)
+def test_a_file_that_is_no_schedulers(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a scheduler of Dask has written$")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_file(tmp_path, make):
+    make(tmp_path / "a.json")
+    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a scheduler of Dask has written$")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "\\u0000", "http://a:1", "inproc://1/2/3", "tcp://", "tcp://[:1", "tcp://127.0.0.1:99999", "tcp:" * 999],
+)
+def test_an_address_that_is_none(tmp_path, address):
+    (tmp_path / "a.json").write_text(f'{{"address": "{address}"}}')
+    refused(Address(file=tmp_path / "a.json"), "^no scheduler answers at ")
+
+
+def test_a_link_to_the_file_of_a_scheduler_is_followed(processes, tmp_path):
+    (tmp_path / "a.json").symlink_to(processes.file)
+    with connected(Address(file=tmp_path / "a.json"), 30) as executor:
+        assert executor.workers
+
+
+def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
+    start = time.monotonic()
+    try:
+        with (
+            pytest.raises(ClusterError, match=r"^the cluster has had no scheduler for 1 seconds$"),
+            connected(Address(scheduler=processes.address), 1) as executor,
+        ):
+            os.kill(processes.scheduler.pid, signal.SIGSTOP)
+            assert executor.workers == 0
+            executor.gather([executor.submit(abs, -1)])
+    finally:
+        os.kill(processes.scheduler.pid, signal.SIGCONT)
+    assert time.monotonic() - start < SOON
