@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.loss import pu_gradient
+from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.runtime import parallel

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels.numpy_kernel import Batches
 from mpu_cli.core.kernels.order import visited
-from mpu_cli.core.loss import cell_weights
+from mpu_cli.core.loss.squared_hinge import cell_weights
 
 # 2 C times the weight of a cell, at most: what is larger would not be a number in 32 bits.
 LARGEST_COST = 1e30

@@ -11,7 +11,7 @@ from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels.order import visited
-from mpu_cli.core.loss import pu_gradient
+from mpu_cli.core.loss.pu_logistic import pu_gradient
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, random_array
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.core.loss import pu_gradient
+from mpu_cli.core.loss.pu_logistic import pu_gradient
 from tests.core.kernels.problems import problem, random_frequency
 from tests.hypotheses import examples
 

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.loss import pu_gradient, pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.solver.sgd import (
     Settings,

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.loss import pu_gradient, pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear

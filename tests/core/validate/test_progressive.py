@@ -52,7 +52,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     model, _ = train_progressively(features, labels, last, c, settings, Run())
 
     from mpu_cli.core.kernels.order import visited
-    from mpu_cli.core.loss import pu_gradient
+    from mpu_cli.core.loss.pu_logistic import pu_gradient
     from mpu_cli.core.solver.sgd import BIAS_STEP, initial_bias
 
     first = np.setdiff1d(np.arange(12), last)

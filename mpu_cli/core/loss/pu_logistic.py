@@ -3,10 +3,6 @@
 Throughout, z = w.x + b is a label's score, c = Pr(s=1 | y=1) the label frequency, and s whether the label is annotated.
 
 The PU loss (Kong et al. 2014, Section 2.1) takes sigma(z) for Pr(y=1 | x), so that Pr(s=1 | x) = c sigma(z).
-
-The squared hinge is weighted as in the convex bound of the unbiased risk (Qaraei, Schultheis, Gupta and Babbar, "Convex
-surrogates for unbiased loss functions in extreme classification with missing labels", WWW 2021): an annotated label
-counts 2 / c - 1 times, for itself and for those like it that look like negatives.
 """
 
 import numpy as np
@@ -69,26 +65,3 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
     unlabelled = c * odds * negative / (1 + (1 - c) * odds)
     s = np.asarray(s, z.dtype)
     return (1 - s) * unlabelled - s * negative
-
-
-def cell_weights(s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return how often cells count in the weighted squared hinge, max(0, 1 - z)^2 where s = 1 and max(0, 1 + z)^2 else.
-
-    Parameters
-    ----------
-    s : ndarray of bool
-        True where the label is annotated.
-    c : ndarray or float, broadcastable to s
-        Label frequency. c = 0, of a cell that is ignored and so not annotated, gives 0.
-
-    Returns
-    -------
-    ndarray, shape of s
-
-    Examples
-    --------
-    >>> cell_weights(np.array([True, False, False]), np.array([0.5, 0.5, 0.0]))
-    array([3., 1., 0.])
-    """
-    with np.errstate(divide="ignore"):
-        return np.where(s, 2 / np.asarray(c) - 1, np.not_equal(c, 0))
