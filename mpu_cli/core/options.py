@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mpu_cli.core.loss import LOSSES
 from mpu_cli.runtime.options import (
     AUTO,
     FREQUENCY,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 # So many shards (`core.train.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4
-# The losses that a level can minimise (`core.loss`).
-PU_LOGISTIC, SQUARED_HINGE = LOSSES = ("pu-logistic", "squared-hinge")
 # By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 

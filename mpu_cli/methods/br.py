@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, replace
 
-from mpu_cli.core.options import PU_LOGISTIC, Descent, Options
+from mpu_cli.core.options import Descent, Options
 from mpu_cli.methods import mpu
 from mpu_cli.methods.method import Fitted, Method, Task
 
@@ -10,7 +10,7 @@ from mpu_cli.methods.method import Fitted, Method, Task
 def fit(task: Task) -> Fitted:
     """Learn as mpu does with c = 1, one level, and the natural threshold of a logistic regression."""
     given = asdict(task.options)
-    options = Options(**given, loss=PU_LOGISTIC, levels=1, c=1.0, threshold=0.5, calibrated=False)
+    options = Options(**given, loss="pu-logistic", levels=1, c=1.0, threshold=0.5, calibrated=False)
     return mpu.fit(replace(task, options=options))
 
 

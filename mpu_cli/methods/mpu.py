@@ -3,7 +3,8 @@
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.core.options import SQUARED_HINGE, Options
+from mpu_cli.core.loss import loss_named
+from mpu_cli.core.options import Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
     """Return what `core.train.training.train` has found as what every method finds."""
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
-    if report.settings.loss == SQUARED_HINGE:
+    if not loss_named(report.settings.loss).has_step:
         del settings["step"]
     if options.label_features is None or options.prior in ("none", 0):
         del settings["prior"]

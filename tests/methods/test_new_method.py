@@ -1,15 +1,10 @@
 """A method is one file: a toy that is added is found everywhere."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import mpu_cli
+from tests.added import NUMPY, Copy
 
 TOY = '''
 """toy: every label has the same probability everywhere."""
@@ -43,27 +38,10 @@ def fit(task: Task) -> Fitted:
 METHODS = (Method("toy", "Every label has the same probability.", Options, fit),)
 '''
 
-# Of a copy of the package, all kernels would have to be compiled.
-NUMPY = ("--kernel", "numpy")
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Run Python in a folder with a copy of the package that has one more file."""
-    folder = tmp_path_factory.mktemp("toy")
-    shutil.copytree(Path(mpu_cli.__file__).parent, folder / "mpu_cli", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "mpu_cli" / "methods" / "toy.py").write_text(TOY)
-    (folder / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n" * 5)
-    environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
-
-    def python(*arguments: str) -> str:
-        command = [sys.executable, *arguments]
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-
-    python.folder = folder
-    return python
+    return Copy(tmp_path_factory.mktemp("toy"), "methods/toy.py", TOY)
 
 
 def test_help(run):

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.core.data.features import Columns
+from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.options import LOSSES, PU_LOGISTIC
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.errors import ModelError
@@ -72,16 +72,16 @@ def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) ->
 
 def _settings(path: Path, options: dict) -> Settings:
     """Return C, eta0 and the weight of label features that a model was trained with, from its record."""
+    loss = options.get("loss", DEFAULT)
+    if loss not in LOSSES:
+        raise _refused(path, "does not tell the loss that it was trained with")
     cost: Any = options.get("cost")
-    loss = options.get("loss", PU_LOGISTIC)
-    step: Any = options.get("step") if loss == PU_LOGISTIC else Settings.step
+    step: Any = options.get("step") if loss_named(loss).has_step else Settings.step
     for value in (cost, step):
         if not isinstance(value, float | int) or not math.isfinite(value) or value <= 0:
             raise _refused(path, "does not tell the C and the step size that it was trained with")
     prior: Any = options.get("prior")  # a word, or None, where there were no features of labels
     is_weight = isinstance(prior, float | int) and 0 <= prior < math.inf
-    if loss not in LOSSES:
-        raise _refused(path, "does not tell the loss that it was trained with")
     return Settings(float(cost), float(step), prior=float(prior) if is_weight else 0.0, loss=loss)
 
 

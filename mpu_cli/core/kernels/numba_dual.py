@@ -8,8 +8,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD
-from mpu_cli.core.kernels.numba_kernel import Batches, frequency_arrays, look_up
+from mpu_cli.core.kernels.numba_kernel import frequency_arrays, look_up
 from mpu_cli.core.kernels.numpy_dual import LARGEST_COST
+from mpu_cli.core.kernels.numpy_kernel import Batches
 from mpu_cli.core.kernels.order import visited
 from mpu_cli.runtime.compilation import compiled
 

@@ -4,8 +4,6 @@ Weights are stored label-contiguous, so that the innermost loops run over the la
 Nothing of the data is copied: instances are read from the one CSR array in the order given.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -13,7 +11,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.numba_ranking import top_scores as top_scores
-from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN
+from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches
 from mpu_cli.core.kernels.order import visited
 from mpu_cli.core.kernels.prefetch import prefetch
 from mpu_cli.runtime.compilation import compiled
@@ -23,15 +21,6 @@ BLOCK_SIZE = 64
 # So many instances ahead, within a batch, data are asked for: instances are visited in random order, and waiting for
 # their data took a fifth of the time.
 _AHEAD = 2
-
-
-@dataclass(frozen=True)
-class Batches:
-    """Instances `rows` of `features` in mini-batches of `size`, in that order."""
-
-    features: Features
-    rows: np.ndarray
-    size: int
 
 
 def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:

@@ -11,6 +11,7 @@ from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels.order import visited
+from mpu_cli.core.loss import Function
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
@@ -102,8 +103,9 @@ def descend(
     seen: int = 0,
     offsets: csr_array | None = None,
     thin: bool = False,
+    gradient: Function = pu_gradient,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise the PU loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.2).
+    """Minimise the loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.1).
 
     With step eta_t = eta0 / (1 + lambda eta0 t) and the weight decay taken implicitly, w <- w / (1 + lambda eta_t)
     an instance, the product of all decays up to t telescopes to a_t = 1 / (1 + lambda eta0 t). So w_t = a_t v_t where
@@ -138,6 +140,8 @@ def descend(
         What is added to the scores of all instances of the features.
     thin : bool
         Whether weights may move by a sample of the small gradients, as `thinned` draws it.
+    gradient : callable
+        That of the loss (`core.loss.Loss`).
 
     Returns
     -------
@@ -162,12 +166,12 @@ def descend(
             z = shrink * (batch.sparse @ v_sparse + batch.dense @ v_dense) + bias
             if offsets is not None:
                 z += offsets[batch.rows].toarray()
-            gradient = pu_gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
-            bias -= np.float32(bias_step) * shrink * gradient.sum(axis=0)
+            g = gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
+            bias -= np.float32(bias_step) * shrink * g.sum(axis=0)
             if thin:
-                gradient = thinned(gradient, b * batches.size, epoch)
-            v[batch.columns] = v_sparse - np.float32(step) * (batch.transposed @ gradient)
-            v_dense -= np.float32(step) * (batch.dense.T @ gradient)
+                g = thinned(g, b * batches.size, epoch)
+            v[batch.columns] = v_sparse - np.float32(step) * (batch.transposed @ g)
+            v_dense -= np.float32(step) * (batch.dense.T @ g)
             t += len(z)
         if epoch in averaged:
             share = 1 / len(averaged)

@@ -1,12 +1,12 @@
 """The loss of one instance and label when a missing label looks like a negative.
 
-Throughout, z = w.x + b is a label's score, c = Pr(s=1 | y=1) the label frequency, and s whether the label is annotated.
-
 The PU loss (Kong et al. 2014, Section 2.1) takes sigma(z) for Pr(y=1 | x), so that Pr(s=1 | x) = c sigma(z).
 """
 
 import numpy as np
 from scipy.special import log_expit
+
+from mpu_cli.core.loss import Loss
 
 # exp of more overflows in float32; beyond it sigma is 0 or 1 to rounding.
 _LARGEST_SCORE = 80.0
@@ -65,3 +65,6 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
     unlabelled = c * odds * negative / (1 + (1 - c) * odds)
     s = np.asarray(s, z.dtype)
     return (1 - s) * unlabelled - s * negative
+
+
+LOSS = Loss(value=pu_loss, gradient=pu_gradient, cost=30.0, cost_of_many=300.0)

@@ -1,4 +1,4 @@
-"""The squared hinge, weighted by the label frequency; z, c and s as in `pu_logistic`.
+"""The squared hinge, weighted by the label frequency.
 
 The weights are those of the convex bound of the unbiased risk (Qaraei, Schultheis, Gupta and Babbar, "Convex surrogates
 for unbiased loss functions in extreme classification with missing labels", WWW 2021): an annotated label counts
@@ -7,9 +7,21 @@ for unbiased loss functions in extreme classification with missing labels", WWW 
 
 import numpy as np
 
+from mpu_cli.core.loss import DUAL, Loss
+
+
+def squared_hinge(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
+    """Weighted max(0, 1 - z)^2 where s = 1, and max(0, 1 + z)^2 elsewhere; arguments as in `pu_logistic.pu_loss`."""
+    return cell_weights(s, c) * np.maximum(0, 1 - np.where(s, z, -z)) ** 2
+
+
+def squared_hinge_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
+    """Differentiate `squared_hinge` in z, in the precision of z."""
+    return (2 * cell_weights(s, c) * np.where(s, np.minimum(z - 1, 0), np.maximum(z + 1, 0))).astype(z.dtype)
+
 
 def cell_weights(s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return how often cells count in the weighted squared hinge, max(0, 1 - z)^2 where s = 1 and max(0, 1 + z)^2 else.
+    """Return how often cells count.
 
     Parameters
     ----------
@@ -29,3 +41,6 @@ def cell_weights(s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     """
     with np.errstate(divide="ignore"):
         return np.where(s, 2 / np.asarray(c) - 1, np.not_equal(c, 0))
+
+
+LOSS = Loss(value=squared_hinge, gradient=squared_hinge_gradient, cost=0.3, epochs=10, solver=DUAL)

@@ -9,8 +9,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import DensePredictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.thresholds import estimated_macro_f1, pooled_threshold
-from mpu_cli.core.options import MACRO_F1, PU_F1, PU_LOGISTIC
+from mpu_cli.core.options import MACRO_F1, PU_F1
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import COSTS
 from mpu_cli.core.validate.validation import Fold, out_of_fold, predict
@@ -123,7 +124,7 @@ def choose_settings(
 
     best = evaluate(start)
     for name in _GRIDS:
-        if name in free and (name != "step" or start.loss == PU_LOGISTIC):
+        if name in free and (name != "step" or loss_named(start.loss).has_step):
             best = along(name, best)
     return best
 

@@ -11,7 +11,8 @@ from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
-from mpu_cli.core.options import PU_F1, SQUARED_HINGE, Options
+from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
+from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.select.sample import Population, Sample, draw_labels
 from mpu_cli.core.select.selection import PRUNING_SIZE, SELECTION_SIZE, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
@@ -90,10 +91,9 @@ def settle(
     """
     n, q = labels.shape
     many = q > FEW_LABELS
-    if many and options.loss == SQUARED_HINGE:
-        raise DataError(
-            f"there are {q:,} labels, and --loss {SQUARED_HINGE} learns at most {FEW_LABELS}; take another loss"
-        )
+    loss = options.loss or DEFAULT
+    if many and loss_named(loss).cost_of_many is None:
+        raise DataError(f"there are {q:,} labels, and --loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = () if start is not None else _free(options, label_features is not None)
     prune_automatically = many and options.prune is None
     to_choose = options.c is None or free or prune_automatically
@@ -111,15 +111,18 @@ def settle(
     frequency = LabelFrequency.of(c, labels.shape, options.known)
 
     usual_epochs = default_epochs(n, features.coherence, many)
-    settings = _starting(features, options, start, options.epochs or usual_epochs, many)
-    settings = _given(options, settings, label_features is not None)
+
+    def starting(loss: str) -> Settings:
+        begin = _starting(loss, features, usual_epochs, many, start)
+        return _given(options, begin, label_features is not None)
+
+    settings = starting(loss if start is None else start.settings.loss)
     held_out, prune = None, options.prune if many else options.prune or None
     if free:
         with run.step("choose C" if "cost" in free else "choose prior") as tick:
             starts = [settings]
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
-                other = dual_settings(features.mean_squared_norm())
-                starts.append(replace(other, epochs=options.epochs or other.epochs, prior=settings.prior))
+                starts += [starting(other) for other in LOSSES if other != loss]
             # Most of many labels have too few annotations to count the F1 of each.
             criterion = PU_F1 if many else options.threshold
             settings, held_out = _choose(sample, frequency, starts, run, tick, free, criterion)
@@ -127,27 +130,22 @@ def settle(
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, frequency, settings, run)
     level_settings = settings
-    if start is not None and settings.loss != SQUARED_HINGE:
+    if start is not None and loss_named(settings.loss).has_step:
         level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
     return Settled(frequency, estimated, reviewed, settings, level_settings, folds, prune, held_out)
 
 
-def _starting(features: Population, options: Options, start: WarmStart | None, epochs: int, many: bool) -> Settings:
+def _starting(loss: str, features: Population, epochs: int, many: bool, start: WarmStart | None) -> Settings:
     """Return the settings of an earlier model, or those that choosing begins with."""
-    if start is not None:
-        settings = start.settings
-    elif options.loss == SQUARED_HINGE:
-        settings = dual_settings(features.mean_squared_norm())
-    else:
-        settings = default_settings(epochs, features.coherence, many)
-    if settings.loss == SQUARED_HINGE and options.epochs is None:
-        return settings
+    if not loss_named(loss).has_step:
+        return dual_settings(features.mean_squared_norm(), loss) if start is None else start.settings
+    settings = default_settings(epochs, features.coherence, many, loss) if start is None else start.settings
     return replace(settings, epochs=epochs, thin=many)
 
 
 def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
-    has_step = options.eta0 is None and options.loss != SQUARED_HINGE
+    has_step = options.eta0 is None and loss_named(options.loss or DEFAULT).has_step
     free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
 
@@ -156,6 +154,7 @@ def _given(options: Options, settings: Settings, has_label_features: bool) -> Se
     """Return settings with those that options give."""
     return replace(
         settings,
+        epochs=options.epochs or settings.epochs,
         cost=settings.cost if options.cost is None else options.cost,
         step=settings.step if options.eta0 is None else options.eta0,
         prior=(settings.prior if options.prior is None else float(options.prior)) if has_label_features else 0.0,

@@ -14,9 +14,9 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import LEAST, Block
 from mpu_cli.core.data.weights import joined, pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import SIMD, dual_kernel, kernel, order
+from mpu_cli.core.kernels import SIMD, descent, dual_kernel, kernel, order
+from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.options import PU_LOGISTIC, SQUARED_HINGE
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
@@ -32,10 +32,8 @@ _MANY, _FEW_SHARED = 25_000, 2.0
 _LARGEST_STEP, _STABLE = 8.0, 12.0
 # What C can be where it is chosen.
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
-# C to start from of instances of unit length, and passes, for the squared hinge.
-_DUAL_COST, _DUAL_EPOCHS = 0.3, 10
-# Passes at most, and C to start from, where labels are many.
-_EPOCHS_OF_MANY, _COST_OF_MANY = 3, 300.0
+# Passes at most where labels are many.
+_EPOCHS_OF_MANY = 3
 # eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
 # are not regularised.
 BIAS_STEP = 0.02
@@ -58,15 +56,15 @@ class Settings:
     thin : bool
         Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
     loss : str
-        One of `options.LOSSES`. The squared hinge is minimised by dual coordinate descent, which has no step size.
+        One of `core.loss.LOSSES`.
     """
 
-    cost: float = 30.0
+    cost: float = loss_named(DEFAULT).cost
     step: float = 1.0
     epochs: int | None = None
     prior: float = 0.0
     thin: bool = False
-    loss: str = PU_LOGISTIC
+    loss: str = DEFAULT
 
 
 class TrainingSet:
@@ -225,6 +223,7 @@ def train_block(
 
     Arguments as for `train_linear`, but `start` is of this block. Weights of no features are a cold start.
     """
+    loss = loss_named(settings.loss)
     frequency = frequency.block(block).single_precision()
     batches = data.batches(block)
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
@@ -238,7 +237,7 @@ def train_block(
     annotated = frequency.positives(data.annotated(block))
     rng = np.random.default_rng(data.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        if settings.loss == SQUARED_HINGE:
+        if loss.solver == DUAL:
             weights, bias = dual_kernel(data.run).descend_dual(
                 batches,
                 annotated,
@@ -250,7 +249,7 @@ def train_block(
                 offsets=offsets,
             )
         else:
-            weights, bias = kernel(data.run).descend(
+            weights, bias = descent(data.run, loss.gradient)(
                 batches,
                 annotated,
                 frequency,
@@ -284,17 +283,19 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
 
 
-def default_settings(epochs: int, coherence: float = 1.0, many: bool = False) -> Settings:
+def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = DEFAULT) -> Settings:
     """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
-    if many:
-        return Settings(_COST_OF_MANY, 2 * _bold_step(coherence), epochs, thin=True)
-    return Settings(step=default_step(epochs, coherence), epochs=epochs)
+    start = loss_named(loss)
+    if many and start.cost_of_many is not None:
+        return Settings(start.cost_of_many, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
+    return Settings(start.cost, default_step(epochs, coherence), epochs, loss=loss)
 
 
-def dual_settings(mean_squared_norm: float) -> Settings:
-    """Return what dual coordinate descent of the squared hinge begins with: C by the length of instances."""
-    cost = min(COSTS, key=lambda cost: abs(np.log(cost * max(mean_squared_norm, LEAST) / _DUAL_COST)))
-    return Settings(cost, epochs=_DUAL_EPOCHS, loss=SQUARED_HINGE)
+def dual_settings(mean_squared_norm: float, loss: str) -> Settings:
+    """Return what dual coordinate descent begins with: C by the length of instances."""
+    start = loss_named(loss)
+    cost = min(COSTS, key=lambda cost: abs(np.log(cost * max(mean_squared_norm, LEAST) / start.cost)))
+    return Settings(cost, epochs=start.epochs, loss=loss)
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:

@@ -16,11 +16,12 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core.data.limits import refuse_too_large
 from mpu_cli.core.data.overflow import LARGEST_SUM
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
+from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.calibration import Calibration, calibrate_binned
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.thresholds import best_threshold, decide, pooled_threshold
-from mpu_cli.core.options import FEW_SHARDS, PU_LOGISTIC, SQUARED_HINGE, Options
+from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.select.settling import settle
 from mpu_cli.core.solver.sgd import label_blocks
 from mpu_cli.core.train import parts
@@ -64,15 +65,16 @@ def train_on_parts(
     Raises
     ------
     DataError
-        The loss is not PU_LOGISTIC, or weights of few labels are to be dropped.
+        The loss is not learned by PU-SGD, or weights of few labels are to be dropped.
     TooLargeError, OverflowingError
         As for `training.train`.
     """
     q = len(instances.annotations)
     many = q > FEW_LABELS
     by_all = f"{len(instances):,} instances are learned by all workers"
-    if options.loss == SQUARED_HINGE:
-        raise DataError(f"{by_all}, with the loss {PU_LOGISTIC} only; leave out {SQUARED_HINGE}, or use one machine")
+    if not loss_named(options.loss or DEFAULT).has_step:
+        able = " or ".join(loss for loss in LOSSES if loss_named(loss).has_step)
+        raise DataError(f"{by_all}, with the loss {able} only; leave out {options.loss}, or use one machine")
     if options.prune and not many:
         raise DataError(f"{by_all}, which keep all weights; leave out prune, or use one machine")
     n_levels = options.levels or MOST_AUTOMATIC_LEVELS

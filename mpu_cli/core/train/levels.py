@@ -9,11 +9,11 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Predictions, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import evidence
-from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, label_blocks, train_linear
 from mpu_cli.core.validate.halves import train_by_halves
@@ -198,7 +198,7 @@ class LevelLearner:
 
     @property
     def _is_one_cold_pass(self) -> bool:
-        return self.start is None and self.settings.epochs == 1 and self.settings.loss == PU_LOGISTIC
+        return self.start is None and self.settings.epochs == 1 and loss_named(self.settings.loss).has_step
 
     def _learn_in_passing(self, level: int, features: Features, enough: int) -> tuple[LinearModel, HeldOut]:
         """Learn a level from all instances in one pass, and predict at least so many before they are learned from."""

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import count_annotations
-from mpu_cli.core.options import SQUARED_HINGE, Options
+from mpu_cli.core.options import Options
 from mpu_cli.core.train.distributed import train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.parts import EVERYTHING, PartRows, Selection
@@ -163,7 +163,7 @@ def test_what_a_cluster_cannot_learn_is_refused(problem):
     with pytest.raises(
         DataError, match="all workers, with the loss pu-logistic only; leave out squared-hinge, or use one machine"
     ):
-        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, loss=SQUARED_HINGE), Run())
+        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, loss="squared-hinge"), Run())
 
 
 def test_shards_without_instances_have_no_share(problem):

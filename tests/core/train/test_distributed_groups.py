@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core.options import SQUARED_HINGE, Options
+from mpu_cli.core.options import Options
 from mpu_cli.core.side import shortlist
 from mpu_cli.core.train import distributed_groups
 from mpu_cli.core.train.distributed import train_on_parts
@@ -145,4 +145,4 @@ def test_all_is_chosen_on_the_sample(drawn):
 
 def test_the_squared_hinge_is_refused(drawn):
     with pytest.raises(DataError, match="squared-hinge"):
-        train_on_parts(in_parts(*drawn, 2), replace(OPTIONS, loss=SQUARED_HINGE), Run())
+        train_on_parts(in_parts(*drawn, 2), replace(OPTIONS, loss="squared-hinge"), Run())

@@ -5,13 +5,16 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
-from mpu_cli.core.options import LOSSES, PU_LOGISTIC, SQUARED_HINGE, Options
+from mpu_cli.core.loss import LOSSES
+from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import dual_settings
 from mpu_cli.core.train.training import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
+
+PU_LOGISTIC, SQUARED_HINGE = "pu-logistic", "squared-hinge"
 
 
 def problem(n=240):
@@ -55,9 +58,9 @@ def test_c_of_the_squared_hinge_can_be_given_and_does_not_depend_on_threads():
 
 
 def test_a_start_for_the_squared_hinge_depends_on_the_length_of_instances():
-    assert dual_settings(1.0).cost == 0.3
-    assert dual_settings(100.0).cost == 0.003
-    assert 0 < dual_settings(0.0).cost < np.inf
+    assert dual_settings(1.0, SQUARED_HINGE).cost == 0.3
+    assert dual_settings(100.0, SQUARED_HINGE).cost == 0.003
+    assert 0 < dual_settings(0.0, SQUARED_HINGE).cost < np.inf
 
 
 def test_many_labels_are_refused_before_anything_is_learned():
