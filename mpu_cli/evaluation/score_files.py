@@ -7,7 +7,7 @@ is still that of instance i, and whoever skips comments reads these files as bef
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import Readable, open_input
 from mpu_cli.svmlight.writer import score_lines
 
-_NUMBER = rb"(?:[0-9.]+(?:e[+-]?[0-9]+)?|inf)"
+_NUMBER = rb"(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
 _ONE = re.compile(rb"# threshold (" + _NUMBER + rb")\s*")
 _EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
 
@@ -45,12 +45,12 @@ class _Thresholds:
         """Find them in the first line of a file."""
         comment = b"#" + line.partition(b"#")[2]
         if (one := _ONE.fullmatch(comment)) is not None:
-            return cls(None, np.array([float(one[1])], np.float32))
+            return cls(None, _of_32_bits([float(one[1])]))
         if (each := _EACH.fullmatch(comment)) is None:
             return None
         pairs = (pair.split(b":") for pair in each[1].split())
         ids, values = zip(*sorted((int(label), float(value)) for label, value in pairs), strict=True)
-        return cls(np.array(ids), np.array(values, np.float32))
+        return cls(np.array(ids), _of_32_bits(values))
 
     def reached(self, scores: csr_array) -> csr_array:
         """Return which labels are predicted, shape (n, Q), bool."""
@@ -58,6 +58,11 @@ class _Thresholds:
             return over(scores, self.values[0])
         place = np.searchsorted(self.ids, scores.indices).clip(max=len(self.ids) - 1)
         return over(scores, np.where(self.ids[place] == scores.indices, self.values[place], np.float32(np.inf)))
+
+
+def _of_32_bits(values: Sequence[float]) -> np.ndarray:
+    with np.errstate(over="ignore"):  # what is beyond becomes infinite
+        return np.array(values, np.float32)
 
 
 def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:

@@ -372,3 +372,13 @@ def test_propensities_need_scores(run, files, tmp_path):
     result = run("evaluate", *files[:2], "--training", tmp_path / "train.svm")
     assert result.exit_code == 1
     assert "need scores, and PREDICTIONS has label lists" in result.stderr
+
+
+@pytest.mark.parametrize("comment", ["1.2.3", ".", "......", "1e39", "1e999", "s 0:1.2.3", "s 0:. 1:.5", "s 0:1e39"])
+def test_thresholds_that_are_none_or_beyond_32_bits_are_not_taken(run, tmp_path, comment):
+    (tmp_path / "truth").write_text("0\n1\n")
+    (tmp_path / "scores").write_text(f" 0:0.9 # threshold{'' if comment[0] == 's' else ' '}{comment}\n 1:0.2\n")
+    result = run("evaluate", tmp_path / "truth", tmp_path / "scores", "--json")
+    assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
+    assert result.stderr.startswith("warning: labels that score 0.5 or more")
+    assert json.loads(result.stdout)["micro_recall"] == 0.5
