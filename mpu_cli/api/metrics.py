@@ -15,8 +15,14 @@ from mpu_cli.evaluation import propensities as models
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
-from mpu_cli.runtime.options import FREQUENCY, PROPENSITY_A, PROPENSITY_A_RANGE, PROPENSITY_B, PROPENSITY_B_RANGE
-from mpu_cli.runtime.values import real
+from mpu_cli.runtime.options import (
+    FREQUENCY,
+    PROPENSITY_A,
+    PROPENSITY_A_RANGE,
+    PROPENSITY_B,
+    PROPENSITY_B_RANGE,
+    checked,
+)
 
 
 def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | bool | int]:
@@ -62,7 +68,7 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | b
         raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
     counts = LabelSetMetrics()
     counts.add(truth, predicted)
-    return incomplete.corrected_metrics(counts, real(FREQUENCY, "c", c))
+    return incomplete.corrected_metrics(counts, checked(FREQUENCY, "c", c))
 
 
 def ranking_metrics(
@@ -160,8 +166,8 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     array([0.8  , 0.721])
     """
     annotated = indicator(y)
-    a = real(PROPENSITY_A_RANGE, "a", a)
-    b = real(PROPENSITY_B_RANGE, "b", b)
+    a = checked(PROPENSITY_A_RANGE, "a", a)
+    b = checked(PROPENSITY_B_RANGE, "b", b)
     if annotated.shape[0] < models.FEWEST_INSTANCES:
         raise DataError(f"y has {annotated.shape[0]} rows: the model needs {models.FEWEST_INSTANCES} at least")
     counts = np.bincount(annotated.indices, minlength=annotated.shape[1])

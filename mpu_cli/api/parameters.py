@@ -10,10 +10,10 @@ import numpy as np
 from mpu_cli import methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.errors import DataError
+from mpu_cli.runtime import options
 from mpu_cli.runtime.options import FREQUENCY, Option, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.run_options import RunOptions
-from mpu_cli.runtime.values import checked_value, described, real
 
 Estimator = TypeVar("Estimator", bound=type)
 
@@ -34,7 +34,7 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     DataError
         A parameter is of a wrong type or out of its range, or belongs to another method and is not its default.
     """
-    values = {name: checked_value(DECLARED[name], value) for name, value in given.items()}
+    values = {name: DECLARED[name].check(value) for name, value in given.items()}
     method = values.get("method", methods.DEFAULT)
     for name in values:
         owners = methods.owners(name)
@@ -50,12 +50,13 @@ def of_estimator(estimator: Any) -> dict[str, Any]:
 
 def run_of(estimator: Any) -> Run:
     """Return the run that an estimator's predictions are computed in."""
-    return Run(**{name: checked_value(option, getattr(estimator, name)) for name, option in _OF_RUN.items()})
+    return Run(**{name: option.check(getattr(estimator, name)) for name, option in _OF_RUN.items()})
 
 
 def one_frequency(name: str, value: Any) -> float:
     """Check a label frequency that is a number."""
-    return real(FREQUENCY, name, value)
+    number: float = options.checked(FREQUENCY, name, value)
+    return number
 
 
 def declared(estimator: Estimator) -> Estimator:
@@ -83,7 +84,7 @@ def declared(estimator: Estimator) -> Estimator:
 def _documentation() -> str:
     entries = []
     for name, option in DECLARED.items():
-        kind = described(option.kind) + " or None" * (option.default is None and not option.has_auto)
+        kind = option.kind.documented + " or None" * (option.default is None and not option.has_auto)
         text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
         entries.append(f"{name} : {kind}\n{text}")
     return "\n".join(entries)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.values import Number, click_type
+from mpu_cli.cli.values import click_type
 from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
 from mpu_cli.errors import STANDARD_STREAM
-from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.options import Real, options_of
 
 if TYPE_CHECKING:
     from mpu_cli.training.training_data import Sources
@@ -41,7 +41,7 @@ def cluster_options(function: Callable) -> Callable:
     )
     @click.option(
         "--cluster-timeout",
-        type=Number(0.1),
+        type=click_type(Real(0.1)),
         metavar="SECONDS",
         help=f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
     )

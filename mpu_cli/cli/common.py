@@ -10,9 +10,10 @@ from typing import NoReturn
 import click
 
 from mpu_cli.cli import messages
-from mpu_cli.cli.values import WholeNumber
+from mpu_cli.cli.values import click_type
 from mpu_cli.errors import MpuError, one_line
 from mpu_cli.runtime import signals
+from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
@@ -83,7 +84,7 @@ def max_line_bytes_option(function: Callable) -> Callable:
     """``--max-line-bytes N``."""
     return click.option(
         "--max-line-bytes",
-        type=WholeNumber(1, MOST_LINE_BYTES),
+        type=click_type(Whole(1, MOST_LINE_BYTES)),
         default=MAX_LINE_BYTES,
         show_default=True,
         metavar="N",

@@ -12,11 +12,10 @@ from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.options import options_as_one
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.training_files import label_features_option, training_files
-from mpu_cli.cli.values import WholeNumber, click_type
+from mpu_cli.cli.values import click_type
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted
-from mpu_cli.runtime.options import PROBABILITY
-from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     help="list: the missing labels, the most probable first, as a review file. svm: FILE, a single one, with labels "
     "filled in.",
 )
-@click.option("--top", type=WholeNumber(1, MOST_INSTANCES), metavar="N", help="The N most probable of all.")
+@click.option("--top", type=click_type(Whole(1, MOST_INSTANCES)), metavar="N", help="The N most probable of all.")
 @click.option(
     "--min-probability", type=click_type(PROBABILITY), metavar="P", help="Those of at least this probability."
 )
 @click.option(
-    "--per-instance", type=WholeNumber(1, MAX_ID + 1), metavar="K", help="The K most probable of each instance."
+    "--per-instance", type=click_type(Whole(1, MAX_ID + 1)), metavar="K", help="The K most probable of each instance."
 )
 @click.option(
     "--implied",

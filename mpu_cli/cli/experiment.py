@@ -14,8 +14,9 @@ from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
 from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options, warn
 from mpu_cli.cli.progress import clock, counting
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.values import WholeNumber
+from mpu_cli.cli.values import click_type
 from mpu_cli.errors import MpuError, counted
+from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import Reading
 
 # What the options are where they are not given.
@@ -83,10 +84,10 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     show_default=True,
     help="Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
 )
-@click.option("--folds", type=WholeNumber(min=2), default=10, show_default=True, help="Cross-validation folds.")
+@click.option("--folds", type=click_type(Whole(2)), default=10, show_default=True, help="Cross-validation folds.")
 @click.option(
     "--run-folds",
-    type=WholeNumber(min=1),
+    type=click_type(Whole(1)),
     help="Use only this many of the folds as test folds. 1 means a single split. Default: all.",
 )
 @click.option(

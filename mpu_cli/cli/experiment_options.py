@@ -6,7 +6,6 @@ from itertools import pairwise
 import click
 
 from mpu_cli import methods
-from mpu_cli.cli.options import value_of
 from mpu_cli.cli.values import click_type
 from mpu_cli.runtime.options import Kind, Option, PerLabel, WordOr, options_of
 
@@ -57,10 +56,9 @@ def _converted(label: str, option: Option, text: str, ctx: click.Context | None)
     """Convert a value as the command line converts that of the option."""
     written = f"--{option.name.replace('_', '-')}"
     try:
-        value = click_type(_without_files(option.kind)).convert(text, None, ctx)
+        return click_type(_without_files(option.kind)).convert(text, None, ctx)
     except click.BadParameter as error:
         raise click.BadParameter(f"{label}: {written}: {error.message}") from None
-    return value_of(option, value)
 
 
 def _without_files(kind: Kind) -> Kind:

@@ -8,7 +8,8 @@ from mpu_cli.cli.common import json_option, print_json, print_table
 from mpu_cli.cli.info_report import print_report
 from mpu_cli.cli.messages import log_format_option
 from mpu_cli.cli.naming import numbers_option
-from mpu_cli.cli.values import WholeNumber
+from mpu_cli.cli.values import click_type
+from mpu_cli.runtime.options import Whole
 
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -39,7 +40,7 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 )
 @click.option(
     "--top",
-    type=WholeNumber(0),
+    type=click_type(Whole(0)),
     default=10,
     show_default=True,
     metavar="N",

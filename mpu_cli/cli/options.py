@@ -7,12 +7,7 @@ from typing import Any
 import click
 
 from mpu_cli.cli.values import click_type
-from mpu_cli.runtime.options import AUTO, Option, options_of
-
-
-def value_of(option: Option, value: Any) -> Any:
-    """Return the value of an option from what its type has read: None for ``auto``."""
-    return None if option.has_auto and value == AUTO else value
+from mpu_cli.runtime.options import Option, options_of
 
 
 def click_option(option: Option) -> Callable[[Callable], Callable]:
@@ -25,7 +20,6 @@ def click_option(option: Option) -> Callable[[Callable], Callable]:
         type=click_type(option.kind),
         default=option.written_default,
         show_default=option.written_default is not None,
-        callback=lambda _ctx, _param, value: value_of(option, value),
         help=option.help,
     )
 

@@ -13,9 +13,9 @@ from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.naming import numbers_option
 from mpu_cli.cli.progress import counting
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.values import WholeNumber, click_type
+from mpu_cli.cli.values import click_type
 from mpu_cli.errors import counted
-from mpu_cli.runtime.options import PROBABILITY
+from mpu_cli.runtime.options import PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
 from mpu_cli.text.rows import FORMATS, format_of
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--top-k",
-    type=WholeNumber(1, MAX_ID + 1),
+    type=click_type(Whole(1, MAX_ID + 1)),
     help="Write at most this many labels per instance, the most probable ones.",
 )
 @click.option(

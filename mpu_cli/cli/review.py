@@ -8,9 +8,9 @@ from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.naming import names_option, numbers_option
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.values import WholeNumber
+from mpu_cli.cli.values import click_type
 from mpu_cli.errors import counted
-from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sample",
     metavar="N",
-    type=WholeNumber(1, MOST_INSTANCES),
+    type=click_type(Whole(1, MOST_INSTANCES)),
     help="Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
     "them. A larger N keeps the instances of a smaller one.",
 )

@@ -12,7 +12,8 @@ from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
 from mpu_cli.cli.training_files import label_features_option, training_files
 from mpu_cli.cli.training_options import training_options
-from mpu_cli.cli.values import Number
+from mpu_cli.cli.values import click_type
+from mpu_cli.runtime.options import Real
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--wait",
-    type=Number(0),
+    type=click_type(Real(0)),
     default=0,
     show_default=True,
     metavar="SECONDS",

@@ -7,6 +7,9 @@ from mpu_cli.core.loss import LOSSES
 from mpu_cli.runtime.options import (
     AUTO,
     FREQUENCY,
+    MOST_EPOCHS,
+    MOST_INSTANCES,
+    MOST_LEVELS,
     POSITIVE,
     PROBABILITY,
     WEIGHT,
@@ -17,7 +20,6 @@ from mpu_cli.runtime.options import (
     Words,
     option,
 )
-from mpu_cli.runtime.ranges import MOST_EPOCHS, MOST_INSTANCES, MOST_LEVELS
 
 if TYPE_CHECKING:
     import numpy as np

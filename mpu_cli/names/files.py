@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.lines import text_lines
-from mpu_cli.runtime.ranges import whole
+from mpu_cli.names.lines import text_lines, whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 # The names of each label by its number, the main one first; possibly none.

@@ -93,6 +93,14 @@ def is_utf8(text: str) -> bool:
         return False
 
 
+def whole(text: str, most: int) -> int | None:
+    """Return the number from 0 to `most` that digits stand for, however many of them; None for any other text."""
+    digits = text.lstrip("0") or "0"
+    if not text or not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(most)):
+        return None
+    return number if (number := int(digits)) <= most else None
+
+
 def as_a_file(text: str) -> str:
     """Return the text of a file whose reader takes U+FEFF at the start for a byte order mark: one comes before it."""
     return f"{_BOM}{text}" if text.startswith(_BOM) else text

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mpu_cli.errors import shown
 from mpu_cli.review.worklist import Item, Worklist
-from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 
 _SCRIPTS = ("reviews.js", "search.js", "page.js")

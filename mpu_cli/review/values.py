@@ -6,7 +6,8 @@ Here alone is decided how a label is written. All that is wrong with a value is 
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.runtime.ranges import MOST_INSTANCES, whole
+from mpu_cli.names.lines import whole
+from mpu_cli.runtime.options import MOST_INSTANCES
 
 NOTHING_ELSE = -1  # the label of a decision on all labels that are not named
 STAR = "*"

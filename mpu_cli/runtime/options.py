@@ -1,17 +1,72 @@
 """Options, each declared once: a field of a dataclass with its kind, default and help.
 
 The command line (`mpu_cli.cli.options`), the methods of `mpu experiment`, the parameters of the estimator
-(`mpu_cli.api.parameters`), the record in a model and the fingerprint of a training are made from these fields.
+(`mpu_cli.api.parameters`), the record in a model and the fingerprint of a training are made from these fields. A kind
+says how a text is parsed and how a value is checked.
 """
 
+import math
+import numbers
+import os
+import re
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol
 
-from mpu_cli.runtime import ranges
+from mpu_cli.errors import DataError
 
 # How people write None where it means that a value is chosen.
 AUTO = "auto"
+
+# Of the label frequency c: 1/c times a number of labels is finite in 64 bits.
+LEAST_FREQUENCY = 1e-300
+# Of numbers that depend on the scale of the features, such as C and gamma: within 32 bits, with room for a product.
+LEAST_POSITIVE, LARGEST_POSITIVE = 1e-30, 1e30
+# Of other weights.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
+# Of counts: more than anyone needs.
+MOST_LEVELS = 100
+MOST_EPOCHS = 10**6
+MOST_INSTANCES = 10**12
+MOST_BYTES = 10**18
+# Beyond this a limit is there for the machine, and tells people nothing.
+_MOST_SAID = 10**9
+_PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+class NotAllowedError(ValueError):
+    """A value that an option does not take. The message is part of one for users.
+
+    Parameters
+    ----------
+    value : object
+        As it was given.
+    allowed : str
+        What to give.
+    """
+
+    def __init__(self, value: object, allowed: str) -> None:
+        self.allowed = allowed
+        super().__init__(f"{value!r}: give {allowed}")
+
+
+class Kind(Protocol):
+    """Which values an option takes."""
+
+    @property
+    def metavar(self) -> str:
+        """What the help calls a value."""
+
+    @property
+    def documented(self) -> str:
+        """The type of a parameter, as documentation has it."""
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a text stands for; ValueError (see `NotAllowedError`) if it stands for none."""
+
+    def check(self, value: Any) -> Any:
+        """Return a value from Python as a plain Python value; ValueError if it is of a wrong type or out of range."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +75,77 @@ class Whole:
 
     least: int
     most: int | None = None
+    metavar = "n"
+    documented = "int"
+
+    def parse(self, text: str) -> int:
+        """Return the number."""
+        try:
+            return self.check(int(text))
+        except ValueError:
+            raise NotAllowedError(text, self._allowed) from None
+
+    def check(self, value: Any) -> int:
+        """Return an int."""
+        is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if not is_whole or not self.least <= int(value) <= (math.inf if self.most is None else self.most):
+            raise NotAllowedError(value, self._allowed)
+        return int(value)
+
+    @property
+    def range(self) -> str:
+        """The range in words: ``from 1 to 100``."""
+        has_most = self.most is not None and self.most <= _MOST_SAID
+        return f"from {self.least:,}" + (f" to {self.most:,}" if has_most else "")
+
+    @property
+    def _allowed(self) -> str:
+        return f"a whole number {self.range}"
 
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number from `least` to `most`, or to below it."""
+    """A finite number from `least` to `most`, or to below it; None: without an upper limit."""
 
     least: float
-    most: float
+    most: float | None = None
     below: bool = False
+    metavar = "number"
+    documented = "float"
+
+    def parse(self, text: str) -> float:
+        """Return the number. What is wrong with a percentage is said in a ValueError of its own."""
+        if percentage := _PERCENTAGE.fullmatch(text):
+            raise ValueError(f"{text!r} is a percentage: write {float(percentage[1]) / 100:g}")
+        try:
+            return self.check(float(text))
+        except ValueError:
+            raise NotAllowedError(text, self._allowed) from None
+
+    def check(self, value: Any) -> float:
+        """Return a float."""
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or not self.includes(value):
+            raise NotAllowedError(value, self._allowed)
+        return float(value)
+
+    def includes(self, value: Any) -> Any:
+        """Whether a number, or each of an array, is in the range."""
+        most = math.inf if self.most is None else self.most
+        return (self.least <= value) & ((value < most) if self.below else (value <= most))
+
+    @property
+    def range(self) -> str:
+        """The range in words: ``from 0 to below 1``."""
+        if self.most is None:
+            return f"from {_figure(self.least)}"
+        if self.least == LEAST_FREQUENCY:
+            return f"above 0 and at most {_figure(self.most)}"
+        return f"from {_figure(self.least)} to {'below ' * self.below}{_figure(self.most)}"
+
+    @property
+    def _allowed(self) -> str:
+        return f"a number {self.range}"
 
 
 @dataclass(frozen=True)
@@ -37,6 +154,24 @@ class Span:
 
     least: int
     most: int
+    metavar = "from-to"
+    documented = "(int, int)"
+
+    def parse(self, text: str) -> tuple[int, int]:
+        """Return both."""
+        parts = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", text)
+        try:
+            return self.check(tuple(map(int, parts.groups())) if parts else ())
+        except ValueError:
+            raise NotAllowedError(text, f"a range such as 1-2, within {self.least} to {self.most}") from None
+
+    def check(self, value: Any) -> tuple[int, int]:
+        """Return both as a tuple."""
+        pair = tuple(value) if isinstance(value, list | tuple) else ()
+        bound = Whole(self.least, self.most)
+        if len(pair) != 2 or bound.check(pair[0]) > bound.check(pair[1]):
+            raise NotAllowedError(value, "two whole numbers, the smaller one first")
+        return int(pair[0]), int(pair[1])
 
 
 @dataclass(frozen=True)
@@ -45,13 +180,64 @@ class Words:
 
     words: tuple[str, ...]
 
+    @property
+    def metavar(self) -> str:
+        """The words."""
+        return "|".join(self.words)
+
+    @property
+    def documented(self) -> str:
+        """A set of strings."""
+        return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
+
+    def parse(self, text: str) -> str:
+        """Return the word."""
+        return self.check(text)
+
+    def check(self, value: Any) -> str:
+        """Return the word."""
+        if not isinstance(value, str) or value not in self.words:
+            raise NotAllowedError(value, f"one of {', '.join(self.words)}")
+        return value
+
 
 @dataclass(frozen=True)
 class WordOr:
     """One of some words, or a value of another kind. The word `AUTO` stands for None."""
 
     words: tuple[str, ...]
-    other: "Kind"
+    other: Kind
+
+    @property
+    def metavar(self) -> str:
+        """The words, and what the other is called."""
+        return "|".join((*self.words, self.other.metavar))
+
+    @property
+    def documented(self) -> str:
+        """A set of strings, or the other type."""
+        if isinstance(self.other, Words):
+            return Words(self.words + self.other.words).documented
+        return f"{Words(self.words).documented} or {self.other.documented}"
+
+    def parse(self, text: str) -> Any:
+        """Return a word, None for `AUTO`, or the other value."""
+        if text in self.words:
+            return None if text == AUTO else text
+        try:
+            return self.other.parse(text)
+        except NotAllowedError as error:
+            raise NotAllowedError(text, f"{', '.join(self.words)}, or {error.allowed}") from None
+
+    def check(self, value: Any) -> Any:
+        """Return a word, None for `AUTO`, or the other value."""
+        if not isinstance(value, str):
+            return self.other.check(value)
+        if isinstance(self.other, Words):
+            word = Words(self.words + self.other.words).check(value)
+        else:
+            word = Words(self.words).check(value)
+        return None if word == AUTO else word
 
 
 @dataclass(frozen=True)
@@ -59,22 +245,79 @@ class PerLabel:
     """A number, or one for each label: from Python an array, on the command line a file."""
 
     number: Real
+    metavar = "number|file"
+    documented = "float or array_like of shape (q,)"
+
+    def parse(self, text: str) -> float | Path:
+        """Return the number, or the path of the file. One that is not there is refused before any data are read."""
+        try:
+            return self.number.parse(text)
+        except ValueError as error:
+            if Path(text).exists():
+                return Path(text)
+            if not isinstance(error, NotAllowedError):
+                raise
+            raise NotAllowedError(text, f"{error.allowed}, or a file that exists") from None
+
+    def check(self, value: Any) -> Any:
+        """Return a float, or an array of float64."""
+        import numpy as np  # which the help need not wait for
+
+        if np.ndim(value) == 0:
+            return self.number.check(value)
+        try:
+            each = np.asarray(value, float)
+        except (TypeError, ValueError):
+            raise NotAllowedError(value, "'auto', a number, or one number for each label") from None
+        if not self.number.includes(each).all():
+            raise ValueError(f"an array: give numbers {self.number.range}")
+        return each
 
 
 @dataclass(frozen=True)
 class Threads:
-    """A number of threads; -1 is one per core."""
+    """A number of threads, at most one per core: more gain nothing, and the system may refuse them; -1 is that many."""
+
+    metavar = "n"
+    documented = "int"
+    range = "from -1"
+
+    def parse(self, text: str) -> int:
+        """Return the number."""
+        return self.check(Whole(-1).parse(text))
+
+    def check(self, value: Any) -> int:
+        """Return an int."""
+        if not (jobs := Whole(-1).check(value)):
+            raise ValueError("0: 0 threads can do nothing; -1 is one per core")
+        return min(jobs, os.cpu_count() or 1)
 
 
-Kind: TypeAlias = Whole | Real | Span | Words | WordOr | PerLabel | Threads
+def _figure(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
+def checked(kind: Kind, name: str, value: Any) -> Any:
+    """Return a value from Python, that a caller gives for what is called so, as a plain Python value.
+
+    Raises
+    ------
+    DataError
+        It is of a wrong type, or out of its range.
+    """
+    try:
+        return kind.check(value)
+    except ValueError as error:
+        raise DataError(f"{name} is {error}") from None
+
 
 PROBABILITY = Real(0, 1)
-FREQUENCY = Real(ranges.LEAST_FREQUENCY, 1)
-POSITIVE = Real(ranges.LEAST_POSITIVE, ranges.LARGEST_POSITIVE)
-WEIGHT = Real(ranges.LEAST_WEIGHT, ranges.LARGEST_WEIGHT)
-WEIGHT_OR_0 = Real(0, ranges.LARGEST_WEIGHT)
+FREQUENCY = Real(LEAST_FREQUENCY, 1)
+POSITIVE = Real(LEAST_POSITIVE, LARGEST_POSITIVE)
+WEIGHT = Real(LEAST_WEIGHT, LARGEST_WEIGHT)
+WEIGHT_OR_0 = Real(0, LARGEST_WEIGHT)
 
-# Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these ranges. The
+# Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these  The
 # defaults are those of Jain et al. for all collections but Amazon's (0.6, 2.6) and Wikipedia (0.5, 0.4).
 PROPENSITY_A, PROPENSITY_A_RANGE = 0.55, Real(0, 10)
 PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
@@ -106,6 +349,12 @@ class Option:
     def has_auto(self) -> bool:
         """Whether None is written as `AUTO`."""
         return isinstance(self.kind, WordOr) and AUTO in self.kind.words
+
+    def check(self, value: Any) -> Any:
+        """Return a value from Python as a plain Python value, `AUTO` as None; DataError as `checked`."""
+        if value is None and self.default is None and not self.has_auto:
+            return None
+        return checked(self.kind, self.name, value)
 
     @property
     def written_default(self) -> Any:

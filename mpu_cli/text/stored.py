@@ -19,7 +19,6 @@ from mpu_cli.runtime.files import checksum, open_regular
 from mpu_cli.runtime.json_text import json_value
 from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.options import AUTO, options_of
-from mpu_cli.runtime.values import checked_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
@@ -242,9 +241,7 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
     DataError
         One is of a wrong type or out of its range, or they contradict each other.
     """
-    options = TextOptions(
-        **{name: checked_value(option, values[name]) for name, option in options_of(TextOptions).items()}
-    )
+    options = TextOptions(**{name: option.check(values[name]) for name, option in options_of(TextOptions).items()})
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise DataError("min_df and max_features choose from a vocabulary; hashing keeps none")
     return options

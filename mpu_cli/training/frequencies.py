@@ -10,7 +10,7 @@ from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import is_number, label_of
 from mpu_cli.names.lines import read_each, text_lines
-from mpu_cli.runtime.ranges import LEAST_FREQUENCY
+from mpu_cli.runtime.options import LEAST_FREQUENCY
 
 # The end of a line. There is one way only to read a text by it, so that it takes linear time.
 _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from mpu_cli.errors import counted
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.methods.shared.rbf_options import Gamma
-from mpu_cli.runtime.options import WEIGHT, WEIGHT_OR_0, Whole, Words, option
-from mpu_cli.runtime.ranges import MOST_INSTANCES
+from mpu_cli.runtime.options import MOST_INSTANCES, WEIGHT, WEIGHT_OR_0, Whole, Words, option
 
 
 @dataclass(frozen=True, kw_only=True)

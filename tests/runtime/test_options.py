@@ -1,0 +1,59 @@
+"""A kind of option takes the same values as texts and from Python."""
+
+import pytest
+
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.options import (
+    AUTO,
+    FREQUENCY,
+    PerLabel,
+    Real,
+    Span,
+    Threads,
+    Whole,
+    WordOr,
+    Words,
+    checked,
+)
+
+SAME = [
+    (Whole(1, 100), "100", 100),
+    (Real(0, 1), "0.25", 0.25),
+    (Real(0), "1e300", 1e300),
+    (Span(1, 5), "1-2", [1, 2]),
+    (Words(("a", "b")), "b", "b"),
+    (WordOr((AUTO,), Whole(1)), "auto", "auto"),
+    (WordOr((AUTO,), Whole(1)), "3", 3),
+    (WordOr(("best",), Real(0, 1)), "best", "best"),
+    (PerLabel(FREQUENCY), "1", 1),
+    (Threads(), "1", 1),
+]
+NEITHER = [
+    (Whole(1, 100), "101", 101),
+    (Whole(1), "1.5", 1.5),
+    (Real(0, 1, below=True), "1", 1),
+    (Real(0), "inf", float("inf")),
+    (Real(0, 1), "nan", float("nan")),
+    (FREQUENCY, "0", 0),
+    (Span(1, 5), "2-1", (2, 1)),
+    (Words(("a", "b")), "c", "c"),
+    (WordOr((AUTO,), Whole(1)), "0", 0),
+    (PerLabel(FREQUENCY), "2", 2),
+    (PerLabel(FREQUENCY), "no-such-file", [0.5, 2]),
+    (Threads(), "0", 0),
+    (Threads(), "-2", -2),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), SAME)
+def test_a_text_and_a_value_are_the_same(kind, text, value):
+    assert kind.parse(text) == kind.check(value)
+    assert type(kind.parse(text)) is type(kind.check(value))
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), NEITHER)
+def test_what_is_refused_is_so_as_text_and_from_python(kind, text, value):
+    with pytest.raises(ValueError, match=r"give |0 threads"):
+        kind.parse(text)
+    with pytest.raises(DataError, match=r"^it is .*(give |0 threads)"):
+        checked(kind, "it", value)
