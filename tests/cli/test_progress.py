@@ -14,13 +14,13 @@ from tests.cli.training import ALONE, QUICK
 SLOW = """if True:
     import time
     from mpu_cli.__main__ import main
-    from mpu_cli.commands.complete import estimation
+    from mpu_cli.core.frequency import propensity
 
-    def slowly(*arguments, compare=estimation.compare):
+    def slowly(*arguments, estimate=propensity.estimate):
         time.sleep(1.5)
-        return compare(*arguments)
+        return estimate(*arguments)
 
-    estimation.compare = slowly
+    propensity.estimate = slowly
     main()"""
 
 
