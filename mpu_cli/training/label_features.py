@@ -65,6 +65,9 @@ def known_features(matrix: csr_array, label_features: csr_array | None, fitted: 
     label_features : csr_array, shape (q, any), or None
     fitted : Fitted
     """
+    columns = getattr(fitted.model, "columns", None)
+    if columns is not None:  # it has weights of no others, and of all of them
+        return columns
     used = [label_features] if label_features is not None and fitted.findings.get("prior") else []
     return Columns.occurring(*(with_width(part, fitted.model.n_features) for part in (matrix, *used)))
 
