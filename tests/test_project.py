@@ -46,3 +46,9 @@ def test_make_fetches_the_right_set(target, size):
 @pytest.mark.parametrize("script", [*ROOT.glob(".ci/*"), ROOT / "data" / "demo.sh"], ids=lambda script: script.name)
 def test_scripts_can_be_run(script):
     assert os.access(script, os.X_OK)
+
+
+def test_sections_of_the_documentation_that_the_code_names_are_there():
+    for module in (ROOT / "mpu_cli").rglob("*.py"):
+        for page, section in re.findall(r'(docs/\w+\.md), "([^"]+)"', module.read_text()):
+            assert re.search(rf"^#+ {re.escape(section)}$", (ROOT / page).read_text(), re.MULTILINE), module

@@ -118,7 +118,7 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
 
     References
     ----------
-    docs/method.md, "Label frequency from a review": a beta-binomial over labels.
+    docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def out_of_fold(
 
     References
     ----------
-    Kong et al., SDM 2014, Section 3 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
+    Kong et al., SDM 2014, Section 2.2 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
 
     Examples
     --------

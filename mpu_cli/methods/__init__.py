@@ -1,4 +1,4 @@
-"""The methods by name: Kong et al. 2014, Section 4.1, Compared methods.
+"""The methods by name: Kong et al. 2014, Section 3.3, Comparative Methods.
 
 A method is one module or package here that lists what it offers in `METHODS`; nothing else has to know of it. Its
 options appear in `mpu train`, in `mpu experiment`, among the parameters of the estimator, and in a model's record.

@@ -1,4 +1,4 @@
-"""Stacked levels: each learns from the features and the predictions of the levels before (Kong et al. 2014, Section 3).
+"""Stacked levels: each learns from x and the predictions of the levels before (Kong et al. 2014, Section 2.2).
 
 Level 0 learns from x. Level l learns from x^(l) = (x^(l-1), scale * yhat^(l-1)), where yhat^(l-1) are the level's
 out-of-fold predictions in training and its plain predictions later. That is how label correlations enter.

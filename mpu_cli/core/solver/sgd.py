@@ -1,4 +1,4 @@
-"""Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2)."""
+"""Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2.1)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
