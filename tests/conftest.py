@@ -1,9 +1,11 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from tests.kernels import NUMBA
 from tests.served import Files, serving
 
 ROOT = Path(__file__).parent.parent
+DIGITS = ROOT / "data" / "digits-train.svm", ROOT / "data" / "digits-test.svm"
 SHARED = ROOT.parent / "shared" / "data"
 
 # How long an example takes says nothing where other tests run at the same time. `make test` takes the second profile.
@@ -58,7 +61,7 @@ def compiled():
         kernel(Run()).ascend_batch(one.copy(), one, one.astype(bool), one.copy(), one, 1.0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     """Run ``mpu`` with arguments (and bytes for standard input); give click's Result (exit_code, stdout, stderr)."""
 
@@ -69,6 +72,37 @@ def run():
         return result
 
     return invoke
+
+
+@pytest.fixture(scope="session")
+def made(run, tmp_path_factory):
+    """Give the directory that a function of `run` and that directory fills: once for all processes of a test run.
+
+    It is for all tests to look at. What a test changes, or what has other files beside it, is a copy.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def directory(fill: Callable[[Callable, Path], None]) -> Path:
+        folder = shared / f"{fill.__module__}.{fill.__name__}"
+        with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                folder.mkdir()
+                try:
+                    fill(run, folder)
+                except BaseException:
+                    shutil.rmtree(folder)
+                    raise
+        return folder
+
+    return directory
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    """Copy what a function has `made` into the directory of the test; give that."""
+    return lambda fill: shutil.copytree(made(fill), tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
@@ -115,7 +149,7 @@ def cluster(processes) -> str:
 @pytest.fixture(scope="session")
 def digits() -> tuple[Path, Path]:
     """Training and test file of the bundled digits."""
-    return ROOT / "data" / "digits-train.svm", ROOT / "data" / "digits-test.svm"
+    return DIGITS
 
 
 @pytest.fixture(params=["reuters-topics", "bibtex", "yeast"])

@@ -14,7 +14,7 @@ Y = X.astype(int)
 CUT = da.from_array(X, chunks=(25, 3))
 
 
-@pytest.fixture(params=[np.asarray, csr_array])
+@pytest.fixture(scope="module", params=[np.asarray, csr_array])
 def model(request):
     return MPUClassifier(levels=1, c=0.9, classes=["a", "b", "c"]).fit(X, request.param(Y))
 

@@ -12,15 +12,18 @@ from tests.cli.training import QUICK, message
 STRANGE = "v.svm, which is not as mpu vectorize wrote it: make both anew by mpu vectorize, or move v.text away"
 
 
-@pytest.fixture
-def folder(run, tmp_path):
-    """Two data files of 20 texts each, with other words, names and ids; and a model of the second."""
+def make(run, folder):
     for name, words in {"v": ("red", "green"), "w": ("sun", "w")}.items():
         rows = [{"id": f"{name}{i}", "text": f"{words[i % 2]} {name} {i}", "tags": [words[i % 2]]} for i in range(20)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        assert run("vectorize", tmp_path / f"{name}.jsonl", "-o", tmp_path / f"{name}.svm").exit_code == 0
-    assert run("train", tmp_path / "w.svm", *QUICK).exit_code == 0
-    return tmp_path
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert run("vectorize", folder / f"{name}.jsonl", "-o", folder / f"{name}.svm").exit_code == 0
+    assert run("train", folder / "w.svm", *QUICK).exit_code == 0
+
+
+@pytest.fixture
+def folder(copied):
+    """Two data files of 20 texts each, with other words, names and ids; and a model of the second."""
+    return copied(make)
 
 
 @pytest.fixture

@@ -13,24 +13,32 @@ QUICK = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--levels", 1, "-q")
 FORMS = ("labels", "scores", "both")
 
 
-@pytest.fixture
-def files(tmp_path) -> list[str]:
-    """Parts of different sizes, one of them without instances, one compressed."""
-    paths = write_parts(tmp_path, 3)
+def make(run, folder):
+    paths = write_parts(folder, 3)
     lines = Path(paths[0]).read_text().splitlines(keepends=True)
     Path(paths[0]).write_text("".join(lines[:37]))
-    (tmp_path / "empty.svm").write_text("")
-    return [paths[0], str(tmp_path / "empty.svm"), *paths[1:]]
+    (folder / "empty.svm").write_text("")
+    paths = names(folder)
+    assert run("train", *paths, "-o", folder / "one.mpu", *QUICK, "--threshold", "per-label").exit_code == 0
+    assert run("train", *paths, "-o", folder / "two.mpu", *QUICK, "--seed", 5).exit_code == 0
+    for form in FORMS:
+        assert run("predict", folder / "one.mpu", *paths, "-o", folder / form, "--format", form).exit_code == 0
+
+
+def names(folder: Path) -> list[str]:
+    return [str(folder / f"{name}.svm") for name in ("part-0", "empty", "part-1", "part-2")]
 
 
 @pytest.fixture
-def trained(run, files, tmp_path) -> Path:
-    """A model, another one, and the predictions of the first in every form."""
-    assert run("train", *files, "-o", tmp_path / "one.mpu", *QUICK, "--threshold", "per-label").exit_code == 0
-    assert run("train", *files, "-o", tmp_path / "two.mpu", *QUICK, "--seed", 5).exit_code == 0
-    for form in FORMS:
-        assert run("predict", tmp_path / "one.mpu", *files, "-o", tmp_path / form, "--format", form).exit_code == 0
-    return tmp_path
+def trained(copied) -> Path:
+    """Parts, a model, another one, and the predictions of the first in every form."""
+    return copied(make)
+
+
+@pytest.fixture
+def files(trained) -> list[str]:
+    """Parts of different sizes, one of them without instances."""
+    return names(trained)
 
 
 def same_on_both(run, cluster, *arguments) -> dict:

@@ -9,6 +9,7 @@ from mpu_cli.evaluation.compare import compare_pairs
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.training import message
+from tests.conftest import DIGITS
 
 BOTH = "7 7:0.4 3:0.3 1:0.1\n1,3 1:0.8 3:0.6 7:0.2\n 3:0.9\n7 3:0.7 7:0.6\n"
 TRUTH = "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n"
@@ -24,14 +25,17 @@ def report(run):
     return evaluated
 
 
-@pytest.fixture
-def trained(run, digits, tmp_path):
-    """A model of the digits, with its predictions in every form."""
+def make(run, folder):
     options = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--threshold", "per-label", "-q")
-    assert run("train", digits[0], "-o", tmp_path / "digits.mpu", *options).exit_code == 0
+    assert run("train", DIGITS[0], "-o", folder / "digits.mpu", *options).exit_code == 0
     for form in ("labels", "scores", "both"):
-        run("predict", tmp_path / "digits.mpu", digits[1], "--format", form, "-o", tmp_path / f"{form}.txt")
-    return tmp_path
+        run("predict", folder / "digits.mpu", DIGITS[1], "--format", form, "-o", folder / f"{form}.txt")
+
+
+@pytest.fixture
+def trained(made):
+    """A model of the digits, with its predictions in every form."""
+    return made(make)
 
 
 RANKING = ("precision_at_1", "ndcg_at_3", "label_ranking_average_precision", "coverage_at_5", "one_error")

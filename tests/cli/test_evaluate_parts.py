@@ -4,15 +4,14 @@ import json
 
 import pytest
 
-from tests.cli.training import QUICK, TINY, message
+from tests.cli.training import TINY, message
 
 LINES = TINY.splitlines(keepends=True)
 
 
 @pytest.fixture
-def model(run, tmp_path, tiny):
-    assert run("train", tiny, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
-    return tmp_path / "m.mpu"
+def model(tiny_model):
+    return tiny_model
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from tests.slow import slow
 
 
 @pytest.fixture
-def folder(run, tmp_path):
+def folder(tiny_model, tmp_path):
     """Data, a model of them and its predictions, and a second name for each."""
     folder = tmp_path / "w"
     folder.mkdir()
     (folder / "x.svm").write_text(TINY)
-    assert run("train", folder / "x.svm", *QUICK, "-q").exit_code == 0
+    tiny_model.rename(folder / "x.mpu")
     (folder / "missing.tsv").write_text("instance\tlabel\tverdict\n1\t3\t\n")
     (folder / "x.jsonl").write_text('{"text": "one text"}\n')
     (folder / "soft.jsonl").symlink_to("x.jsonl")

@@ -25,13 +25,16 @@ def told(run, *args) -> dict:
     return json.loads(result.stdout)
 
 
+def make(run, folder):
+    (folder / "news.svm").write_text("1,2 1:1 2:1\n1 1:1\n3 3:1\n 4:1\n" * 10)
+    (folder / "news.labels").write_text("politics\nelections\nsport\n")
+    assert run("train", folder / "news.svm", *CHOSEN, "-q").exit_code == 0
+
+
 @pytest.fixture
-def news(run, tmp_path):
+def news(made):
     """A model of two levels, with names. Where label 2 is true, so is label 1; feature 3 stands for label 3 alone."""
-    (tmp_path / "news.svm").write_text("1,2 1:1 2:1\n1 1:1\n3 3:1\n 4:1\n" * 10)
-    (tmp_path / "news.labels").write_text("politics\nelections\nsport\n")
-    assert run("train", tmp_path / "news.svm", *CHOSEN, "-q").exit_code == 0
-    return tmp_path / "news.mpu"
+    return made(make) / "news.mpu"
 
 
 def test_how_it_was_trained(run, tmp_path, monkeypatch):
@@ -253,7 +256,8 @@ def test_c_that_people_have_told_has_its_interval(run, tiny, tmp_path):
     assert "complete instances, one for each label" in run("info", tiny.with_suffix(".mpu")).stdout
 
 
-def test_a_damaged_record_is_left_out_with_a_warning(run, news):
+def test_a_damaged_record_is_left_out_with_a_warning(run, copied):
+    news = copied(make) / "news.mpu"
     (file,) = news.glob("training-*.json")
     file.write_text("{}")
     result = run("info", news, "--json")

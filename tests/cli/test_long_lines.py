@@ -25,12 +25,6 @@ def endless(request, tmp_path):
 
 
 @pytest.fixture
-def model(run, tiny, tmp_path):
-    run("train", tiny, *QUICK, "-o", tmp_path / "tiny.mpu", "-q")
-    return tmp_path / "tiny.mpu"
-
-
-@pytest.fixture
 def refused(run, endless, tmp_path):
     """Run a command on the data; fail if it takes them, or takes memory for them."""
     name, stdin = endless
@@ -68,8 +62,8 @@ def test_train(refused, tmp_path):
     refused(*limited("train", ..., "-o", tmp_path / "new.mpu"))
 
 
-def test_predict(refused, model, tmp_path):
-    refused(*limited("predict", model, ..., "-o", tmp_path / "out.txt"))
+def test_predict(refused, tiny_model, tmp_path):
+    refused(*limited("predict", tiny_model, ..., "-o", tmp_path / "out.txt"))
 
 
 def test_vectorize(refused, tmp_path):

@@ -29,9 +29,8 @@ def without_time(line: dict) -> dict:
 
 
 @pytest.fixture
-def model(run, tiny):
-    assert run("train", tiny, *QUICK, "-q").exit_code == 0
-    return tiny.with_suffix(".mpu")
+def model(tiny_model):
+    return tiny_model
 
 
 def test_steps_have_their_ticks_and_seconds(run, tiny):

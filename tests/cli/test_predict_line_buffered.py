@@ -5,11 +5,14 @@ import sys
 import pytest
 
 
+def make(run, folder):
+    (folder / "x.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30)
+    assert run("train", folder / "x.svm", "--c", 0.9, "--cost", 30, "--epochs", 5, "-q").exit_code == 0
+
+
 @pytest.fixture
-def model(run, tmp_path):
-    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30)
-    assert run("train", tmp_path / "x.svm", "--c", 0.9, "--cost", 30, "--epochs", 5, "-q").exit_code == 0
-    return tmp_path / "x.mpu"
+def model(copied):
+    return copied(make) / "x.mpu"
 
 
 def test_each_line_is_answered_before_the_next_one_is_asked(model):

@@ -15,9 +15,8 @@ LINES = TINY.splitlines(keepends=True)
 
 
 @pytest.fixture
-def model(run, tmp_path, tiny):
-    assert run("train", tiny, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
-    return tmp_path / "m.mpu"
+def model(tiny_model):
+    return tiny_model
 
 
 @pytest.fixture

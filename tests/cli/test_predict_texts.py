@@ -10,28 +10,31 @@ from tests.cli.training import QUICK, message
 TOPICS = {"Sport": "the team won a match in the league", "Politics": "the minister spoke in parliament about a law"}
 
 
-@pytest.fixture
-def folder(run, tmp_path):
-    """Texts, their vectors, a model of them, and new texts with their vectors."""
+def make(run, folder):
     records = [
         {"id": f"{topic}{i}", "title": text, "text": f"{i % 7}x", "subjects": [topic]}
         for i in range(40)
         for topic, text in TOPICS.items()
     ]
-    (tmp_path / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     fields = ("--text", "title", "--text", "text", "--tags", "subjects")
-    assert run("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "news.svm").exit_code == 0
-    assert run("train", tmp_path / "news.svm", *QUICK).exit_code == 0
+    assert run("vectorize", folder / "news.jsonl", *fields, "-o", folder / "news.svm").exit_code == 0
+    assert run("train", folder / "news.svm", *QUICK).exit_code == 0
     new = [
         {"id": "a", "title": "A match", "text": "of the league"},
         {"id": "b", "title": None, "text": "Parliament, laws"},
     ]
-    (tmp_path / "new.jsonl").write_text("".join(json.dumps(record) + "\n" for record in new))
-    like = ("--like", tmp_path / "news.svm")
-    assert run("vectorize", tmp_path / "new.jsonl", *like, "-o", tmp_path / "new.svm").exit_code == 0
-    for path in tmp_path.glob("news.text/*"):  # the model has what it needs
+    (folder / "new.jsonl").write_text("".join(json.dumps(record) + "\n" for record in new))
+    like = ("--like", folder / "news.svm")
+    assert run("vectorize", folder / "new.jsonl", *like, "-o", folder / "new.svm").exit_code == 0
+    for path in folder.glob("news.text/*"):  # the model has what it needs
         path.unlink()
-    return tmp_path
+
+
+@pytest.fixture
+def folder(copied):
+    """Texts, their vectors, a model of them, and new texts with their vectors."""
+    return copied(make)
 
 
 @pytest.mark.parametrize("form", ["labels", "scores", "jsonl", "tsv"])

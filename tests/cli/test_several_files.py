@@ -26,10 +26,9 @@ def parts(tmp_path):
 
 
 @pytest.fixture
-def model(run, tiny, tmp_path):
+def model(tiny_model):
     """The model of TINY as one file."""
-    assert run("train", tiny, *QUICK, "-o", tmp_path / "one.mpu").exit_code == 0
-    return model_files(tmp_path / "one.mpu")
+    return model_files(tiny_model)
 
 
 def test_several_files_give_the_model_of_one(run, parts, model, tmp_path):

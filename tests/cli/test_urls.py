@@ -16,10 +16,8 @@ SECRET = "hunter2"
 
 
 @pytest.fixture
-def model(run, tiny):
-    """The model of TINY as a file."""
-    assert run("train", tiny, *QUICK).exit_code == 0
-    return tiny.with_suffix(".mpu")
+def model(tiny, tiny_model):
+    return tiny_model
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

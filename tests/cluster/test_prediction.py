@@ -10,13 +10,19 @@ from mpu_cli.commands.predict.cluster_prediction import predict_files
 from mpu_cli.commands.predict.prediction import Report
 from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import InputError
+from mpu_cli.svmlight.sources import Files
+from mpu_cli.training.training_data import Sources
+from tests.cluster.conftest import write_parts
 from tests.slow import slow
 
 
+def make(_run, folder: Path) -> None:
+    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu")
+
+
 @pytest.fixture
-def model(sources, tmp_path) -> Path:
-    train_here(sources, tmp_path / "news.mpu")
-    return tmp_path / "news.mpu"
+def model(made) -> Path:
+    return made(make) / "news.mpu"
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -15,11 +15,14 @@ def lines(n: int, shift: int = 0, scale: float = 1.0) -> str:
     return "".join(f"{1 + i % 2} {1 + i % 2 + shift}:{scale} {3 + i % 3 + shift}:{scale}\n" for i in range(n))
 
 
+def make(run, folder):
+    (folder / "x.svm").write_text(lines(60))
+    assert run("train", folder / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q").exit_code == 0
+
+
 @pytest.fixture
-def model(run, tmp_path):
-    (tmp_path / "x.svm").write_text(lines(60))
-    assert run("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q").exit_code == 0
-    return tmp_path / "x.mpu"
+def model(copied):
+    return copied(make) / "x.mpu"
 
 
 @pytest.fixture
