@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.complete import missing_labels
-from mpu_cli.core.complete.completion import Choice
+from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
-from mpu_cli.core.complete.completion import Cells, Choice, suggest
 from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.complete.suggestions import Cells, Choice, suggest
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.runtime.run import Run

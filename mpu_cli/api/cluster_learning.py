@@ -24,7 +24,7 @@ from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.parts import Part
+from mpu_cli.svmlight.file_parts import Part
 from mpu_cli.svmlight.sources import as_one
 from mpu_cli.training import provenance
 from mpu_cli.training.training_data import Sources

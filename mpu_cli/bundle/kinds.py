@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle.arrays import Layout, expect
+from mpu_cli.bundle.array_files import Layout, expect
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import Calibration

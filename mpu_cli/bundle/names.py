@@ -8,7 +8,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from mpu_cli.bundle.arrays import expect
+from mpu_cli.bundle.array_files import expect
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular

@@ -10,7 +10,7 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from mpu_cli.bundle.arrays import expect
+from mpu_cli.bundle.array_files import expect
 from mpu_cli.bundle.kinds import number_list
 from mpu_cli.bundle.manifest import json_values
 

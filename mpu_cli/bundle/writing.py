@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mpu_cli.bundle.arrays import write_arrays
+from mpu_cli.bundle.array_files import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,

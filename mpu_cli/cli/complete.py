@@ -8,7 +8,7 @@ import click
 from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
 from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
-from mpu_cli.cli.naming import numbers_option
+from mpu_cli.cli.naming_options import numbers_option
 from mpu_cli.cli.options import options_as_one
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.training_files import label_features_option, training_files
@@ -114,7 +114,7 @@ def complete(
     """
     from mpu_cli.commands.complete import completion
     from mpu_cli.commands.complete.completion_data import prepared_here
-    from mpu_cli.core.complete.completion import Choice
+    from mpu_cli.core.complete.suggestions import Choice
 
     if fill_implied and (implied is None or form != "svm"):
         raise click.UsageError("--fill-implied needs --implied and --format svm.")

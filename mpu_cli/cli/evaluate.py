@@ -18,7 +18,7 @@ from mpu_cli.cli.common import (
 )
 from mpu_cli.cli.comparison_report import print_comparison
 from mpu_cli.cli.messages import log_format_option, warn
-from mpu_cli.cli.naming import names_option, numbers_option
+from mpu_cli.cli.naming_options import names_option, numbers_option
 from mpu_cli.cli.progress import counting
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.values import click_type

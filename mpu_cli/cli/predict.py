@@ -10,7 +10,7 @@ import click
 from mpu_cli.cli.cluster_options import cluster_options
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
-from mpu_cli.cli.naming import numbers_option
+from mpu_cli.cli.naming_options import numbers_option
 from mpu_cli.cli.progress import counting
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.values import click_type

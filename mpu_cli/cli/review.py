@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.naming import names_option, numbers_option
+from mpu_cli.cli.naming_options import names_option, numbers_option
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.values import click_type
 from mpu_cli.errors import counted

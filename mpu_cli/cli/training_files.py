@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.naming import names_option
+from mpu_cli.cli.naming_options import names_option
 from mpu_cli.cli.run_options import cache_option
 from mpu_cli.svmlight.grammar import Reading
 

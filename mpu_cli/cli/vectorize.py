@@ -9,9 +9,9 @@ from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import options_from
 from mpu_cli.cli.progress import progress
 from mpu_cli.errors import counted
-from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import ID, SEPARATOR, TAGS, TEXT
 from mpu_cli.text.rows import FORMATS
+from mpu_cli.text.vectorizer_options import TextOptions
 
 
 @click.command("vectorize")

@@ -22,8 +22,8 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.executor import Executor, Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.file_parts import Part, check_counts, plan_parts
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.parts import Part, check_counts, plan_parts
 from mpu_cli.svmlight.sources import as_one
 
 # A larger plain file is cut into parts.

@@ -8,8 +8,8 @@ import numpy as np
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import BESIDE, LabelNames, Naming
-from mpu_cli.names.files import read_names
 from mpu_cli.names.lines import text_lines
+from mpu_cli.names.name_files import read_names
 from mpu_cli.review import decisions, label_studio, worklist
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.page import page

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
+from mpu_cli.experiment.fit_predict import Predictions, fit_and_predict
 from mpu_cli.experiment.measures import measure
-from mpu_cli.experiment.predictions import Predictions, fit_and_predict
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.tuning import tune
 from mpu_cli.runtime.memory import peak_bytes

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from mpu_cli.errors import CONTROL, counted
 from mpu_cli.names.cells import cell, meanings
-from mpu_cli.names.files import Names, parse_names
 from mpu_cli.names.lines import whole
+from mpu_cli.names.name_files import Names, parse_names
 from mpu_cli.svmlight.grammar import MAX_ID
 
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)

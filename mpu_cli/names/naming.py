@@ -8,8 +8,8 @@ import numpy as np
 
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.beside import find_names, is_kept
-from mpu_cli.names.files import read_names
 from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.name_files import read_names
 from mpu_cli.svmlight.sources import Source
 
 _log = logging.getLogger(__name__)

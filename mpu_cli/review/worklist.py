@@ -9,7 +9,7 @@ import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames
-from mpu_cli.names.files import Names
+from mpu_cli.names.name_files import Names
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import COLUMNS
 from mpu_cli.review.tables import read_table
@@ -205,7 +205,7 @@ def make(
         By instance; all that are to be reviewed.
     label_names : LabelNames, optional
     feature_names : dict, optional
-        The names of each feature, from `names.files.read_names`. What has no name is shown by number.
+        The names of each feature, from `names.name_files.read_names`. What has no name is shown by number.
     """
     order = choose(len(data), sample, suggestions)
     items = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from mpu_cli.svmlight.decimals import EXACT_DIGITS, PADDING, decimal_fractions, digit_runs, near_float32_tie
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.rows import Rows, UnusualError
+from mpu_cli.svmlight.parsed import Rows, UnusualError
 
 # Kinds of delimiters. The first two end a token.
 SPACE, NEWLINE, COMMA, COLON, POINT, SIGN, EXPONENT, OTHER = range(8)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 from sklearn.feature_extraction import FeatureHasher
 
-from mpu_cli.text.analysis import Analyzer
+from mpu_cli.text.analyzer import Analyzer
 from mpu_cli.text.batches import batches
 
 # Terms that are counted at a time, which take about 130 bytes each, and their characters.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.beside import is_kept
-from mpu_cli.names.files import read_names
+from mpu_cli.names.name_files import read_names
 
 _MOST_NUMBERS = 10**7
 
@@ -62,7 +62,7 @@ class Labels:
 
 
 def read_labels(source: str | Path) -> Labels:
-    """Read a file of names, as `names.files` has them; labels count from 1.
+    """Read a file of names, as `names.name_files` has them; labels count from 1.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ from mpu_cli.runtime.json_text import json_value
 from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.text.options import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
+from mpu_cli.text.vectorizer_options import TextOptions
 from mpu_cli.version import __version__
 
 FORMAT = "mpu text"

@@ -6,7 +6,7 @@ import pytest
 
 from mpu_cli.commands.complete.cluster_completion import preparing
 from mpu_cli.commands.complete.completion import complete
-from mpu_cli.core.complete.completion import Choice
+from mpu_cli.core.complete.suggestions import Choice
 from tests.cluster.conftest import OPTIONS, at
 from tests.slow import slow
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.commands.complete import missing_labels
 from mpu_cli.commands.complete.implied import read_implications
-from mpu_cli.core.complete.completion import Choice
+from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.core.train.training import Options, train

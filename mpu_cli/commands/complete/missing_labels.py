@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.complete import completion
-from mpu_cli.core.complete.completion import Cells, Choice, Count
+from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.complete.suggestions import Cells, Choice, Count
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.frequency.known_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -81,7 +81,7 @@ class Completion:
 
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""
-        return completion.suspects(self.probabilities, self.annotated, self.frequency, top)
+        return suggestions.suspects(self.probabilities, self.annotated, self.frequency, top)
 
 
 def find(
@@ -118,14 +118,14 @@ def find(
     with run.step("other labels"):
         probabilities = given_other_labels(report.held_out.probabilities, labels, frequency, run)
     with run.step("list"):
-        of_labels, of_all = completion.missing_labels(labels, frequency)
+        of_labels, of_all = suggestions.missing_labels(labels, frequency)
         missing = float(of_all.expected)
         second = np.zeros(0, int) if options.second is None else options.second
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
             choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
-        listed = completion.suggest(probabilities, positive, frequency, choice, implied)
-        worth, before, after = completion.worth_filling_in(listed, annotated, missing)
+        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied)
+        worth, before, after = suggestions.worth_filling_in(listed, annotated, missing)
     blocks = 1 if model.calibration is None else len(model.calibration.actual)  # of about as many true labels each
     return Completion(
         model,
@@ -139,7 +139,7 @@ def find(
         of_labels,
         of_all,
         listed,
-        completion.expected_right(listed, frequency, missing / blocks),
+        suggestions.expected_right(listed, frequency, missing / blocks),
         worth,
         before,
         after,

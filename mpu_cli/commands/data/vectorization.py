@@ -17,11 +17,11 @@ from mpu_cli.svmlight.rereading import read_twice
 from mpu_cli.svmlight.streams import ReadableLines, open_output
 from mpu_cli.text.directory import Known, check_target, directory_of, read_known, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels
-from mpu_cli.text.options import NO_STEMS, TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import written
 from mpu_cli.text.vectorizer import Vectorizer
+from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution

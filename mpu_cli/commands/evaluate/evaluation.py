@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect
-from mpu_cli.commands.evaluate.propensities import from_frequencies, from_training
+from mpu_cli.commands.evaluate.propensity_sources import from_frequencies, from_training
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
 
-from mpu_cli.text.options import NO_STEMS, TextOptions
+from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17

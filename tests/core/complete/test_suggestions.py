@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mpu_cli.core.complete import completion
-from mpu_cli.core.complete.completion import (
+from mpu_cli.core.complete import suggestions
+from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.complete.suggestions import (
     Cells,
     Choice,
     expected_right,
@@ -14,7 +15,6 @@ from mpu_cli.core.complete.completion import (
     suspects,
     worth_filling_in,
 )
-from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
@@ -24,7 +24,7 @@ N, Q = 60, 7
 @pytest.fixture
 def problem(monkeypatch):
     """Probabilities with equals among them, annotations, what is known; several blocks of instances."""
-    monkeypatch.setattr(completion, "_CELLS", 8 * Q)
+    monkeypatch.setattr(suggestions, "_CELLS", 8 * Q)
     rng = np.random.default_rng(0)
     probabilities = (rng.integers(0, 21, (N, Q)) / 20).astype(np.float32)
     annotated = csr_array(rng.random((N, Q)) < 0.2)
