@@ -3,14 +3,16 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.beside import find_names, is_kept
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.name_files import read_names
 from mpu_cli.svmlight.sources import Source
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ class Naming:
     file: str | Path | None = None
     zero_based: bool = False
 
-    def names_of(self, labels: np.ndarray, source: Source, *, endless: bool = False) -> LabelNames | None:
+    def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
         """Read the names of the labels of data, and say where they were found and which are those of several labels.
 
         Parameters

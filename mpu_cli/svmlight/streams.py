@@ -13,8 +13,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-import numpy as np
-
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
 from mpu_cli.runtime.files import replacing
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
@@ -278,6 +276,8 @@ def blocks(
     InputError
         A line is too long.
     """
+    import numpy as np  # help texts, which come this way too, need none
+
     block_bytes = min(block_bytes, max_line_bytes)  # so only a line that one read does not end can be too long
     first_line = 1
     rest, rest_bytes = [], 0
