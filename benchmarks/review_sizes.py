@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.train.training import Options, Report, train
 from mpu_cli.runtime.run import Run
 

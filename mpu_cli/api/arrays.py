@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length
 
-from mpu_cli.core.frequency.known_labels import Cells, KnownLabels
+from mpu_cli.core.data.known_labels import Cells, KnownLabels
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID

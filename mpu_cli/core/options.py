@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.frequency.known_labels import KnownLabels
+    from mpu_cli.core.data.known_labels import KnownLabels
 
 # So many shards (`core.train.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4

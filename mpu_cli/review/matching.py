@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import Decisions

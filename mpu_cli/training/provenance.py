@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
 from mpu_cli.methods import Fitted

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.data.features import with_width
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.errors import InputError, counted
 from mpu_cli.names import BESIDE, LabelNames, Naming

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from mpu_cli.commands.complete import missing_labels
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.core.complete.suggestions import Choice
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import InputError

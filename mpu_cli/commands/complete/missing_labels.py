@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.suggestions import Cells, Choice, Count
+from mpu_cli.core.data.known_labels import Verdict
 from mpu_cli.core.data.predictions import Predictions
-from mpu_cli.core.frequency.known_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.side.implications import Implications

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.data.known_labels import Verdict
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, values_at
-from mpu_cli.core.frequency.known_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 _CELLS = 1 << 21  # of a block

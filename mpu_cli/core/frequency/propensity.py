@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.frequency.known_labels import KnownLabels, Verdict
+from mpu_cli.core.data.known_labels import KnownLabels, Verdict
 from mpu_cli.errors import DataError
 
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
-from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.propensity import FrequencyEstimate, Verdict
 from mpu_cli.errors import DataError
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.propensity import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
 
 # Ceilings that are looked at.

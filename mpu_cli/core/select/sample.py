@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import FEW_LABELS
-from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.side.guidance import Guidance

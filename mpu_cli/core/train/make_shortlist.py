@@ -4,8 +4,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features, unit_rows
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import LEAST, Top
-from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel

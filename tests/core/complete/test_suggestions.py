@@ -15,7 +15,7 @@ from mpu_cli.core.complete.suggestions import (
     suspects,
     worth_filling_in,
 )
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 N, Q = 60, 7

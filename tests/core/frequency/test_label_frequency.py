@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import MpuError

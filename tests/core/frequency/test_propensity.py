@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.propensity import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
 from tests.core.simulated import as_labels
 

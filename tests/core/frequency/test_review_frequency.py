@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import betabinom
 
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
-from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review, instances_to_review
 from mpu_cli.errors import DataError

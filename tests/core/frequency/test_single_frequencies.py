@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.propensity import Cells, estimate
 from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
 from tests.core.simulated import as_labels

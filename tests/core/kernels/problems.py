@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 

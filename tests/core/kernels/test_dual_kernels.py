@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 from sklearn.svm import LinearSVC
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import dual_kernel, kernel, numpy_dual, numpy_kernel
 from mpu_cli.core.loss.squared_hinge import cell_weights

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.thresholds import pooled_threshold

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import METHODS, estimate, estimate_per_label
 from mpu_cli.core.model.thresholds import estimated_f1, label_thresholds, pooled_threshold

@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import Top, TopPredictions
-from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side import shortlist as module
 from mpu_cli.core.side.guidance import Guidance

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import FEW_LABELS, Top, all_reaching, at_least
-from mpu_cli.core.frequency.known_labels import KnownLabels
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.core.select import settling

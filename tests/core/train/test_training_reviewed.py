@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
-from mpu_cli.core.frequency.known_labels import KnownLabels
+from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import DataError
