@@ -15,7 +15,7 @@ from mpu_cli.core.frequency.propensity import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run_options import RunOptions
+from mpu_cli.runtime.options import RunOptions
 
 
 def estimate_c(

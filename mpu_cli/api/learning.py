@@ -25,9 +25,8 @@ from mpu_cli.core.select.sample import Sample, draw_labels
 from mpu_cli.core.train import training
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.run_options import RunOptions
 from mpu_cli.training import provenance
 from mpu_cli.training.label_features import known_features
 

@@ -11,9 +11,8 @@ from mpu_cli import methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.errors import DataError
 from mpu_cli.runtime import options
-from mpu_cli.runtime.options import FREQUENCY, Option, options_of
+from mpu_cli.runtime.options import FREQUENCY, Option, RunOptions, options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.run_options import RunOptions
 
 Estimator = TypeVar("Estimator", bound=type)
 

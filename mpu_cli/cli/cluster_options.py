@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.values import click_type
+from mpu_cli.cli.options import click_type
 from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
 from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import Real, options_of

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from mpu_cli.cli import messages
-from mpu_cli.cli.values import click_type
+from mpu_cli.cli.options import click_type
 from mpu_cli.errors import MpuError, one_line
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.options import Whole

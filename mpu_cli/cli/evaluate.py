@@ -16,13 +16,12 @@ from mpu_cli.cli.common import (
     print_table,
     reading_options,
 )
-from mpu_cli.cli.comparison_report import print_comparison
 from mpu_cli.cli.messages import log_format_option, warn
 from mpu_cli.cli.naming_options import names_option, numbers_option
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.progress import counting
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.values import click_type
-from mpu_cli.errors import STANDARD_STREAM, counted
+from mpu_cli.errors import STANDARD_STREAM, counted, one_line
 from mpu_cli.runtime.options import (
     FREQUENCY,
     PROBABILITY,
@@ -35,6 +34,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.commands.evaluate.comparison import Report as Comparison
     from mpu_cli.commands.evaluate.evaluation import Report
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
@@ -351,3 +351,23 @@ def _print_report(report: "Report") -> None:
 def _flattened(corrected: dict[str, float] | None = None, **row: Any) -> dict[str, Any]:
     """Give the corrected values of a label columns of their own."""
     return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}
+
+
+def print_comparison(report: "Comparison") -> None:
+    """Print the metrics of each, a column each; the differences from the first, with intervals; and the verdicts."""
+    sizes: dict[str, Any] = {"instances": report.instances, "labels": report.labels}
+    sizes |= {} if report.c is None else {"c": report.c}
+    print_table([[name, value] for name, value in sizes.items()])
+    click.echo()
+    rows = [[metric, *(metrics[metric] for metrics in report.metrics)] for metric in report.metrics[0]]
+    print_table([["on complete labels" if report.c is not None else "", *report.names], *rows])
+    for name, differences in zip(report.names[1:], report.differences, strict=True):
+        click.echo()
+        table = [
+            [metric, *(f"{value:+z.4f}" for value in (found.value, found.low, found.high))]
+            for metric, found in differences.items()
+        ]
+        print_table([[f"{name} minus {report.names[0]}", "difference", "95 % from", "to"], *table])
+    click.echo()
+    for verdict in report.verdicts:
+        click.echo(one_line(verdict))

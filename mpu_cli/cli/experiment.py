@@ -12,9 +12,9 @@ import click
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
 from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options, warn
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.progress import clock, counting
 from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.values import click_type
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import Reading

@@ -6,7 +6,7 @@ from itertools import pairwise
 import click
 
 from mpu_cli import methods
-from mpu_cli.cli.values import click_type
+from mpu_cli.cli.options import click_type
 from mpu_cli.runtime.options import Kind, Option, PerLabel, WordOr, options_of
 
 _DOTS = "..."

@@ -8,7 +8,7 @@ from mpu_cli.cli.common import json_option, print_json, print_table
 from mpu_cli.cli.info_report import print_report
 from mpu_cli.cli.messages import log_format_option
 from mpu_cli.cli.naming_options import numbers_option
-from mpu_cli.cli.values import click_type
+from mpu_cli.cli.options import click_type
 from mpu_cli.runtime.options import Whole
 
 _FORMATS = (".png", ".svg", ".pdf")

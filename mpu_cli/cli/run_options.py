@@ -9,8 +9,7 @@ import click
 
 from mpu_cli.cli.options import click_option
 from mpu_cli.cli.progress import progress
-from mpu_cli.runtime.options import MOST_BYTES, options_of
-from mpu_cli.runtime.run_options import RunOptions
+from mpu_cli.runtime.options import MOST_BYTES, RunOptions, options_of
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)

@@ -8,11 +8,11 @@ import click
 from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
 from mpu_cli.cli.common import json_option, log_report, print_json
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
 from mpu_cli.cli.training_files import label_features_option, training_files
 from mpu_cli.cli.training_options import training_options
-from mpu_cli.cli.values import click_type
 from mpu_cli.runtime.options import Real
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def train(
 
     from mpu_cli.commands.train import training
     from mpu_cli.methods import DEFAULT
-    from mpu_cli.runtime.memory import peak_bytes
+    from mpu_cli.runtime.storage import peak_bytes
     from mpu_cli.svmlight.sources import Files
 
     if output is None:

@@ -14,9 +14,9 @@ from mpu_cli.experiment.fit_predict import Predictions, fit_and_predict
 from mpu_cli.experiment.measures import measure
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.tuning import tune
-from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.dataset import Dataset
 
 

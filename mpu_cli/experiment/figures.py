@@ -18,8 +18,7 @@ from matplotlib.ticker import NullLocator
 from mpu_cli.experiment.design import TUNED
 from mpu_cli.experiment.exponents import fit_power_law
 from mpu_cli.experiment.results import Row
-from mpu_cli.experiment.short_names import short_names
-from mpu_cli.experiment.summary import Panel, fit_seconds, panels
+from mpu_cli.experiment.summary import Panel, fit_seconds, panels, short_names
 
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"

@@ -12,7 +12,6 @@ from scipy.stats import t as student
 from mpu_cli.experiment.design import OWN
 from mpu_cli.experiment.exponents import fit_power_law
 from mpu_cli.experiment.results import Row
-from mpu_cli.experiment.short_names import short_names
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 CORRECTED = {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
@@ -246,3 +245,27 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def short_names(labels: Sequence[str]) -> dict[str, str]:
+    """Return a name for each label of a method, such as ``mpu:levels=1:c=0.7``.
+
+    Options that all methods of the same name share are left out. Where two names would then be the same, all options
+    are kept.
+
+    Examples
+    --------
+    >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
+    {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
+    """
+    groups = defaultdict(list)
+    for label in labels:
+        name, *options = label.split(":")
+        groups[name].append(options)
+    found = {}
+    for label in labels:
+        name, *options = label.split(":")
+        own = [option for option in options if not all(option in others for others in groups[name])]
+        found[label] = ", ".join([name, *own])
+    twice = Counter(found.values())
+    return {label: short if twice[short] == 1 else label for label, short in found.items()}

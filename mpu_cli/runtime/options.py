@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mpu_cli.errors import DataError
+from mpu_cli.runtime.kernels import NAMES
 
 # How people write None where it means that a value is chosen.
 AUTO = "auto"
@@ -372,3 +373,18 @@ def options_of(declaration: type) -> dict[str, Option]:
     declared = {f.name: Option(f.name, default=f.default, **f.metadata) for f in fields(declaration) if f.metadata}
     own_first = [name for part in declaration.__mro__ for name in get_annotations(part)]
     return {name: declared[name] for name in own_first if name in declared}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What people choose of a run. Only seed and kernel have an effect on what comes out."""
+
+    seed: int = option(Whole(0), 0, "Seed of the random numbers. The same seed gives the same result, byte for byte.")
+    jobs: int = option(Threads(), -1, "Threads; -1 is one per core. The result does not depend on it.", letter="j")
+    kernel: str | None = option(
+        WordOr((AUTO,), Words(NAMES)),
+        None,
+        "Inner loops: NumPy's, or compiled ones (numba). auto takes numba where it is installed. Their results agree "
+        "up to rounding. Machine code is kept in the directory NUMBA_CACHE_DIR if that is set, or with the package, or "
+        "in ~/.cache.",
+    )

@@ -1,4 +1,4 @@
-"""Arrays in memory up to a limit, and beyond it in memory-mapped temporary files.
+"""Arrays in memory up to a limit, and beyond it in memory-mapped temporary files; how much memory there is.
 
 When memory is short, the system writes pages of a mapped file to disk and reads them again later. Results do not depend
 on where an array is.
@@ -6,6 +6,8 @@ on where an array is.
 
 import math
 import os
+import resource
+import sys
 import tempfile
 from pathlib import Path
 from threading import Lock
@@ -107,3 +109,8 @@ def available_memory() -> int:
 def machine_memory() -> int:
     """Bytes of memory that the machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def peak_bytes() -> int:
+    """Return the largest resident memory so far, libraries and data mapped into memory included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

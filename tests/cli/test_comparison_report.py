@@ -1,6 +1,6 @@
 """How a comparison is printed."""
 
-from mpu_cli.cli.comparison_report import print_comparison
+from mpu_cli.cli.evaluate import print_comparison
 from mpu_cli.commands.evaluate.comparison import Report
 from mpu_cli.evaluation.paired import Difference
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mpu_cli.experiment.short_names import short_names
+from mpu_cli.experiment.summary import short_names
 
 
 @pytest.mark.parametrize(
