@@ -1,8 +1,7 @@
 """``mpu experiment``."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +10,9 @@ import click
 
 from mpu_cli.cli.common import reading_options
 from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
-from mpu_cli.cli.messages import info, is_quiet, on_terminal, verbosity_options, warn
+from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import click_type
-from mpu_cli.cli.progress import clock, counting
+from mpu_cli.cli.progress import Phase, clock, counting
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.options import Whole
@@ -39,7 +38,6 @@ _PRESETS = {
         "jobs": 1,
     },
 }
-_SECONDS_BETWEEN_LINES = 60.0
 
 if TYPE_CHECKING:
     from mpu_cli.runtime.run import Run
@@ -181,8 +179,7 @@ def experiment(
         click.echo(report.summary, nl=False)
 
 
-@contextmanager
-def _cell_progress(out: Path, done: int, sizes: list[int]) -> Iterator[Callable[[int], object]]:
+def _cell_progress(out: Path, done: int, sizes: list[int]) -> AbstractContextManager[Callable[[int], object]]:
     """Show the progress of the cells, and the time left, taken to be in proportion to the number of instances.
 
     Parameters
@@ -193,27 +190,15 @@ def _cell_progress(out: Path, done: int, sizes: list[int]) -> Iterator[Callable[
     """
     if done:
         info(f"{out}: {done} of {counted(done + len(sizes), 'cell')} done already")
-    if is_quiet() or not sizes:
-        yield lambda _: None
-    elif on_terminal():
-        with counting(f"training and testing {counted(len(sizes), 'cell')}", sum(sizes)) as count:
-            yield count
-    else:
-        yield _progress_lines(sizes)
 
+    def say(phase: Phase) -> None:
+        seconds = round(phase.seconds_left() or 0)
+        so_far, left = clock(phase.seconds()), clock(seconds)
+        info(
+            f"{phase.ticks} of {len(sizes)} cells in {so_far}, about {left} left",
+            cells=phase.ticks,
+            seconds_left=seconds,
+        )
 
-def _progress_lines(sizes: list[int]) -> Callable[[int], None]:
-    start = shown = time.perf_counter()
-    cells = instances = 0
-
-    def tick(size: int) -> None:
-        nonlocal cells, instances, shown
-        cells, instances = cells + 1, instances + size
-        now = time.perf_counter()
-        if now - shown >= _SECONDS_BETWEEN_LINES or cells == len(sizes):
-            shown = now
-            seconds = round((now - start) * (sum(sizes) / instances - 1))
-            so_far, left = clock(now - start), clock(seconds)
-            info(f"{cells} of {len(sizes)} cells in {so_far}, about {left} left", cells=cells, seconds_left=seconds)
-
-    return tick
+    phase = counting(f"training and testing {counted(len(sizes), 'cell')}", sum(sizes), say=say)
+    return phase if sizes else nullcontext(lambda _: None)

@@ -1,11 +1,10 @@
 """The progress of a command: on a terminal one line, which is gone in the end; elsewhere a line for each phase."""
 
-import itertools
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from mpu_cli.cli import messages
 from mpu_cli.cli.status_line import status_line
@@ -46,6 +45,7 @@ _SECONDS_TO_GUESS = 1.0
 # Finished phases that took less are not mentioned.
 _SECONDS_TO_MENTION = 1.0
 _SECONDS_BETWEEN_DRAWINGS = 0.2
+_SECONDS_BETWEEN_LINES = 60.0
 
 
 def name_of(step: str) -> str:
@@ -70,24 +70,29 @@ class Phase:
 
     def __init__(self, name: str, total: int | None, noun: str = "step") -> None:
         self.name, self.total, self.noun = name, total, noun
-        self.done = 0
+        self.done = self.ticks = 0
         self.start = time.monotonic()
+        self._lock = threading.Lock()
 
     def advance(self, by: int = 1) -> None:
-        """Count what has been done."""
-        self.done += by
+        """Count what has been done. Threads may count at the same time."""
+        with self._lock:
+            self.done += by
+            self.ticks += 1
 
     def seconds(self) -> float:
         """Return how long it has taken so far."""
         return time.monotonic() - self.start
 
+    def seconds_left(self) -> float | None:
+        """Return how long it will still take, as far as it has gone by now; None where that cannot be told."""
+        return self.seconds() * (max(self.total / self.done, 1) - 1) if self.total and self.done else None
+
     def __str__(self) -> str:
-        seconds = self.seconds()
-        if self.total and self.done:
-            share = min(self.done / self.total, 1)
-            is_known = seconds > _SECONDS_TO_GUESS and share < 1
-            time_left = f"about {clock(seconds / share - seconds)} left" if is_known else clock(seconds)
-            return f"{self.name}: {share:.0%}, {time_left}"
+        seconds, left = self.seconds(), self.seconds_left()
+        if self.total and left is not None:
+            time_left = f"about {clock(left)} left" if seconds > _SECONDS_TO_GUESS and left else clock(seconds)
+            return f"{self.name}: {min(self.done / self.total, 1):.0%}, {time_left}"
         count = f"{counted(self.done, self.noun)}, " * bool(self.done)
         return f"{self.name}: {count}{clock(seconds)}"
 
@@ -131,6 +136,16 @@ class _Line:
 _line = _Line()
 
 
+def _drawn(phase: Phase) -> AbstractContextManager[None]:
+    """Show a phase on a terminal; elsewhere nothing."""
+    return _line.phase(phase) if messages.on_terminal() and not messages.is_quiet() else nullcontext()
+
+
+def _has_lines() -> bool:
+    """Whether progress is told in lines: there is no terminal that shows it."""
+    return not messages.is_quiet() and not messages.on_terminal()
+
+
 @contextmanager
 def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
     """Show the progress of a step: on a terminal while it lasts, otherwise a line at its end.
@@ -147,38 +162,37 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     callable
         Call it once per tick.
     """
-    if messages.is_quiet():
-        yield lambda: None
-    elif messages.on_terminal():
-        phase = Phase(name_of(step), ticks, _NOUNS.get(step, "step"))
-        with _line.phase(phase):
-            yield phase.advance
-    else:
-        start = time.perf_counter()
-        made = itertools.count()
-
-        def count() -> None:
-            next(made)
-
-        yield count
-        messages.finished(step, name_of(step), next(made), time.perf_counter() - start)
+    phase = Phase(name_of(step), ticks, _NOUNS.get(step, "step"))
+    with _drawn(phase):
+        yield phase.advance
+    if _has_lines():
+        messages.finished(step, phase.name, phase.ticks, phase.seconds())
 
 
 @contextmanager
-def counting(name: str, total: int | None = None, noun: str = "step") -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how much has been done; elsewhere nothing.
+def counting(
+    name: str, total: int | None = None, noun: str = "step", say: Callable[[Phase], None] | None = None
+) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how much has been done; elsewhere nothing, or what `say` prints, once a minute and at the end.
 
     Yields
     ------
     callable
         Call it with how much more has been done.
     """
-    if messages.is_quiet() or not messages.on_terminal():
-        yield lambda _: None
-    else:
-        phase = Phase(name, total, noun)
-        with _line.phase(phase):
-            yield phase.advance
+    phase = Phase(name, total, noun)
+    said = phase.start
+
+    def count(by: int) -> None:
+        nonlocal said
+        phase.advance(by)
+        now = time.monotonic()
+        if say is not None and _has_lines() and (phase.done == total or now - said >= _SECONDS_BETWEEN_LINES):
+            said = now
+            say(phase)
+
+    with _drawn(phase):
+        yield count
 
 
 def clock(seconds: float) -> str:
