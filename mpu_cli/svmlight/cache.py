@@ -33,7 +33,7 @@ from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import refuse_unreadable
 
 FORMAT_VERSION = 1
-# Of the arrays: Q and D; labels; features. What the system has not written when it fails is found by the checksums.
+# Arrays: Q and D; labels; features. Checksums detect what a system that failed had not written.
 _DTYPES = (np.int64, np.int64, np.int32, np.int64, np.int32, np.float32)
 _ALIGNMENT = 64  # bytes
 _LONGEST_HEADER = 1 << 16
@@ -47,18 +47,18 @@ def read(
     directory: Path | None = None,
     contents: Contents | None = None,
 ) -> Dataset:
-    """Read a whole file, or load the parsed data that an earlier call has kept. Of several files, each is kept alone.
+    """Read a whole file, or load the arrays that an earlier call has cached. Each of several files has its own entry.
 
     Parameters
     ----------
     source : str, Path or Files
-        As for `reader.read`. Only regular files are kept.
+        As for `reader.read`. Only regular files are cached.
     reading, run
         As for `reader.read`.
     directory : Path, optional
         Directory of the cache, created if missing. Default: no cache.
     contents : dict, optional
-        As for `reader.read`. It is kept too.
+        As for `reader.read`. It is cached too.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def _read_file(
         return kept[0]
     _make(directory)
     data = reader.read(source, reading, run, may_be_empty, contents)
-    if _key(source, reading) != key:  # changed meanwhile, and which part of it is old cannot be told
+    if _key(source, reading) != key:  # it has changed while it was read; the data may mix both versions
         return data
     _save(data, entry, key, contents.get(str(source)))
     kept = _load(entry, key)
@@ -111,7 +111,7 @@ def _read_file(
 
 
 def _key(source: str | Path, reading: Reading) -> dict | None:
-    """Return what identifies this version of a file and the way to read it; None if it is not a regular file."""
+    """Return the key of a file: its name, version and options of reading; None if it is not a regular file."""
     try:
         if not Path(source).is_file():
             return None
@@ -122,7 +122,7 @@ def _key(source: str | Path, reading: Reading) -> dict | None:
                 file.seek(start)
                 sample.update(file.read(_SAMPLE_BYTES))
     except OSError:
-        return None  # the reader says what is wrong
+        return None  # the reader raises the error
     return {
         "path": str(Path(source).absolute()),
         "size": status.st_size,
@@ -139,7 +139,7 @@ def _entry(directory: Path, key: dict) -> Path:
 
 
 def _make(directory: Path) -> None:
-    with _said_to_be_unwritable(directory):
+    with _report_unwritable(directory):
         directory.mkdir(parents=True, exist_ok=True)
         if not os.access(directory, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -159,7 +159,7 @@ def _save(data: Dataset, entry: Path, key: dict, of_source: Content | None = Non
     sums = [{"size": len(array), "crc32": zlib.crc32(array.data)} for array in arrays]
     if entry.is_dir():
         return  # not ours
-    with _said_to_be_unwritable(entry), replacing(entry) as file:
+    with _report_unwritable(entry), replacing(entry) as file:
         values = {"format_version": FORMAT_VERSION, "key": key, "arrays": sums, "content": of_source}
         header = json.dumps(values).encode() + b"\n"
         contents: list[bytes | memoryview] = [header, *(array.data for array in arrays)]
@@ -169,7 +169,7 @@ def _save(data: Dataset, entry: Path, key: dict, of_source: Content | None = Non
 
 
 @contextmanager
-def _said_to_be_unwritable(path: Path) -> Iterator[None]:
+def _report_unwritable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -177,9 +177,9 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
 
 
 def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
-    """Return the data of an entry, and the content of its source, None where nobody asked for that.
+    """Return the data of an entry, and the content of its source, None if the entry does not have it.
 
-    None instead of both if it is missing, damaged, or of another version of the source.
+    Return None if the entry is missing, damaged, or of another version of the source.
     """
     try:
         with io.BufferedReader(open_regular(entry)) as file:
@@ -200,7 +200,7 @@ def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
             return None
         labels = checked_csr(np.ones(len(label_indices), bool), label_indices, label_indptr, Q)
         data = Dataset(labels, checked_csr(values, indices, indptr, D))
-    except (OSError, ValueError, LookupError, TypeError, ArithmeticError):  # damage has many faces
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError):  # all of these may come from damage
         return None
     return data, content
 

@@ -1,4 +1,4 @@
-"""The content of files: how many bytes were read or written, not compressed, and their checksum."""
+"""The content of files: size and checksum of their uncompressed bytes."""
 
 import hashlib
 from typing import Any
@@ -8,7 +8,7 @@ Contents = dict[str, Content | None]  # of files by their names; None before the
 
 
 class Counted:
-    """A stream that counts what is read from it or written to it."""
+    """A stream that sums up the size and checksum of the bytes read from it or written to it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -28,7 +28,7 @@ class Counted:
         return self._stream.write(self._counted(data))
 
     def content(self) -> Content:
-        """Return what has been read or written."""
+        """Return size and checksum of the bytes so far."""
         return self._bytes, self._digest.hexdigest()
 
     def _counted(self, data: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Cut files into parts of about equal size, which are read one by one, in any order and by any process.
 
-The rows of all parts, one below the other, are those of the files. What concerns a file as a whole is looked at when
-all of its parts have been read: whether there are as many instances as its header announces, and whether there are any.
+The rows of all parts, one below the other, are those of the files. When all parts have been read, whole files are
+checked: do they have as many instances as their headers announce, and any at all?
 """
 
 import os
@@ -17,12 +17,12 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.reader import gathered, iter_stream, no_instances, read, wrong_header
 from mpu_cli.svmlight.streams import BLOCK_BYTES, is_compressed, open_input, size_of
 
-_CHANGED = "the file is not what it was when it was cut into parts; start again"
+_CHANGED = "the file has changed since it was cut into parts; start again"
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some lines of a file, or all of it.
+    """A range of lines of a file, or all of it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
     Parameters
     ----------
     paths : sequence of str or Path
-        Files as the reader takes them. Only plain regular ones are cut; others are not opened.
+        Files for the reader. Only plain regular ones are cut; others are not opened.
     most_bytes : int
         A larger file is cut into as few parts of about equal size as this allows. A part may exceed it by a line.
 
@@ -75,12 +75,12 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
     Returns
     -------
     Dataset
-        What the reader gives for a file of just these lines, without a header; no rows if there are no instances.
+        The same as for a file of just these lines, without a header; no rows if there are no instances.
 
     Raises
     ------
     InputError
-        As for `reader.iter_chunks`, with lines numbered as in the file; or the file is no longer what it was.
+        As for `reader.iter_chunks`, with lines numbered as in the file; or the file has changed.
     """
     if part.is_file:
         return read(part.path, reading, run, may_be_empty=True)
@@ -101,14 +101,14 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
 
 
 def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading = DEFAULT_READING) -> None:
-    """Check what concerns files as a whole, when all of their parts have been read.
+    """Check the number of instances of whole files, when all of their parts have been read.
 
     Parameters
     ----------
     parts : sequence of Part
-        As `plan_parts` gives them.
+        From `plan_parts`.
     counts : sequence of int
-        How many instances each of them has.
+        Number of instances of each part.
     reading : Reading
 
     Raises
@@ -119,11 +119,11 @@ def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading 
     first = [number for number, part in enumerate(parts) if part.start == 0]
     for start, stop in zip(first, [*first[1:], len(parts)], strict=True):
         if parts[start].is_file:
-            continue  # the reader has seen it as a whole
+            continue  # the reader has checked the whole file
         with open_input(parts[start].path) as stream:
             announced, _ = _header(cast(BinaryIO, stream), reading)
-        if announced is not None and announced != (found := sum(counts[start:stop])):
-            raise wrong_header(parts[start].path, announced, found)
+        if announced is not None and announced != (instances := sum(counts[start:stop])):
+            raise wrong_header(parts[start].path, announced, instances)
     if parts and not any(counts):
         raise no_instances(parts[0].path)
 
@@ -157,8 +157,8 @@ def _next_line(file: BinaryIO, position: int) -> int:
     file.seek(position - 1)
     place = position - 1
     while block := file.read(BLOCK_BYTES):
-        if (found := block.find(b"\n")) >= 0:
-            return place + found + 1
+        if (newline := block.find(b"\n")) >= 0:
+            return place + newline + 1
         place += len(block)
     return place
 

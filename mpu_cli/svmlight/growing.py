@@ -48,16 +48,16 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: in
 
 
 def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
-    """Make a CSR array as `csr` of arrays that somebody may have forged.
+    """Make a CSR array as `csr` does, from arrays that are not trusted.
 
-    Compiled kernels do not look whether an index is in range.
+    Compiled kernels do not check bounds.
 
     Raises
     ------
     ValueError
-        They cannot be those of a matrix.
+        They are not a CSR matrix.
     """
-    # Before they become numbers of 32 bits, which would bring some of them back into range.
+    # Before the cast to 32 bits, which would wrap large indices back into range.
     if not len(indptr) or indptr.min() < 0 or indptr.max() != len(data):
         raise ValueError("entries of no row")
     matrix = csr(data, indices, indptr, n_columns)

@@ -99,7 +99,7 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
 
 
 def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> bytes:
-    """Return whole lines with more labels, after those that are there; every other byte stays.
+    """Return whole lines with labels appended to their label lists. Every other byte stays the same.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.nd
 
 
 def _runs(rows: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Yield each of ascending numbers once, with the places where it starts and ends."""
+    """Yield each distinct number of an ascending array, with the start and the end of its run."""
     firsts = np.flatnonzero(np.diff(rows, prepend=-1))
     ends = np.append(firsts, len(rows))[1:]
     yield from zip(rows[firsts].tolist(), firsts.tolist(), ends.tolist(), strict=True)

@@ -98,7 +98,7 @@ def _read_exponent(text, place):
 
 @inlined
 def _read_value(text, colon):
-    """Read the value after a colon; return it too, or NaN where it takes more precision than there is here."""
+    """Read the value after a colon; return it too, or NaN if 64 bits are not precise enough for it."""
     negative = text[colon + 1] == _MINUS
     first = colon + 1 + (negative or text[colon + 1] == _PLUS)
     stop, number = _read_digits(text, first, np.uint64(0))
@@ -128,7 +128,7 @@ def _read_value(text, colon):
 
 @inlined
 def _read_labels(text, place, labels, n_labels):
-    """Read the labels of a line into `labels` from `n_labels` on; return how many these are then, too."""
+    """Read the labels of a line into `labels` from `n_labels` on; return their new number, too."""
     start = place
     while True:
         stop, label = _read_id(text, place)
@@ -145,7 +145,7 @@ def _read_labels(text, place, labels, n_labels):
 def _read_features(text, place, implicit_values, indices, values, n_features, rereads, n_rereads):
     """Read the features of a line as `_read_labels` does its labels.
 
-    Into `rereads` goes which feature has a value that is to be read again, and where that starts and stops.
+    `rereads` gets the features whose values need full precision, and where these values start and stop.
     """
     while True:
         while text[place] == _SPACE or text[place] == _TAB:
@@ -186,11 +186,11 @@ def scan(text, implicit_values):
     Returns
     -------
     understood : bool
-        False where a line breaks the grammar; nothing else means anything then.
+        False where a line breaks the grammar; the other results are meaningless then.
     labels, label_ends, indices, index_ends, values : arrays
         As in `Rows`.
     rereads : int64 array, shape (k, 3)
-        Values that are to be read again, in full precision: which, and where in the text it starts and stops.
+        Values to be parsed again in full precision: position in `values`, start and stop in the text.
     """
     n_lines = n_commas = n_colons = 0
     for character in text:

@@ -2,8 +2,8 @@
 
 A run is the digits, perhaps none, between two neighbouring delimiters, and a delimiter is any byte but a digit. What
 a run is (a label, an index, a piece of a value, an error) follows from the delimiter before it, the one after it,
-and whether it has digits at all: the table `_RULES` says it for every combination that is allowed; it is the grammar of
-`mpu_cli.svmlight.grammar` once more.
+and whether it has digits at all. The table `_RULES` lists the combinations that are allowed: it is the grammar of
+`mpu_cli.svmlight.grammar` as a table.
 """
 
 import re

@@ -52,9 +52,9 @@ def iter_chunks(
         Whether a file without instances gives no chunks instead of an error. Such a file is empty, has only comments,
         or has a header that announces no instances.
     by_line : bool
-        Give each line as a chunk as soon as it is there, without reading ahead.
+        Yield each line as a chunk as soon as it arrives, without reading ahead.
     contents : dict, optional
-        Gets the content of those files that it names, when they have been read.
+        Its keys are files. Their content is filled in when they have been read.
 
     Yields
     ------
@@ -162,7 +162,7 @@ def read(
         As for `iter_chunks`.
     reading : Reading
     run : Run
-        Its threads and kernels are used, and it allocates the arrays. The data do not depend on them.
+        Its threads and kernels are used, and it allocates the arrays. The data do not depend on it.
     may_be_empty : bool
         Whether no instances at all are a dataset without rows instead of an error.
     contents : dict, optional
@@ -188,9 +188,9 @@ def gathered(chunks: Iterator[Dataset], n_chunks: float, run: Run = DEFAULT_RUN)
     Parameters
     ----------
     chunks : iterator of Dataset
-        None at all give a dataset without rows and columns.
+        Without any, the dataset has no rows and no columns.
     n_chunks : float
-        About how many there are, all like the first one: so much room is made for the features.
+        Expected number of chunks of the size of the first one; memory is allocated for so many.
     run : Run
         It allocates the arrays.
     """

@@ -1,4 +1,4 @@
-"""Input that is read twice, also where it comes only once."""
+"""Input that is read twice, even standard input and pipes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,7 +13,7 @@ Open = Callable[[], AbstractContextManager[ReadableLines]]
 
 @contextmanager
 def read_twice(source: str | Path) -> Iterator[tuple[Open, Open]]:
-    """Give two functions that open a file: for the first and for the second time.
+    """Yield two functions that open a file: for the first and for the second time.
 
     What cannot be read twice (standard input, a pipe) is stored in a temporary file in between.
 

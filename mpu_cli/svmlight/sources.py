@@ -1,4 +1,4 @@
-"""What data are read from: a file, standard input, or several of them that are read as one."""
+"""Sources of data: a file, standard input, or several files that are read as one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ class Files(tuple[str, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        """Return what they are called in messages."""
+        """Return their name in messages."""
         first, *others = self
         return f"{shown(first)} and {counted(len(others), 'more file')}"
 

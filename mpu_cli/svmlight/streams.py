@@ -50,12 +50,12 @@ def stem(source: str | Path) -> str:
 
 
 def is_compressed(source: str | Path) -> bool:
-    """Whether a file is compressed, as its name tells."""
+    """Whether a file is compressed, judged by its suffix."""
     return file_name(source).suffix in _COMPRESSED
 
 
 def size_of(source: str | Path) -> int | None:
-    """Return the size of a regular file in bytes; None of anything else, whose end is not known before it is read."""
+    """Return the size of a regular file in bytes; None for anything else, which has no size before it is read."""
     if is_url(source):
         return size_at(str(source))
     return Path(source).stat().st_size if Path(source).is_file() else None
@@ -104,9 +104,9 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
 
 
 def refuse_unreadable(files: Iterable[str]) -> None:
-    """Raise now the InputError that opening one of several files would raise later, after hours perhaps.
+    """Raise now the InputError that opening one of several files would raise later, perhaps after hours.
 
-    Pipes and URLs are left alone: they may be there for one reader only, or far away.
+    Pipes and URLs are not opened: a pipe may have one reader only, and a URL may be slow.
     """
     for file in files:
         path = Path(file)
@@ -183,21 +183,21 @@ def open_output(target: str | Path) -> Iterator[Writable]:
 
 
 def refuse_unwritable(*targets: str | Path | None) -> None:
-    """Raise now the MpuError that `open_output` of one of several files would raise later, after hours perhaps.
+    """Raise now the MpuError that `open_output` of one of several files would raise later, perhaps after hours.
 
-    Nothing is written. Standard output, pipes and devices are left alone.
+    Nothing is written. Standard output, pipes and devices are not opened.
     """
     for target in targets:
         if target is None or str(target) in _STANDARD_OUTPUT:
             continue
         path = Path(target)
         if path.is_file() or path.is_dir() or not path.exists():
-            with suppress(_GivenUpError), open_output(target):
-                raise _GivenUpError
+            with suppress(_AbortedError), open_output(target):
+                raise _AbortedError
 
 
-class _GivenUpError(Exception):
-    """Nothing is to be written after all."""
+class _AbortedError(Exception):
+    """Leaves `open_output` without writing anything."""
 
 
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
@@ -241,7 +241,7 @@ def _read(stream: Readable, n_bytes: int, line: int) -> bytes:
 
 
 class LineByLine:
-    """A stream that gives the bytes of one line at a time, as soon as they are there."""
+    """A stream whose `read` returns one line, as soon as it arrives."""
 
     def __init__(self, stream: ReadableLines) -> None:
         self.read = stream.readline
@@ -278,7 +278,7 @@ def blocks(
     """
     import numpy as np  # help texts, which come this way too, need none
 
-    block_bytes = min(block_bytes, max_line_bytes)  # so only a line that one read does not end can be too long
+    block_bytes = min(block_bytes, max_line_bytes)  # so a line can be too long only if it does not end within one read
     first_line = 1
     rest, rest_bytes = [], 0
     while data := _read(stream, block_bytes, first_line):

@@ -32,7 +32,7 @@ def _instance_lines(dataset: Dataset) -> bytes:
 
 
 def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
-    """Return one line ``label,label,...`` per instance, with labels in the given order.
+    """Return one line ``label,label,...`` per instance, with labels in the order of `ids`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
 
 
 def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) -> bytes:
-    """Return one line ``label:probability label:probability ...`` per instance, in the given order.
+    """Return one line ``label:probability label:probability ...`` per instance, in the order of `ids`.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def _decimals(ids: np.ndarray) -> list[str]:
 def _pairs(ids: np.ndarray, values: np.ndarray) -> list[str]:
     pairs: list[str] = []
     for start in range(0, len(ids), _ENTRIES):  # NumPy's texts of numbers have 128 bytes each
-        some = slice(start, start + _ENTRIES)
-        shortest = np.asarray(values[some], np.float32).astype("U").tolist()
-        numbers = ids[some].tolist()
+        batch = slice(start, start + _ENTRIES)
+        shortest = np.asarray(values[batch], np.float32).astype("U").tolist()
+        numbers = ids[batch].tolist()
         pairs += [f"{number}:{value.removesuffix('.0')}" for number, value in zip(numbers, shortest, strict=True)]
     return pairs
 
