@@ -20,10 +20,10 @@ _LOOKED_AT = 100  # lines
 
 
 def find_names(source: Source) -> Path | None:
-    """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None: there are none.
+    """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None without names.
 
-    A file ``news.labels`` that begins with lines of numbers, as predictions and label frequencies do, is not taken for
-    one of names. Of several data files, some may have none, and some names of more labels, added at the end.
+    A file ``news.labels`` that begins with lines of numbers, as predictions and label frequencies do, is not read
+    as names. Several data files may have the same names, fewer of them (from the start), or none.
 
     Raises
     ------
@@ -62,13 +62,13 @@ def _common(files: Files) -> Path | None:
 
 
 def is_kept(file: str | Path) -> bool:
-    """Whether a file of names is one that `mpu vectorize` writes: line k names label k."""
+    """Whether a file of names was written by `mpu vectorize`: line k names label k."""
     path = Path(file)
     return path.name == LABELS and path.parent.suffix == FOLDER
 
 
 def read_ids(source: str | Path) -> Iterator[str] | None:
-    """Read the id of each instance of a data file, from ``news.text/ids``; None where there is no such file."""
+    """Read the id of each instance of a data file, from ``news.text/ids``; None without such a file."""
     if _has_no_place(source):
         return None
     path = ids_file(source)
@@ -76,7 +76,7 @@ def read_ids(source: str | Path) -> Iterator[str] | None:
 
 
 def ids_file(source: str | Path) -> Path:
-    """Return where the ids of a data file are kept."""
+    """Return the path of the ids of a data file."""
     return folder_of(source) / IDS
 
 
@@ -86,7 +86,7 @@ def folder_of(source: str | Path) -> Path:
 
 
 def _has_no_place(source: str | Path) -> bool:
-    """Whether there is nothing beside a source: standard input, or a URL, which may be no file in a directory."""
+    """Whether a source can have no files beside it: standard input, or a URL, which may be no file in a directory."""
     return str(source) == STANDARD_STREAM or is_url(source)
 
 

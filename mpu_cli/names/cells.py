@@ -1,4 +1,4 @@
-"""Texts in tab-separated files that people open in a spreadsheet, and send back.
+"""Cells of tab-separated files that people open in a spreadsheet and send back.
 
 A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and quotation marks at the start
 for quoting. So such a text gets an apostrophe before it, or is quoted. Reading undoes both.
@@ -15,7 +15,7 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def cell(text: str) -> str:
-    """Return how a text is written to a cell: no formula, one line, no tab.
+    """Return the cell of a text: no formula, one line, no tab.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def cell(text: str) -> str:
 
 
 def meanings(text: str) -> list[str]:
-    """Return the texts that a cell may stand for, the one that `cell` writes so first.
+    """Return the texts that a cell may stand for, first the one that `cell` writes so.
 
     Spreadsheets also put quotation marks around a text that has a comma or quotation marks in it, and people write
     texts as they are.
@@ -43,17 +43,17 @@ def meanings(text: str) -> list[str]:
     >>> meanings('"Bread, butter"')
     ['Bread, butter', '"Bread, butter"']
     """
-    found = []
+    texts = []
     quoted = _QUOTED.fullmatch(text)
     for form in ([quoted[1].replace('""', '"')] if quoted else []) + [text]:
         if form.startswith("'") and _FORMULA.match(form):
-            found.append(form[1:])
-        found.append(form)
-    return found
+            texts.append(form[1:])
+        texts.append(form)
+    return texts
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name of a column that is there twice, empty ones aside; None if there is none.
+    """Return the first name that is repeated, empty ones aside; None if there is none.
 
     Examples
     --------

@@ -15,22 +15,22 @@ from mpu_cli.svmlight.grammar import MAX_ID
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
 _SHOWN = 40
 _LISTED = 5
-_PROPOSED = 3  # names for one that is not known
-_LONGEST_COMPARED = 200  # characters; comparing takes their square
+_PROPOSED = 3  # similar names that an error proposes
+_LONGEST_COMPARED = 200  # characters; comparing takes time quadratic in them
 
 
 @dataclass(frozen=True)
 class LabelNames:
-    """The names of some labels.
+    """The names of a set of labels.
 
-    Nothing is computed before it is asked for, so names that nobody asks for cost no time.
+    Everything is computed on first use, so names that are not used cost no time.
 
     Attributes
     ----------
     text : bytes
         A line for each label, ascending: its number and its names, separated by tabs.
     source : str
-        Where they come from, for messages.
+        Their file, for messages.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class LabelNames:
         return (self.by_number.get(number) or (str(number),))[0]
 
     def shown(self, number: int) -> str:
-        """Return a text for this label that no other one of `by_number` has: its name, or else what `written` gives.
+        """Return a text for this label that no other one of `by_number` has: its name, or else the text of `written`.
 
-        A name that is a number stays one, unless that is the text of the label of this number.
+        A name that is a number is returned as it is, unless the label of this number has the same text.
         """
         name = self.name(number)
         other = as_number(name)
@@ -84,8 +84,8 @@ class LabelNames:
     def written(self, number: int) -> str:
         """Return the text that stands for this label alone: the reverse of `number`.
 
-        That is its name. Where that is the name of another label too, or would be taken for one, a number or ``*``, the
-        number follows in brackets; where there is no name, or one with control characters, it is the number alone.
+        That is its name. The number follows in brackets if another label has the same name, or if the name could be
+        read as another name, a number or ``*``. Without a name, or with control characters in it, the number is alone.
         """
         return self._written.get(number) or str(number)
 
@@ -93,7 +93,7 @@ class LabelNames:
         """Return the label that a text stands for.
 
         A whole number is the number of a label. Otherwise the text is a main name, or else a further name of a single
-        label; or what `written` gave for it, perhaps as it stands in a cell (see `cells`).
+        label; or the result of `written`, possibly as a cell (see `cells`).
 
         Raises
         ------
@@ -112,17 +112,17 @@ class LabelNames:
         raise ValueError(f"there is no label called {quoted(text)}{hint}")
 
     def shared(self) -> str | None:
-        """Say which labels have the same name; None where there are none."""
+        """Return a message that lists labels with the same name; None without any."""
         groups = {name: numbers for name, numbers in self._main.items() if len(numbers) > 1}
         if not groups:
             return None
-        some = ", ".join(f"{quoted(name)} ({_listed(numbers)})" for name, numbers in list(groups.items())[:_LISTED])
+        listed = ", ".join(f"{quoted(name)} ({_listed(numbers)})" for name, numbers in list(groups.items())[:_LISTED])
         more = ", ..." * (len(groups) > _LISTED)
         same = counted(len(groups), "name")
-        return f"{self.source}: {same} shared by several labels, kept apart by number: {some}{more}"
+        return f"{self.source}: {same} shared by several labels, kept apart by number: {listed}{more}"
 
     def _similar(self, text: str) -> list[str]:
-        """Return the names that may be meant by a text: one that differs by letter case and blanks, or some like it."""
+        """Return the names that may be meant by a text: one that differs by letter case and blanks, or similar ones."""
         folded = _folded(text)
         if folded in self._alike:
             return [self._alike[folded]]
@@ -130,7 +130,7 @@ class LabelNames:
         return [self._alike[name] for name in close]
 
     def _labels(self, form: str) -> list[int]:
-        """Return the labels that a text, as it stands, is a name of, or a name and number."""
+        """Return the labels with exactly this name, or with this name and number."""
         for numbers in (self._main, self._further):
             if form in numbers:
                 return numbers[form]
@@ -172,14 +172,14 @@ class LabelNames:
         return {number: text for number, text in texts if self._reads_back(number, text)}  # the name itself, if it does
 
     def _reads_back(self, number: int, text: str) -> bool:
-        """Whether a text stands for this label alone, in whatever form a cell has it."""
+        """Whether a text stands for this label alone, in every form that a cell may have."""
         if CONTROL.search(text) or text == "*" or is_number(text):
             return False
         return all(self._labels(form) in ([], [number]) for form in meanings(text))
 
 
 def as_number(text: str) -> int | None:
-    """Return the number of a label that digits stand for; None for any other text."""
+    """Return digits as the number of a label; None for any other text."""
     return whole(text, MAX_ID)
 
 
@@ -203,11 +203,11 @@ def quoted(text: str) -> str:
 
 
 def _reversed(names: Iterable[tuple[int, tuple[str, ...]]]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    labels: dict[str, list[int]] = {}
     for number, those in names:
         for name in those:
-            found.setdefault(name, []).append(number)
-    return found
+            labels.setdefault(name, []).append(number)
+    return labels
 
 
 def _folded(name: str) -> str:

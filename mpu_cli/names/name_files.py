@@ -3,8 +3,8 @@
 - Line k names label k, or label k - 1 where labels count from 0. An empty line: the label has no name.
 - Every line has a number, a tab and a name; labels that have no line have no name.
 
-In both, further names of the same label come after it, separated by tabs. A file whose first line that is not empty has
-whole number and tab is taken for one of the second form.
+In both, further names of the same label follow, separated by tabs. A file has the second form if its first line that is
+not empty starts with a whole number and a tab.
 """
 
 import re
@@ -15,7 +15,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.lines import text_lines, whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
-# The names of each label by its number, the main one first; possibly none.
+# Label: its names, the main one first; possibly none.
 Names = dict[int, tuple[str, ...]]
 
 _MOST_NAMES = 10**7
@@ -31,11 +31,11 @@ def read_names(
     ----------
     source : str or Path
     first : {0, 1}
-        The number that line 1 names, where lines have none.
+        The label that line 1 names, where lines have no numbers.
     largest : int, optional
-        Read no further than the name of this number, where lines have none: the file may go on for ever.
+        Stop after the name of this label, where lines have no numbers: the file may be endless.
     never_numbered : bool
-        Whether a number at the start of a line is a name in any case.
+        Whether a number at the start of a line is always part of a name.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def read_names(
     Raises
     ------
     InputError
-        The file cannot be read, is empty, or a line is not as described above.
+        The file cannot be read, is empty, or a line has neither of these forms.
     """
     return parse_names(text_lines(source), str(source), first, largest, never_numbered)
 
@@ -71,12 +71,12 @@ def parse_names(
             if place - 1 + first == largest:
                 break
         elif line.strip():
-            number, found = _numbered(line, source, place)
+            number, texts = _numbered(line, source, place)
             if number in names:
                 raise InputError(
                     source, place, f"label {number} has a line already; put all names of a label on one, between tabs"
                 )
-            names[number] = found
+            names[number] = texts
     if is_numbered is None:
         raise InputError(source, None, "there is no name in it; line k should name label k")
     return names, is_numbered
@@ -96,6 +96,6 @@ def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]
 
 
 def _fields(line: str) -> tuple[str, ...]:
-    """Return the names of a line; a later one only once, and not where the first is empty."""
+    """Return the names of a line, each once; none if the first is empty."""
     main, *others = (field.strip() for field in line.split("\t"))
     return tuple(dict.fromkeys([main, *filter(None, others)])) if main else ()

@@ -1,4 +1,4 @@
-"""Which names the labels of data have."""
+"""The names of the labels of a data file."""
 
 import logging
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Naming:
-    """Where the names of labels are.
+    """Options for the names of labels.
 
     Attributes
     ----------
     file : str, Path or None
         A file of names (see `files`). Default: the one beside the data, if there is one (`beside.find_names`).
     zero_based : bool
-        Whether line k names label k - 1, where lines have no numbers. So it is, in any case, where the data have a
-        label 0, which could have no name otherwise.
+        Whether line k names label k - 1, where lines have no numbers. Always so if the data have a label 0, which would
+        have no name otherwise.
     """
 
     file: str | Path | None = None
     zero_based: bool = False
 
     def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
-        """Read the names of the labels of data, and say where they were found and which are those of several labels.
+        """Read the names of the labels of a data file; log their file, and the names that several labels share.
 
         Parameters
         ----------
@@ -43,40 +43,39 @@ class Naming:
         source : str, Path or Files
             The data, as the user named them.
         endless : bool
-            Whether the file may go on for ever. Then it is read no further than the largest label, where it has no
-            numbers.
+            Whether the file may be endless. Then reading stops after the largest label, where lines have no numbers.
 
         Returns
         -------
         LabelNames or None
-            None where no file is given and none found.
+            None if there is no file of names.
 
         Raises
         ------
         InputError
-            The file is none of names, or does not fit the data: lines without numbers are fewer than the labels, or
-            lines with numbers name none of them. Or there are different ones beside several files.
+            The file is not one of names, or does not fit the data: lines without numbers are fewer than the labels, or
+            lines with numbers name none of them. Or the names beside several files differ.
         """
         file = find_names(source) if self.file is None else self.file
         if file is None:
             return None
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
-        found, is_numbered = read_names(file, first, largest if endless else None, never_numbered=is_kept(file))
-        texts = {name for of_label in found.values() for name in of_label[:1]}
-        # What is also a name is known to be a label's number, so that it is read as one.
-        nameless = [number for number in labels.tolist() if number not in found and str(number) in texts]
-        names = LabelNames.of({**found, **dict.fromkeys(nameless, ())}, shown(file))
-        named = sum(bool(found.get(number)) for number in labels.tolist())
+        by_number, is_numbered = read_names(file, first, largest if endless else None, never_numbered=is_kept(file))
+        texts = {name for of_label in by_number.values() for name in of_label[:1]}
+        # A label without a name whose number is also a name: `LabelNames` must know it to read the number as a label.
+        nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
+        names = LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
+        named = sum(bool(by_number.get(number)) for number in labels.tolist())
         if is_numbered and len(labels) and not named:
             raise InputError(str(file), None, f"names none of the labels of {shown(source)}, such as {labels[0]}")
-        if not is_numbered and len(labels) and largest not in found:
+        if not is_numbered and len(labels) and largest not in by_number:
             line = "line k names label k" + " - 1" * (first == 0)
             raise InputError(
                 str(file),
                 None,
-                f"has no name for label {largest} of {shown(source)}: {line}, of {len(found):,} lines; give the right "
-                "file by --labels, or put a number and a tab before each name",
+                f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
+                "right file by --labels, or put a number and a tab before each name",
             )
         if self.file is None:
             _log.info(

@@ -1,1 +1,1 @@
-"""Texts: records read from files, made vectors, and what is kept of that beside the data."""
+"""Texts: reading records from files, making vectors of them, and the sidecar files of the result."""

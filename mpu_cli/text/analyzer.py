@@ -1,6 +1,6 @@
-"""What a text consists of: words, stems, n-grams, as scikit-learn cuts texts up, but one after another.
+"""The terms of a text: words, stems and n-grams. They are those of scikit-learn, but generated one by one.
 
-A long text has many more n-grams than it has room for. The stems are Snowball's.
+The n-grams of a long text may not fit in memory. The stems are Snowball's.
 """
 
 import re
@@ -22,7 +22,7 @@ Analyzer = Callable[[str], Iterator[str]]
 def analyzer_of(options: TextOptions) -> Analyzer:
     """Return the function that gives the terms of a text, with repetitions.
 
-    Texts are brought to Unicode's form NFKC and to small letters. Words have two characters at least, and a stem if
+    Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
     they have no more than 200.
 
     Parameters
@@ -47,7 +47,7 @@ def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:
 
 
 def _ngrams_of_characters(text: str, lengths: range) -> Iterator[str]:
-    """Yield the n-grams of each word with a blank at either end; a word that is no longer is one, once."""
+    """Yield the n-grams of each word with a blank at either end; a shorter word is one n-gram, once."""
     for word in text.split():
         padded = f" {word} "
         for n in lengths:

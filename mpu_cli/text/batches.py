@@ -1,4 +1,4 @@
-"""Texts put together, so many that some megabytes of them are in memory."""
+"""Batches of texts of a few megabytes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -9,15 +9,15 @@ T = TypeVar("T")
 
 
 def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MOST_TEXTS) -> Iterator[list[T]]:
-    """Put texts together.
+    """Group texts into batches.
 
     Parameters
     ----------
-    texts : iterable of str, or of what has texts
+    texts : iterable of str, or of objects with texts
     size : callable
-        Tells how many characters one has.
+        Returns the number of characters of one.
     most : int
-        How many are put together at most; fewer where they are long.
+        Largest number of texts in a batch; long texts make smaller ones.
     """
     batch: list[T] = []
     characters = 0

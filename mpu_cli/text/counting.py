@@ -1,4 +1,4 @@
-"""In how many texts each term occurs: the first of two passes over texts that need not fit in memory."""
+"""Document frequencies of terms: the first of two passes over texts that need not fit in memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from sklearn.feature_extraction import FeatureHasher
 from mpu_cli.text.analyzer import Analyzer
 from mpu_cli.text.batches import batches
 
-# Terms that are counted at a time, which take about 130 bytes each, and their characters.
+# Terms that are counted at a time, of about 130 bytes each, and their characters.
 MOST_TERMS, MOST_CHARACTERS = 6_000_000, 1 << 29
 _PIECE = 1 << 16  # terms of long texts
 _LEAST_MERGED = 1 << 20
@@ -23,10 +23,10 @@ class TermCounts:
     Parameters
     ----------
     analyzer : callable
-        Gives the terms of a text.
+        Returns the terms of a text.
     most_terms, most_characters : int
-        Where more different terms are met, or longer ones, the rarest are forgotten. They are counted from 0 where they
-        come again.
+        If there are more different terms, or longer ones, the rarest are dropped. They are counted from 0 if they occur
+        again.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class TermCounts:
     of : Counter
         In how many texts each term occurs.
     forgotten : int
-        How many terms were forgotten.
+        Number of dropped terms.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class TermCounts:
         self.forgotten = 0
 
     def add(self, texts: Iterable[str]) -> None:
-        """Count some texts."""
+        """Count the terms of more texts."""
         for text in texts:
             terms = iter(self._analyzer(text))
             counted: set[str] = set()
@@ -65,7 +65,7 @@ class TermCounts:
             self.texts += 1
 
     def _forget(self) -> None:
-        """Forget the rarest terms, so that half of the room is free; none where there is room yet."""
+        """Drop the rarest terms, so that half of the room is free; nothing if the room suffices."""
         before = len(self.of)
         most = self._most_terms // 2 if before > self._most_terms else before
         rarest = 0
@@ -84,11 +84,11 @@ class TermCounts:
         Parameters
         ----------
         min_df : int
-            In how many texts they occur at least.
+            Smallest number of texts that they occur in.
         max_features : int, optional
-            How many there are at most; those that occur in more texts come first, then the alphabet.
+            Largest number of them: those that occur in most texts, ties in alphabetical order.
         kept : set of str
-            Terms that become features in any case, and do not count.
+            Terms that are always features, and do not count.
         """
         frequent = [term for term, count in self.of.items() if count >= min_df and term not in kept]
         if max_features is not None and len(frequent) > max_features:
@@ -102,9 +102,9 @@ class Hashes:
     Parameters
     ----------
     analyzer : callable
-        Gives the terms of a text.
+        Returns the terms of a text.
     bits : int
-        Of a hash.
+        Length of a hash.
     """
 
     def __init__(self, analyzer: Analyzer, bits: int) -> None:
@@ -120,12 +120,12 @@ class Hashes:
     def _counted(self, texts: list[str]) -> csr_array:
         total = csr_array((len(texts), self.width), dtype=np.float32)
         for rows, pieces in self._pieces(texts):
-            found = self._hasher.transform(pieces)
-            total += csr_array((found.data, (np.repeat(rows, np.diff(found.indptr)), found.indices)), shape=total.shape)
+            part = self._hasher.transform(pieces)
+            total += csr_array((part.data, (np.repeat(rows, np.diff(part.indptr)), part.indices)), shape=total.shape)
         return total
 
     def _pieces(self, texts: list[str]) -> Iterator[tuple[list[int], list[list[str]]]]:
-        """Yield terms, so many that they take some megabytes, as pieces of texts, and the row of each piece."""
+        """Yield pieces of texts, a few megabytes of terms at a time, and the row of each piece."""
         rows: list[int] = []
         pieces: list[list[str]] = []
         room = _PIECE
@@ -143,7 +143,7 @@ class Hashes:
 
 
 class HashCounts:
-    """Document frequencies of the hashes of terms, in as much memory as there are different ones.
+    """Document frequencies of the hashes of terms, in memory that grows with the number of different ones.
 
     Parameters
     ----------
@@ -162,12 +162,12 @@ class HashCounts:
         self._entries = 0
 
     def add(self, texts: Iterable[str]) -> None:
-        """Count some texts."""
+        """Count the terms of more texts."""
         for batch in batches(texts):
-            found = self._hashes.transform(batch)
+            counts = self._hashes.transform(batch)
             self.texts += len(batch)
-            self._new.append(found.indices)
-            self._entries += found.nnz
+            self._new.append(counts.indices)
+            self._entries += counts.nnz
             if self._entries > max(_LEAST_MERGED, self._counts.nnz):  # so that merging takes linear time in all
                 self._merge()
 

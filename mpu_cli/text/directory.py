@@ -25,7 +25,7 @@ from mpu_cli.text import stored
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.records import Fields
 
-if TYPE_CHECKING:  # scikit-learn takes half a second, which work without texts need not wait for
+if TYPE_CHECKING:  # importing scikit-learn takes half a second, which work without texts should not wait for
     from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
@@ -33,8 +33,8 @@ _OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, ID
 
 
 @dataclass(frozen=True)
-class Known:
-    """What an earlier file was made with."""
+class Vectorization:
+    """The vectoriser, labels and fields of an earlier data file."""
 
     vectorizer: "Vectorizer"
     labels: Labels
@@ -42,7 +42,7 @@ class Known:
 
 
 def directory_of(data: str | Path) -> Path | None:
-    """Return the directory of a data file: ``data/news.text`` for ``data/news.svm.gz``; None for what is no file."""
+    """Return the directory of a data file: ``data/news.text`` for ``data/news.svm.gz``; None if it is no file."""
     path = Path(data)
     if is_url(data) or str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
         return None
@@ -50,13 +50,13 @@ def directory_of(data: str | Path) -> Path | None:
 
 
 def made_with(data: str | Path) -> stored.Content | None:
-    """Return which data file the directory beside one was made with; None where there is none, or it is damaged."""
+    """Return size and checksum of the data file that a directory was made with; None without one, or if damaged."""
     path = directory_of(data)
     if path is None or not (path / stored.MANIFEST).is_file():
         return None
     try:
         return stored.content_of(stored.read_manifest(path))
-    except (InputError, OSError, KeyError, TypeError, ValueError):  # whoever reads the vectoriser tells
+    except (InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
         return None
 
 
@@ -66,7 +66,7 @@ def check_target(path: Path) -> None:
     Raises
     ------
     MpuError
-        A file is there, or a directory with other things in it.
+        It is a file, or a directory with other files in it.
     """
     if not path.exists() and not path.is_symlink():
         return
@@ -76,13 +76,13 @@ def check_target(path: Path) -> None:
         raise MpuError(f"{path}: holds other files ({foreign[0]}); choose another name for -o")
 
 
-def read_known(like: str | Path) -> Known:
-    """Read what a data file was made with.
+def read_vectorization(like: str | Path) -> Vectorization:
+    """Read the vectoriser, labels and fields of a data file.
 
     Parameters
     ----------
     like : str or Path
-        The data file, which itself is not read, or its directory.
+        The data file (only its directory is read), or its directory.
 
     Raises
     ------
@@ -92,24 +92,24 @@ def read_known(like: str | Path) -> Known:
     path = Path(like) if Path(like).is_dir() else directory_of(like)
     if path is None:
         raise InputError(str(like), None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
-    found = stored.load(path)
+    kept = stored.load(path)
     if (path / LABELS).exists() and not (path / LABELS).is_file():
         raise InputError(str(path / LABELS), None, "is not a regular file; run mpu vectorize again")
-    labels = read_labels(path / LABELS) if found.content is None or found.content.labels else Labels()
-    if found.content is None or len(labels) != found.content.labels:
-        wanted = "none" if found.content is None else f"{found.content.labels:,}"
+    labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
+    if kept.content is None or len(labels) != kept.content.labels:
+        wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
         raise InputError(
             str(path / LABELS), None, f"names {len(labels):,} labels, and {wanted} are wanted; run mpu vectorize again"
         )
     from mpu_cli.text.vectorizer import Vectorizer
 
-    return Known(Vectorizer.load(path), labels, found.fields)
+    return Vectorization(Vectorizer.load(path), labels, kept.fields)
 
 
 def write_directory(
     path: Path, vectorizer: "Vectorizer", labels: Labels, fields: Fields, content: stored.Content
 ) -> None:
-    """Write all files but ``ids`` into a directory that is there."""
+    """Write all files but ``ids`` into an existing directory."""
     stored.save(path, vectorizer.stored(fields, content))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     vectors = vectorizer.transform_names(labels.names)
@@ -122,6 +122,6 @@ def write_directory(
 
 
 def from_one(vectors: csr_array) -> csr_array:
-    """Return vectors as a data file has them: column j becomes feature j + 1."""
+    """Return the vectors of a data file: column j becomes feature j + 1."""
     shape = (vectors.shape[0], vectors.shape[1] + 1)
     return csr_array((vectors.data, vectors.indices + 1, vectors.indptr), shape=shape)

@@ -16,14 +16,14 @@ class Labels:
     Parameters
     ----------
     names : iterable of sequence of str
-        The names of each label, the main one first; none for a number that is no label.
+        The names of each label, the main one first; empty for a number without a label.
 
     Attributes
     ----------
     names : list of tuple of str
     shared : int
-        How many labels were given that have the same main name as one before them. They are the same label, so their
-        own numbers have no name.
+        Number of labels with the main name of an earlier one. They are the same label, so their own numbers have no
+        name.
     """
 
     def __init__(self, names: Iterable[Sequence[str]] = ()) -> None:
@@ -41,7 +41,7 @@ class Labels:
                 self._numbers[of_label[0]] = number
                 for other in of_label[1:]:
                     others.setdefault(other, number)
-        self._numbers = others | self._numbers  # a main name comes before further ones of other labels
+        self._numbers = others | self._numbers  # a main name wins over further names of other labels
 
     def __len__(self) -> int:
         return len(self.names)
@@ -72,7 +72,7 @@ def read_labels(source: str | Path) -> Labels:
     Raises
     ------
     InputError
-        It cannot be read, or names a label 0 or far beyond the number of names.
+        It cannot be read, or names label 0, or a label far beyond the number of names.
     """
     names, _ = read_names(source, never_numbered=is_kept(source))
     most = max(names)
@@ -85,7 +85,7 @@ def read_labels(source: str | Path) -> Labels:
 
 
 def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return pairs of names that differ only by blanks, or by capital and small letters."""
+    """Return pairs of names that differ only by blanks or letter case."""
     first: dict[str, str] = {}
     pairs = []
     for name in names:

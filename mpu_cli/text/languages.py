@@ -1,4 +1,4 @@
-"""In which language texts are: that of which they have most function words."""
+"""The language of texts: the one of which they have most function words."""
 
 import re
 from collections.abc import Iterable
@@ -52,9 +52,9 @@ def guess_language(texts: Iterable[str]) -> str | None:
     counts = dict.fromkeys(LANGUAGES, 0)
     total = 0
     for text in texts:
-        for found in _WORDS.finditer(text.lower()):
+        for match in _WORDS.finditer(text.lower()):
             total += 1
-            for language in of_word.get(found[0], ()):
+            for language in of_word.get(match[0], ()):
                 counts[language] += 1
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
     if counts[first] < max(1, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:

@@ -1,4 +1,4 @@
-"""A vectoriser as one piece, which a model keeps: a line of JSON, inverse document frequencies, names or hashes."""
+"""A vectoriser as bytes, which a model holds: a line of JSON, inverse document frequencies, names or hashes."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ def unpacked(data: bytes, source: str) -> Stored:
     ----------
     data : bytes
     source : str
-        Where it comes from, for errors.
+        Its file, for errors.
 
     Raises
     ------

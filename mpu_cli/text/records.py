@@ -1,4 +1,4 @@
-"""Records of texts: their fields checked, and named in errors."""
+"""Records of texts, with their fields checked."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import is_utf8
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.text.rows import FORMATS, Bad, Row, format_of, no_field, read_rows, some
+from mpu_cli.text.rows import FORMATS, Bad, Row, field_list, format_of, no_field, read_rows
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines
 
-TEXT, TAGS, ID = "text", "tags", "id"  # fields by default; the last two need not be there
+TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
 SEPARATOR = ";"
 _LINE_ENDS = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Which fields of a record are read.
+    """The fields of a record that are read.
 
     Attributes
     ----------
     text : tuple of str
-        Their values, joined by a blank, are the text. None: the only field that the first record has.
+        Their values, joined by a blank, are the text. None: the only field of the first record.
     tags, id : str
-        Where the first record does not have the field, none has. Empty: not looked at.
+        If the first record lacks the field, no record may have it. Empty: not read.
     separator : str
-        Between tags that are written as one text.
+        Separates tags that are written as one text.
     needs_tags, needs_id : bool
         Whether each record must have the field.
     """
@@ -57,9 +57,9 @@ class Record:
     tags : tuple of str
         Each once, without blanks around, none of them empty.
     id : str or None
-        None where the records have none.
+        None if records have no ids.
     mended : bool
-        Whether a tab or line end within a tag or the id was made a blank.
+        Whether a tab or line end within a tag or the id became a blank.
     """
 
     line: int
@@ -69,24 +69,24 @@ class Record:
     mended: bool
 
     def size(self) -> int:
-        """Return how many characters it has."""
+        """Return the number of its characters."""
         return len(self.text) + sum(map(len, self.tags)) + len(self.id or "")
 
 
 def chosen_format(source: str | Path, form: str | None) -> str:
-    """Return the format of a file, as given or by its suffix.
+    """Return the format of a file: `form`, or else that of its suffix.
 
     Raises
     ------
     InputError
-        None is given, and the suffix tells none.
+        There is no `form`, and the suffix means no format.
     """
-    found = form or format_of(source)
-    if found is None:
+    chosen = form or format_of(source)
+    if chosen is None:
         raise InputError(
             str(source), None, f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
         )
-    return found
+    return chosen
 
 
 def read_records(
@@ -109,12 +109,12 @@ def read_records(
     Yields
     ------
     Record or Bad
-        `Bad` where a row is bad, or a field is missing or of another type.
+        `Bad` if the row is bad, or a field is missing or of another type.
 
     Raises
     ------
     InputError
-        As `read_rows`; or no field is chosen, and there are several.
+        As `read_rows`; or `fields` has no text field, and there are several.
     """
     reader: _Reader | None = None
     needed = (*fields.text, *[fields.tags] * fields.needs_tags, *[fields.id] * fields.needs_id)
@@ -124,7 +124,7 @@ def read_records(
             continue
         if reader is None:
             if not fields.text and len(row.fields) != 1:
-                problem = f"which field has the text? Name it by --text-field; {some(row.fields)}"
+                problem = f"which field has the text? Name it by --text-field; {field_list(row.fields)}"
                 raise InputError(source, row.line, problem)
             reader = _Reader(fields, row)
         try:
@@ -138,7 +138,7 @@ class _FieldError(Exception):
 
 
 class _Reader:
-    """Reads records as the first one is."""
+    """Reads records with the fields of the first one."""
 
     def __init__(self, fields: Fields, first: Row) -> None:
         self._fields = fields if fields.text else replace(fields, text=tuple(first.fields))

@@ -1,4 +1,4 @@
-"""Files of JSON lines and tables, row by row. A bad row is given as such, so that the caller may go on after it."""
+"""Files of JSON lines and tables, row by row. A bad row is an item too, so that the caller may go on after it."""
 
 import csv
 from collections import ChainMap
@@ -47,7 +47,7 @@ class Bad:
     line : int
         Line of the file in which it starts, from 1.
     problem : str
-        What is wrong there, and what to do.
+        What is wrong, and what to do.
     """
 
     line: int
@@ -55,7 +55,7 @@ class Bad:
 
 
 def format_of(source: str | Path) -> str | None:
-    """Return the format that the suffix of a file tells, compressed or not; None if it tells none."""
+    """Return the format of a file by its suffix, compressed or not; None if the suffix means none."""
     path = Path(source)
     return _FORMAT_OF.get(path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix)
 
@@ -65,8 +65,8 @@ def read_rows(
 ) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
-    Empty lines are no rows. A byte order mark and CRLF do no harm. The first row of a table names its fields. Fields of
-    a table may be in quotation marks; then they may have separators, line ends, and quotation marks written twice.
+    Empty lines are skipped. A byte order mark and CRLF are allowed. The first row of a table names its fields. Fields
+    of a table may be quoted; then they may have separators, line ends, and quotation marks written twice.
 
     Parameters
     ----------
@@ -76,20 +76,20 @@ def read_rows(
     form : {"jsonl", "csv", "tsv"}
         JSON objects, one on each line; or a table separated by commas or tabs.
     max_line_bytes : int
-        Longest line, and longest row of a table, which may have several lines.
+        Largest size of a line, and of a row of a table, which may have several lines.
     needed : iterable of str
-        Fields that a table must have; where it has rows, it is they that say what is missing.
+        Fields that a table must have. If it has rows, each of them reports a missing one.
 
     Yields
     ------
     Row or Bad
-        `Bad` where a row is not UTF-8, too long, not an object, or does not fit the first row of a table.
+        `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
 
     Raises
     ------
     InputError
-        The file as a whole cannot be read: it is UTF-16, or a table without a row of names, or with nothing but
-        names, of which one that is needed is missing.
+        The file as a whole cannot be read: it is UTF-16, or a table without a row of names, or one with this row alone
+        in which a needed name is missing.
     """
     lines = decoded_lines(stream, source, max_line_bytes)
     if form == "jsonl":
@@ -123,12 +123,12 @@ def _object(number: int, line: str) -> Row | Bad:
 
 
 class _Numbered:
-    """Lines for the reader of tables, and which of them cannot be used."""
+    """Lines for the reader of tables, with the problem of the current row."""
 
     def __init__(self, lines: Iterator[str | None], limit: int) -> None:
         self._lines = lines
         self._limit = limit
-        self._room = 0  # characters that the row may still have
+        self._room = 0  # characters left for the row
         self.number = 0
         self.problem: str | None = None  # of the row that is being read
 
@@ -159,12 +159,12 @@ class _Numbered:
 
 
 def no_field(name: str, names: Iterable[str]) -> str:
-    """Say that there is no such field among others."""
-    return f"there is no field {name!r} here; {some(names)}"
+    """Return the message that a field is missing, with those that exist."""
+    return f"there is no field {name!r} here; {field_list(names)}"
 
 
-def some(names: Iterable[str]) -> str:
-    """Say which fields there are, the first of them."""
+def field_list(names: Iterable[str]) -> str:
+    """Return a message that lists the first of the existing fields."""
     shown = list(map(repr, islice(names, _MOST_SHOWN + 1)))
     there = ", ".join(shown[:_MOST_SHOWN]) + ", ..." * (len(shown) > _MOST_SHOWN)
     return f"there are {there or 'none at all'}"
@@ -188,7 +188,7 @@ def _table(
             header, absent = row[0], [name for name in needed if name not in names]
             empty: dict[str, object] = {name: "" for name in names if name}
         else:
-            absent = []  # each row says so
+            absent = []  # each row reports it
             yield _named(*row, names, empty)
     if names is None:
         raise InputError(source, None, "it is empty; its first line should name the columns")
@@ -200,7 +200,7 @@ def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tup
     """Return the next row that is not empty, with the line in which it starts; None at the end."""
     while True:
         first = numbered.begin_row()
-        before = csv.field_size_limit(limit)  # which belongs to the process
+        before = csv.field_size_limit(limit)  # a setting of the whole process
         try:
             values = next(rows)
         except StopIteration:
@@ -225,5 +225,5 @@ def _named(line: int, values: list[str], names: list[str], empty: dict[str, obje
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
     fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=False) if name}
-    # Spreadsheets leave out empty values at the end. Short rows under a long header take no more room than they have.
+    # Spreadsheets leave out empty values at the end. So short rows under a long header take little memory.
     return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty))

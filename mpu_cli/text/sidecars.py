@@ -31,13 +31,13 @@ class Sidecars:
     Attributes
     ----------
     contents : dict
-        Has a key for each file with such a directory. It is for the reader, which fills in their content as it reads.
+        Its keys are the files with such a directory. The reader fills in their content as it reads.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        found = {file: made_with(file) for file in files_of(source)}
-        self._expected = {file: (made.bytes, made.sha256) for file, made in found.items() if made is not None}
+        contents = {file: made_with(file) for file in files_of(source)}
+        self._expected = {file: (made.bytes, made.sha256) for file, made in contents.items() if made is not None}
         self.contents: Contents = dict.fromkeys(self._expected)
 
     def stranger(self) -> str | None:
@@ -45,31 +45,31 @@ class Sidecars:
         return next((file for file, expected in self._expected.items() if self._content(file) != expected), None)
 
     def names_of(self, naming: Naming, labels: np.ndarray, *, endless: bool = False) -> LabelNames | None:
-        """Return what `Naming.names_of` does of the data.
+        """Return the names of labels, as `Naming.names_of`.
 
         Raises
         ------
         InputError
-            Also where the names beside the data belong to others.
+            Also if the names beside the data belong to other data.
         """
         if naming.file is None:
             self._refuse(LABELS, "; or name the labels by --labels")
         return naming.names_of(labels, self._source, endless=endless)
 
     def refuse_ids(self) -> None:
-        """Raise InputError where the ids beside the data belong to others."""
+        """Raise InputError if the ids beside the data belong to other data."""
         self._refuse(IDS)
 
     def vectorizer(self, instances: int) -> stored.Stored | None:
         """Return the vectoriser that made the data; None if there is none.
 
-        One that is damaged, or belongs to other data, is left out with a warning. Several files have one if the same is
-        kept beside each of them.
+        One that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the same
+        vectoriser is beside each of them.
 
         Parameters
         ----------
         instances : int
-            How many the data have; they have been read.
+            Number of instances of the data, which have been read.
         """
         directories = [directory_of(file) for file in files_of(self._source)]
         there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
@@ -107,7 +107,7 @@ class Sidecars:
             )
 
     def _content(self, file: str) -> Content:
-        """Return the content of a file, which is read here where others have read its instances."""
+        """Return the content of a file; read it now if the reader has not done so."""
         content = self.contents[file]
         if content is None:
             with open_input(file) as stream:

@@ -1,6 +1,6 @@
 """A vectoriser on disk: a manifest, the names of the features or their hashes, and inverse document frequencies.
 
-Nothing is unpickled. Checksums detect damage, and what is read never exceeds what is on the disk.
+Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
 import json
@@ -30,7 +30,7 @@ MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "id
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator")
 _HEADER_BYTES = 4096  # of an array, at most
-_LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of as many texts as could be counted
+_LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -41,11 +41,11 @@ class Content:
     Attributes
     ----------
     instances, labels : int
-        How many it has; labels that occur nowhere in it included.
+        Numbers of them, with labels that never occur.
     bytes : int
-        Its size, not compressed.
+        Uncompressed size.
     sha256 : str
-        The checksum of that.
+        Checksum of these bytes.
     """
 
     instances: int
@@ -56,7 +56,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Stored:
-    """What is kept of a vectoriser.
+    """The stored state of a vectoriser.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class Stored:
     features : list of str or None
         None where features are hashed.
     idf : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
-        The last one is then that of hashes that do not occur.
+        The last one is that of hashes that do not occur.
     fields : Fields
-        Which fields the records had.
+        Fields of the records.
     content : Content or None
-        None where it belongs to no data file.
+        None if it belongs to no data file.
     hashes : ndarray of int32, shape (m,), or None
         Where features are hashed, those that occur, ascending.
     """
@@ -87,7 +87,7 @@ class Stored:
 
 
 def save(path: Path, stored: Stored) -> None:
-    """Write the files of a vectoriser into a directory, which is made if need be."""
+    """Write the files of a vectoriser into a directory, which is created if missing."""
     path.mkdir(exist_ok=True)
     np.save(path / IDF, stored.idf, allow_pickle=False)
     names = [IDF]
@@ -103,12 +103,12 @@ def save(path: Path, stored: Stored) -> None:
 
 
 def load(path: Path) -> Stored:
-    """Read what `save` has written.
+    """Load a vectoriser that `save` has written.
 
     Raises
     ------
     InputError
-        It is not there, damaged, or of a newer version.
+        It is missing, damaged, or of a newer version.
     """
     if not (path / MANIFEST).exists():
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
@@ -139,7 +139,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def described(stored: Stored) -> dict[str, Any]:
-    """Return all of a vectoriser but its long arrays, as JSON values."""
+    """Return the manifest of a vectoriser: all but its long arrays, as JSON values."""
     return {
         "format": FORMAT,
         "format_version": _DENSE if stored.hashes is None else _SPARSE,
@@ -153,14 +153,14 @@ def described(stored: Stored) -> dict[str, Any]:
 
 
 def parse(text: bytes, source: str) -> dict[str, Any]:
-    """Return what `described` has given, from JSON.
+    """Parse the manifest of `described`.
 
     Raises
     ------
     InputError
         It is of a newer version.
     ValueError, KeyError
-        It is damaged. `made` looks at what is in it.
+        It is damaged. `made` checks the values.
     """
     _expect(len(text) < MOST_BYTES, "the manifest is too long")
     values = json_value(text)
@@ -191,7 +191,7 @@ def number_of_hashes(values: Mapping[str, Any]) -> int | None:
 def made(
     values: Mapping[str, Any], idf: np.ndarray, features: bytes | None, hashes: np.ndarray | None = None
 ) -> Stored:
-    """Return a vectoriser of what `described` has given, and of its long arrays.
+    """Return a vectoriser from its manifest and its long arrays.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def made(
     _expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
     names = None if features is None else _features(features, count)
     _expect((names is None) == (options.hashing is not None), "features have no names")
-    if options.hashing is not None and hashes is None:  # of format 1; hashes that do not occur have the largest
+    if options.hashing is not None and hashes is None:  # format 1, where absent hashes have the largest one
         hashes = np.flatnonzero(idf < idf.max()).astype(np.int32)
         idf = np.append(idf[hashes], idf.max())
     if hashes is not None:
@@ -217,15 +217,15 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
     """Return the data file that a manifest belongs to; errors as those of `made`."""
     if values["content"] is None:
         return None
-    found = Content(**values["content"])
-    counts = found.instances, found.labels, found.bytes
+    content = Content(**values["content"])
+    counts = content.instances, content.labels, content.bytes
     _expect(all(type(count) is int and count >= 0 for count in counts), "its content is not counted in whole numbers")
-    _expect(isinstance(found.sha256, str) and bool(_SHA256.fullmatch(found.sha256)), "its content has no checksum")
-    return found
+    _expect(isinstance(content.sha256, str) and bool(_SHA256.fullmatch(content.sha256)), "its content has no checksum")
+    return content
 
 
 def written(options: TextOptions) -> dict[str, Any]:
-    """Return options as `checked` takes them."""
+    """Return options as the values that `checked` reads."""
     values = asdict(options)
     return {
         name: AUTO if values[name] is None and option.has_auto else values[name]
@@ -234,12 +234,12 @@ def written(options: TextOptions) -> dict[str, Any]:
 
 
 def checked(values: Mapping[str, Any]) -> TextOptions:
-    """Return options from values as callers from Python, or a manifest, give them.
+    """Return options from the values of a manifest, or of a caller in Python.
 
     Raises
     ------
     DataError
-        One is of a wrong type or out of its range, or they contradict each other.
+        A value has a wrong type or is out of range, or values contradict each other.
     """
     options = TextOptions(**{name: option.check(values[name]) for name, option in options_of(TextOptions).items()})
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
@@ -254,11 +254,11 @@ def _expect(condition: bool, otherwise: str) -> None:
 
 def _fields(values: Mapping[str, Any]) -> Fields:
     _expect(isinstance(values["text"], list), "its fields are no names")
-    found = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
-    texts = (*found.text, found.tags, found.id, found.separator)
-    _expect(bool(found.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
-    _expect(bool(found.separator), "nothing is between its tags")
-    return found
+    fields = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
+    texts = (*fields.text, fields.tags, fields.id, fields.separator)
+    _expect(bool(fields.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
+    _expect(bool(fields.separator), "nothing is between its tags")
+    return fields
 
 
 def _features(data: bytes, count: int) -> list[str]:

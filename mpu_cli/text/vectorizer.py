@@ -1,4 +1,4 @@
-"""Texts to vectors: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
+"""The vectoriser: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -38,29 +38,29 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     ngrams : (int, int) or "auto"
         Shortest and longest n-gram.
     stem : str
-        A language of Snowball's stemmers, or ``"none"``. ``"auto"``: the language that the first texts seem to be in.
+        A language of Snowball's stemmers, or ``"none"``. ``"auto"``: the language guessed from the first texts.
     weighting : {"tfidf", "log-tfidf", "tf", "binary"}
-        What the entries are, before each row gets unit length.
+        Weighting of the entries, before each row gets unit length.
     min_df : int or "auto"
-        In how many texts, at least, a feature occurs that is in no name.
+        Smallest number of texts with a feature that is in no name of a label.
     max_features : int, optional
-        How many of these there are at most.
+        Largest number of such features.
     hashing : int, optional
-        Number features by a hash of so many bits, and keep no vocabulary.
+        Number features by a hash of this many bits, without a vocabulary.
 
     Attributes
     ----------
     options_ : TextOptions
-        The parameters, with what was chosen for ``"auto"``.
+        The parameters, with the choice made for ``"auto"``.
     features_ : list of str or None
         Name of each column; None where features are hashed.
     hashes_ : ndarray of int32, shape (m,), or None
         Where features are hashed, the columns that occur, ascending.
     idf_ : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
-        Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones where the
-        weighting has none. Of hashed features, of the columns that occur, and at the end of any other.
+        Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones if the
+        weighting has none. Of hashed features: of the columns that occur, then of all others.
     forgotten_ : int
-        How many rare terms were not counted to the end, since there were too many.
+        Number of rare terms that were dropped while counting, to bound memory.
 
     Examples
     --------
@@ -90,19 +90,19 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.hashing = hashing
 
     def fit(self, X: Iterable[str], y: object = None, *, names: Iterable[str] = ()) -> "Vectorizer":
-        """Choose the features. The texts are taken one by one, so they may come from a generator.
+        """Choose the features. The texts are read one by one, so they may come from a generator.
 
         Parameters
         ----------
         X : iterable of str
         y : ignored
         names : iterable of str
-            Names of labels, taken after the texts: their terms become features even where no text has them.
+            Names of labels, read after the texts: their terms are features even if no text has them.
 
         Raises
         ------
         DataError
-            A parameter is none of its values, or nothing is left.
+            A parameter has a wrong value, or no feature is left.
         """
         options = stored.checked(self.get_params())
         texts = iter(_texts(X))
@@ -161,7 +161,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return self.stored().width
 
     def stored(self, fields: Fields = DEFAULT_FIELDS, content: Content | None = None) -> Stored:
-        """Return what is kept of a fitted vectoriser."""
+        """Return the state of a fitted vectoriser, for storing."""
         check_is_fitted(self, "idf_")
         return Stored(self.options_, self.features_, self.idf_, fields, content, self.hashes_)
 
@@ -183,8 +183,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 counts.data[:] = 1
         places = counts.indices
         if self.hashes_ is not None:
-            found, there = self._occurring.look_up(places)
-            places = np.where(there, found, -1)
+            columns, occurs = self._occurring.look_up(places)
+            places = np.where(occurs, columns, -1)
         counts.data *= self.idf_[places].astype(np.float32)
         return _unit_rows(counts)
 
@@ -195,12 +195,12 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         ----------
         names : sequence of sequence of str
             The names of each label. Each name becomes a vector of unit length; that of the label is their sum, scaled.
-            It is empty where there is no name, or no feature is in one.
+            It is empty without names, or if they have no feature.
         """
         vectors = self.transform([name for of_label in names for name in of_label])
         ends = np.cumsum([0, *map(len, names)])
         ones = np.ones(vectors.shape[0], np.float32)
-        occurring = Columns.occurring(vectors)  # SciPy multiplies in as much memory as there are columns
+        occurring = Columns.occurring(vectors)  # SciPy's product takes memory for every column
         sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ occurring.of(vectors)
         sums = csr_array((sums.data, occurring.indices[sums.indices], sums.indptr), shape=(len(names), self.width))
         sums.sort_indices()
@@ -212,7 +212,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            Features are hashed, and have no names.
+            Features are hashed, so they have no names.
         """
         check_is_fitted(self, "idf_")
         if self.features_ is None:
@@ -220,7 +220,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return np.array(self.features_, object)
 
     def save(self, path: str | Path) -> None:
-        """Write the files that `load` reads into a directory, which is made if need be.
+        """Write the files that `load` reads into a directory, which is created if missing.
 
         Raises
         ------
@@ -241,16 +241,16 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         Raises
         ------
         InputError
-            There is none, or it is damaged.
+            It is missing or damaged.
         """
         return cls.of(stored.load(Path(path)))
 
     @classmethod
-    def of(cls, found: Stored) -> "Vectorizer":
-        """Return a vectoriser that was read from somewhere."""
-        vectorizer = cls(**stored.written(found.options))
+    def of(cls, kept: Stored) -> "Vectorizer":
+        """Return the vectoriser of a stored state."""
+        vectorizer = cls(**stored.written(kept.options))
         vectorizer.forgotten_ = 0
-        vectorizer._set(found)
+        vectorizer._set(kept)
         return vectorizer
 
 

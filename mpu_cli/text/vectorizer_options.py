@@ -27,8 +27,8 @@ class TextOptions:
     stem: str | None = option(
         WordOr((AUTO,), Words((NO_STEMS, *LANGUAGES))),
         None,
-        "Reduce words to their stems in this language. auto: in the language that the first texts seem to be in, or "
-        "not, if that is not clear; n-grams of characters are of whole words.",
+        "Reduce words to their stems in this language. auto: the language of the first texts, as guessed from their "
+        "function words, or none if that is not clear; n-grams of characters are of whole words.",
     )
     weighting: str = option(
         Words(("tfidf", "log-tfidf", "tf", "binary")),
@@ -43,7 +43,7 @@ class TextOptions:
         "2 from 100 on, otherwise 1.",
     )
     max_features: int | None = option(
-        Whole(1), None, "Keep at most this many features that occur in no name: those in most texts."
+        Whole(1), None, "Keep at most this many features that occur in no name of a label: those in most texts."
     )
     hashing: int | None = option(
         Whole(8, 30),

@@ -14,7 +14,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Writable
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text.batches import batches
-from mpu_cli.text.directory import Known, from_one
+from mpu_cli.text.directory import Vectorization, from_one
 from mpu_cli.text.records import Record
 from mpu_cli.text.stored import Content
 
@@ -29,7 +29,7 @@ class VectorWriter:
     out : binary file
     ids : Path or None
         Made where the records have ids; None: they are not kept.
-    known : Known
+    known : Vectorization
         The vectoriser, and the labels. Tags that are not among them are added.
     given : int
         So many labels were known beforehand.
@@ -46,7 +46,7 @@ class VectorWriter:
         The first few labels that were not known beforehand, each with the line of a record that has it.
     """
 
-    def __init__(self, out: Writable, ids: Path | None, known: Known, given: int) -> None:
+    def __init__(self, out: Writable, ids: Path | None, known: Vectorization, given: int) -> None:
         self._counted = Counted(out)
         self._ids = ids
         self._known = known

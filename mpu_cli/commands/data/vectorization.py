@@ -15,7 +15,7 @@ from mpu_cli.svmlight.content import Content, Counted
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.rereading import read_twice
 from mpu_cli.svmlight.streams import ReadableLines, open_output
-from mpu_cli.text.directory import Known, check_target, directory_of, read_known, write_directory
+from mpu_cli.text.directory import Vectorization, check_target, directory_of, read_vectorization, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
@@ -139,7 +139,7 @@ def vectorize(
     directory = directory_of(target)
     if directory is not None:
         check_target(directory)
-    known = None if like is None else read_known(like)
+    known = None if like is None else read_vectorization(like)
     names = Labels() if labels is None else read_labels(labels)
     given = len(names if known is None else known.labels)
     fields = source.fields(DEFAULT_FIELDS if known is None else known.fields)
@@ -199,7 +199,7 @@ class _Reader:
         self.content = counted.content()
 
 
-def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Known:
+def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Vectorization:
     """Fit a vectoriser, and number the tags that have no number yet: the more frequent first, then by the alphabet."""
     new: Counter[str] = Counter()
 
@@ -222,10 +222,12 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
             raise InputError(reader.name, None, str(error)) from error
     if not reader.good:
         raise InputError(reader.name, None, "there are no records")
-    return Known(vectorizer, labels, reader.fields)
+    return Vectorization(vectorizer, labels, reader.fields)
 
 
-def _report(reader: _Reader, writer: VectorWriter, known: Known, numbered: str | Path | None, given: int) -> Report:
+def _report(
+    reader: _Reader, writer: VectorWriter, known: Vectorization, numbered: str | Path | None, given: int
+) -> Report:
     vectorizer = known.vectorizer
     return Report(
         instances=writer.instances,
@@ -241,7 +243,7 @@ def _report(reader: _Reader, writer: VectorWriter, known: Known, numbered: str |
     )
 
 
-def _cautions(writer: VectorWriter, known: Known, numbered: str | Path | None, given: int) -> Iterator[str]:
+def _cautions(writer: VectorWriter, known: Vectorization, numbered: str | Path | None, given: int) -> Iterator[str]:
     labels = known.labels
     if numbered is not None and len(labels) > given:
         first = ", ".join(f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items())
