@@ -1,8 +1,8 @@
-"""Arrays in files that may come from someone who is not trusted.
+"""Reading and writing arrays in files that may come from someone who is not trusted.
 
-A file is an ``.npz`` as NumPy writes it. Before memory is taken for an array, its name, dtype, shape and place in the
-file are compared with what the manifest lets expect, and so is the size of the file: nothing is inflated, nothing is
-unpickled, and what is read never exceeds what is on the disk.
+A file is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name, dtype, shape
+and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array is larger than
+its file.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _LONGEST_READ = 1 << 20
 
 
 def expect(condition: bool, otherwise: str) -> None:
-    """Raise ValueError, with the words for it, where a condition does not hold."""
+    """Raise ValueError with this message if a condition does not hold."""
     if not condition:
         raise ValueError(otherwise)
 
@@ -59,7 +59,7 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
     ------
     FileNotFoundError
     ModelError
-        The file is damaged, or of other content, or cannot be read.
+        The file is damaged, has other arrays, or cannot be read.
     TooLargeError
         Its arrays exceed the free memory.
     """
@@ -80,7 +80,7 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a damaged zip archive raises errors of many types
-        problem = str(error) if str(error).isprintable() else repr(str(error))  # it may quote what is in the file
+        problem = str(error) if str(error).isprintable() else repr(str(error))  # it may quote bytes of the file
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
 
 

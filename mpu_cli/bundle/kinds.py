@@ -1,7 +1,7 @@
-"""How each kind of predictor is taken apart for a file, and put together again from one that may be damaged.
+"""Serialisation of each kind of predictor, and its reverse from files that may be damaged.
 
-A predictor is some numbers, which go into the manifest, and some arrays, which go into files by part. The numbers tell
-what parts there are and what is in them.
+A predictor consists of numbers, which the manifest has, and of arrays, which are in one file for each part. The layout
+of the parts follows from the numbers.
 """
 
 import math
@@ -36,15 +36,15 @@ class Kind:
     type : str
         Name of its class.
     numbers : callable
-        Gives the JSON values of a predictor that are not in its arrays.
+        Returns the JSON values of a predictor that are not in its arrays.
     parts : callable
-        Gives the arrays of a predictor, by part and name.
+        Returns the arrays of a predictor, by part and name.
     layouts : callable
-        Gives name and layout of each part, one after another, from the numbers, the number of features that occurred
-        in training, D and q.
+        Yields name and layout of each part, from the numbers, the number of features that occurred in training, D
+        and q.
     predictor : callable
-        Gives the predictor again from the numbers, the arrays, the features that occurred in training, and the
-        thresholds; ValueError where they cannot be those of one.
+        Restores the predictor from the numbers, the arrays, the features that occurred in training, and the thresholds.
+        Raises ValueError if they are not those of one.
     """
 
     type: str
@@ -60,13 +60,13 @@ def kind_of(predictor: "Model") -> str:
 
 
 def whole(number, least: int = 0) -> int:
-    """Return a JSON value that is a whole number; ValueError where it is none, or less than the least."""
+    """Return a JSON value that is a whole number; ValueError if it is none, or less than `least`."""
     expect(type(number) is int and number >= least, f"a number is missing that is whole and at least {least}")
     return number
 
 
 def real(number) -> float:
-    """Return a JSON value that is a number; ValueError where it is none."""
+    """Return a JSON value that is a number; ValueError if it is none."""
     expect(type(number) in (int, float), "a number is missing")
     return float(number)
 
@@ -74,8 +74,8 @@ def real(number) -> float:
 def number_list(values, name: str, dtype: type) -> np.ndarray:
     """Return a JSON value that is a list of numbers, whole ones for an integer dtype, as an array.
 
-    Types are looked at first, since an array of texts has the length of the longest for each of them; ValueError or
-    OverflowError where they or their sizes are others.
+    Types are checked first, since NumPy would give every text of a list the length of the longest. ValueError or
+    OverflowError if types or sizes are wrong.
     """
     types = {int} if np.issubdtype(dtype, np.integer) else {int, float}
     expect(type(values) is list and set(map(type, values)) <= types, f"{name} are not a list of numbers")
@@ -88,7 +88,7 @@ def number_list(values, name: str, dtype: type) -> np.ndarray:
 # Of a calibration, and how large their values can be.
 _LOG_ODDS = ("predicted", "actual")
 _LARGEST_LOG_ODDS = 1e4
-# In place of frequencies: they are in an array, since there is one for each label.
+# In place of frequencies that are in an array, one for each label.
 _IN_FIRST_PART = "level0"
 
 
@@ -150,7 +150,7 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
     frequencies = numbers["frequencies"]
     if frequencies is not None:
         first = next(iter(parts.values()))
-        listed = frequencies != _IN_FIRST_PART  # as earlier versions wrote them
+        listed = frequencies != _IN_FIRST_PART  # in files of earlier versions
         frequencies = number_list(frequencies, "frequencies", np.float64) if listed else first["frequencies"]
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
@@ -170,7 +170,7 @@ def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:
 
 
 def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
-    """Return a matrix of each cell once; ValueError where the arrays cannot be those of one, with rows in order."""
+    """Return a canonical CSR matrix; ValueError if the arrays are not those of one."""
     matrix = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], n_columns)
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
@@ -250,5 +250,5 @@ KINDS = {
     "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
     "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
 }
-# Of mpu 0.1: answers of well for the instances that were given while it learned.
+# Of mpu 0.1: predictions of well for the instances that it had while it learned (it is transductive).
 FORMER_KINDS = ("transductive",)

@@ -1,4 +1,4 @@
-"""Models are read: the manifest first, then the arrays that it names, and all is checked before it is used."""
+"""Loading models: the manifest first, then the arrays that it names. Everything is checked before it is used."""
 
 import io
 import os
@@ -19,7 +19,7 @@ from mpu_cli.runtime.files import open_regular
 
 
 def load(path: Path) -> TrainedModel:
-    """Read a model and check every part of it.
+    """Load a model and check every part of it.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def load(path: Path) -> TrainedModel:
     Raises
     ------
     ModelError
-        There is no model, or it is damaged, or was written by a newer version.
+        The model is missing, damaged, or was written by a newer version.
     """
     while True:
         with _open_manifest(path) as file:
@@ -48,8 +48,8 @@ def _open_manifest(path: Path) -> io.FileIO:
     try:
         return open_regular(path / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
-        found = "is not a model (it has no manifest.json)" if path.exists() else "there is no such model"
-        raise ModelError(f"{path}: {found}; make one with mpu train") from None
+        reason = "is not a model (it has no manifest.json)" if path.exists() else "there is no such model"
+        raise ModelError(f"{path}: {reason}; make one with mpu train") from None
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"{path}: manifest.json cannot be read: {problem}") from error
@@ -62,7 +62,7 @@ def _text(path: Path, file: io.FileIO) -> bytes:
 
 
 def _origin(path: Path) -> bytes | None:
-    """Read how a model was trained; None where that was not recorded, or cannot be read: predictions do without."""
+    """Read the record of how a model was trained; None if it is missing or unreadable: predictions do not need it."""
     try:
         with open_regular(path) as file:
             return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
@@ -71,7 +71,7 @@ def _origin(path: Path) -> bytes | None:
 
 
 def _is_in_place(file: io.FileIO, path: Path) -> bool:
-    """Whether a manifest is still that of the model; as long as it is open, no other file gets its inode number."""
+    """Whether an open manifest is still that of the model; no other file gets its inode number while it is open."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), (path / MANIFEST).stat())
     except FileNotFoundError:

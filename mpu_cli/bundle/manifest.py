@@ -18,11 +18,11 @@ from mpu_cli.version import __version__
 FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25  # earlier formats took 80 bytes a label
-# What a model has for each label; of earlier formats in the manifest, else in the first file.
+# Values for each label: in the manifest of earlier formats, otherwise in the first file.
 OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds": np.float32}
-# In place of the option c, in a manifest: the array of that name, since there may be a number for each label.
+# In place of the option c in a manifest: c is in the array of that name, one for each label.
 C_OF_LABELS = "labels"
-# Brackets, quotation marks and colons in it, at most: only its lists of numbers are long, and all else takes far more
+# Most brackets, quotation marks and colons in it: only its lists of numbers are long, and all else takes far more
 # memory than its text.
 MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|answers)-[0-9a-f]{16}\.npz")
@@ -32,7 +32,7 @@ VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a manifest says.
+    """The content of a manifest.
 
     Attributes
     ----------
@@ -42,15 +42,15 @@ class Manifest:
     n_known : int or None
         Number of features that occurred in training; None: an earlier format has a boolean for each feature.
     numbers : dict
-        The numbers of the predictor, as `kinds` has them.
+        The numbers of the predictor (see `kinds`).
     files : list of (str, str)
         Name and SHA-256 of the file of each part.
     names : tuple of (str, str) or None
-        Those of the file of label names, if there is one.
+        Name and SHA-256 of the file of label names, if there is one.
     vectorizer : tuple of (str, str) or None
-        Those of the vectoriser, if there is one.
+        Name and SHA-256 of the vectoriser, if there is one.
     of_labels : dict or None
-        The arrays of `OF_LABELS`, where an earlier format has them in the manifest.
+        The arrays of `OF_LABELS`, if an earlier format has them in the manifest.
     """
 
     method: str
@@ -96,7 +96,7 @@ def digest(values: dict) -> str:
 
 
 def parse(path: Path, text: bytes) -> Manifest:
-    """Check and return what a manifest says.
+    """Parse and check a manifest.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def parse(path: Path, text: bytes) -> Manifest:
 
 
 def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict:
-    """Return the values of a JSON object, whose lists are long only where they are numbers; ValueError otherwise.
+    """Return the values of a JSON object, in which only lists of numbers are long; ValueError otherwise.
 
-    Brackets, quotation marks and colons are `most_marks` at most.
+    It has at most `most_marks` brackets, quotation marks and colons.
     """
     expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "more than numbers is in its lists")
     values = json_value(text.decode("utf-8"), unique=True)
@@ -147,7 +147,7 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict:
 
 
 def _from_version_1(values: dict) -> dict:
-    """Return the values in the present format: version 1 knew no methods, kinds, checksum and calibration."""
+    """Return the values in the present format: version 1 had no methods, kinds, checksum and calibration."""
     expect(type(values["levels"]) is list, "levels are no list")
     numbers = {"levels": len(values["levels"]), "scale": values["scale"], "frequencies": None}
     values = values | {"method": "mpu", "kind": "stacked", "predictor": numbers, "files": values["levels"]}
@@ -155,7 +155,7 @@ def _from_version_1(values: dict) -> dict:
 
 
 def _from_version_2(values: dict) -> dict:
-    """Return the values in the present format: version 2 knew no calibration, and had lists of labels."""
+    """Return the values in the present format: version 2 had no calibration, and had lists of labels."""
     numbers = values["predictor"]
     expect(isinstance(numbers, dict), "numbers are not named")
     exact = {name: np.int64 if np.issubdtype(dtype, np.integer) else np.float64 for name, dtype in OF_LABELS.items()}
@@ -174,7 +174,7 @@ def _from_version_2(values: dict) -> dict:
 
 
 def _from_version_3(values: dict) -> dict:
-    """Return the values in the present format: version 3 knew the calibration of the last level alone."""
+    """Return the values in the present format: version 3 had the calibration of the last level alone."""
     numbers = values["predictor"]
     expect(isinstance(numbers, dict), "numbers are not named")
     if values["kind"] != "stacked":
@@ -211,7 +211,7 @@ def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:
 
 
 def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> None:
-    """Raise ValueError where the arrays of `OF_LABELS` cannot be those of a model."""
+    """Raise ValueError if the arrays of `OF_LABELS` are not those of a model."""
     expect(0 < len(labels) == len(c) == len(thresholds), "lists of unequal length")
     expect(ascending(labels), "labels out of order")
     expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")

@@ -1,7 +1,7 @@
-"""What a model keeps besides arrays, each in a file of its own.
+"""The files of a model that are not arrays.
 
-The names of its labels are text, with a line ``number<TAB>name`` for each label; its vectoriser is what
-`mpu_cli.text.packed` makes of it.
+The names of its labels are text, with a line ``number<TAB>name`` for each label. Its vectoriser is in the form of
+`mpu_cli.text.packed`.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ NAMES_PART, VECTORIZER_PART = "labels", "vectorizer"
 
 
 def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
-    """Read the names of a model's labels, as `read_kept`. They are looked at when they are first asked for."""
+    """Read the names of a model's labels; errors as for `read_kept`. They are parsed on first use."""
     return LabelNames(read_kept(path, name, checksum), str(path / name))
 
 
@@ -29,7 +29,7 @@ def read_kept(path: Path, name: str, checksum: str) -> bytes:
     ------
     FileNotFoundError
     ValueError
-        The file has another checksum, or is no regular file.
+        The file has another checksum, or is not a regular file.
     ModelError
         It cannot be read.
     TooLargeError

@@ -1,7 +1,7 @@
-"""Where a model comes from: what `mpu info` tells, and no prediction needs.
+"""The provenance of a model: what `mpu info` shows, and no prediction needs.
 
-It is a file of its own, ``training-CHECKSUM.json``, so that all other files of a model stay the same bytes for the same
-data, options and seed. The checksum is that of the manifest that it belongs to.
+It is a file of its own, ``training-CHECKSUM.json``, so that all other files of a model have the same bytes for the same
+data, options and seed. The checksum is that of its manifest.
 """
 
 import hashlib
@@ -26,26 +26,26 @@ class Origin:
     Attributes
     ----------
     time : str
-        When it was saved: ISO 8601, in UTC.
+        Time of saving: ISO 8601, in UTC.
     instances : int
     annotated : list of int
         Number of annotations of each label of the model.
     true : list of float
-        How many true labels these stand for: estimated by the label frequency and by what people have decided.
+        Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
     given : dict
         The options that differ from their defaults: JSON values.
     versions : dict of str to str
-        Of mpu, Python and the packages that computed.
+        Versions of mpu, Python and the numerical packages.
     kernel : str
         The inner loops: "numpy" or "numba".
     source : str or None
-        The data, as the user named them; None where they were arrays.
+        The data, as the user named them; None for arrays.
     source_bytes, source_sha256 : int and str, or None
-        Size and checksum of that file; None where it was a stream, or changed meanwhile.
+        Size and checksum of that file; None if it was a stream, or changed meanwhile.
     files : list of dict
-        Where the data were several files: ``name``, ``bytes`` and ``sha256`` of each, as above; `source` says how many.
+        If the data were several files: ``name``, ``bytes`` and ``sha256`` of each, as above; `source` has their number.
     others : list of str
-        More files that were learned from, each with its option.
+        Other training files, each with its option.
     warm_start : str or None
         The earlier model that training started from, as the user named it.
     warm_start_sha256 : str or None
@@ -78,7 +78,7 @@ def origin_name(manifest: bytes) -> str:
 
 
 def parse(content: bytes, n_labels: int) -> Origin:
-    """Check and return what the file of a model of so many labels says.
+    """Parse and check the file of a model with `n_labels` labels.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a training gives and a prediction takes."""
+"""The result of a training, from which predictions are made."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A predictor with what it takes to read files and write predictions with it.
+    """A predictor with all that predicting files needs.
 
     Attributes
     ----------
@@ -26,17 +26,17 @@ class TrainedModel:
     label_ids : ndarray of int64, shape (q,)
         The label, as written in files, of each column.
     c : ndarray of float64, shape (q,)
-        Label frequency that was trained with.
+        Label frequencies used in training.
     known : Columns
         The features that occurred in training.
     options : dict
-        Options and findings of the training, for the record; JSON values.
+        Options and estimates of the training, for the record; JSON values.
     names : LabelNames or None
-        The names of these labels, where they are known.
+        The names of these labels, if they have any.
     vectorizer : bytes or None
-        The vectoriser that made the data of texts, if one did, as `mpu_cli.text.packed` has it.
+        The vectoriser that made the data of texts, if any, in the form of `mpu_cli.text.packed`.
     origin : bytes or None
-        How it was trained, as `mpu_cli.bundle.origin` has it. No prediction depends on it.
+        How it was trained (see `mpu_cli.bundle.origin`). No prediction depends on it.
     """
 
     method: str
@@ -50,7 +50,7 @@ class TrainedModel:
     origin: bytes | None = None
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
-        """Return the names of its labels, or their numbers where these are wanted or no names are known."""
+        """Return the names of its labels; their numbers if `numbers` is true or there are no names."""
         if self.names is None or numbers:
             return self.label_ids
         return np.array([self.names.shown(number) for number in self.label_ids.tolist()], object)

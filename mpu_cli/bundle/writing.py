@@ -1,8 +1,8 @@
-"""Models are written: one process at a time, and a model that is there stays in use until the new one is complete.
+"""Saving models: by one process at a time. An existing model stays in use until the new one is complete.
 
-All that a training keeps while it runs is in a directory of its own within that of the model. The model changes in
-one step, the last: its new manifest takes the place of the old one. Only that step changes the modification time of
-the directory, since ``make`` takes a newer directory for a newer model.
+The temporary files of a training are in a subdirectory of the model. The model changes in one step, the last: the new
+manifest replaces the old one. Only that step changes the modification time of the directory, since ``make`` regards a
+newer directory as a newer model.
 """
 
 import os
@@ -41,22 +41,22 @@ from mpu_cli.runtime.lock import holder, is_lock, try_lock
 WORKSHOP = ".training"
 _LOCK = "lock"
 _POLL_SECONDS = 0.1
-_MOST_TIMES_GONE = 10_000  # trainings that begin and end beside this one; more, and it is a place like /proc
-_HEAD_BYTES = 256  # of a manifest: its first key tells what it is
+_MOST_TIMES_GONE = 10_000  # retries while other trainings begin and end; more happen only in places like /proc
+_HEAD_BYTES = 256  # of a manifest, which has the first key
 _OLD_TEMPORARY = ".writing-"  # of mpu 0.1
 
 
 def check_target(path: Path) -> None:
-    """Refuse a path where no model can be written, before the work of training is done.
+    """Refuse a path where no model can be written, before the training.
 
     Raises
     ------
     ModelError
-        A file is there, or a directory with other things in it; or the directory above is missing.
+        It is a file, or a directory with other files in it; or the directory above is missing.
     """
     if not path.absolute().parent.is_dir():
         raise ModelError(f"{path}: there is no directory {path.absolute().parent}; make it first")
-    try:  # and not to look first whether it is there: other trainings make and remove it
+    try:  # no check whether it exists first: other trainings create and remove it
         entries = list(path.iterdir())
     except (FileNotFoundError, NotADirectoryError) as error:
         if isinstance(error, NotADirectoryError) or path.is_symlink():
@@ -70,28 +70,28 @@ def check_target(path: Path) -> None:
 
 @contextmanager
 def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], None]]:
-    """Keep other trainings away from a model directory, and what killed ones have left.
+    """Lock a model directory for one training, and remove what killed trainings have left there.
 
     Parameters
     ----------
     path : Path
-        Directory, made if need be; removed at the end if it was made here and no model was saved.
+        Directory, created if missing; removed at the end if it was created here and no model was saved.
     wait : float
         Seconds to wait for another training to end.
 
     Yields
     ------
     callable
-        Saves a `TrainedModel`. A model that is there stays in use until the new one is complete, and is intact when
-        that fails (with a ModelError). Where the directory was moved or removed meanwhile, a new one is made; with a
-        BusyError if another training has come there.
+        Saves a `TrainedModel`. An existing model stays in use until the new one is complete, and is intact if that
+        fails (with a ModelError). If the directory was moved or removed meanwhile, a new one is created; BusyError if
+        another training has started there.
 
     Raises
     ------
     BusyError
-        Another training is at work there.
+        Another training is running there.
     ModelError
-        No model can be written there: see `check_target`; or the system forbids it.
+        No model can be written there (see `check_target`), or the system forbids it.
     """
     made = not path.exists()
     with (
@@ -107,7 +107,7 @@ def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], Non
 
 
 def save(model: TrainedModel, path: Path) -> None:
-    """Write a model that is trained already; errors as those of `writer`."""
+    """Save a trained model; errors as for `writer`."""
     with writer(path) as write:
         write(model)
 
@@ -119,11 +119,11 @@ def _is_ours(entry: Path) -> bool:
     patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, ORIGIN_NAME
     known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
     known = known or any(pattern.fullmatch(entry.name) for pattern in patterns)
-    return known and stat.S_ISREG(kind)  # a pipe would be waited for
+    return known and stat.S_ISREG(kind)  # opening a pipe would block
 
 
 def _is_a_model(path: Path, entries: list[Path]) -> bool:
-    """Whether the manifest is that of a model, perhaps of a damaged one, and not of somebody else's application."""
+    """Whether the manifest is that of a model, even a damaged one, and not of another application."""
     if any(ARRAYS_NAME.fullmatch(entry.name) for entry in entries):
         return True
     with open_regular(path / MANIFEST) as file:
@@ -132,7 +132,7 @@ def _is_a_model(path: Path, entries: list[Path]) -> bool:
 
 @contextmanager
 def _hold(path: Path, wait: float) -> Iterator[Callable[[], bool]]:
-    """Lock a directory; yield what tells whether it is still the one that its path leads to."""
+    """Lock a directory; yield a function that tells whether its path still leads to it."""
     lock = path / WORKSHOP / _LOCK
     held: list[int] = []
     with signals.finally_call(partial(_let_go, path, lock, held)):
@@ -145,17 +145,17 @@ def _hold(path: Path, wait: float) -> Iterator[Callable[[], bool]]:
 def _let_go(path: Path, lock: Path, held: list[int]) -> None:
     for descriptor in held:
         with suppress(OSError):
-            if is_lock(lock, descriptor):  # otherwise the directory was moved, and what is there now is not ours
+            if is_lock(lock, descriptor):  # otherwise the directory was moved, and another one is there now
                 _clear(path, lock)
         os.close(descriptor)
 
 
 def _clear(path: Path, lock: Path) -> None:
-    with suppress(OSError):  # what stays behind is removed by the next training
+    with suppress(OSError):  # the next training removes the rest
         _remove_leftovers(path)
     with _unchanged_time(path):
         lock.unlink(missing_ok=True)
-        (path / WORKSHOP).rmdir()  # not empty where the next training has come already
+        (path / WORKSHOP).rmdir()  # not empty if the next training has started
 
 
 def _remove_if_empty(path: Path) -> None:
@@ -164,7 +164,7 @@ def _remove_if_empty(path: Path) -> None:
 
 
 def _wait_for(path: Path, lock: Path, wait: float, held: list[int]) -> None:
-    """Put the descriptor of the lock into a list, in one step with the making of what has to be removed again."""
+    """Append the descriptor of the lock to a list, in one step with creating files that must be removed again."""
     deadline = time.monotonic() + wait
     gone = 0
     while True:
@@ -219,7 +219,7 @@ def _set_time(path: Path, nanoseconds: int) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what the manifest does not name: arrays of an earlier model, and what a training that failed has left."""
+    """Remove files that the manifest does not name: those of an earlier model, or of a training that failed."""
     try:
         text = (path / MANIFEST).read_bytes()
         named = f"{text.decode(errors='replace')} {origin_name(text)}"
@@ -240,7 +240,7 @@ def _save(path: Path, model: TrainedModel) -> None:
     first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
     first["known"] = model.known.indices
     with _said_to_be_unwritable(path):
-        _make_workshop(path)  # someone may have removed all during the training
+        _make_workshop(path)  # it may have been removed during the training
         temporaries = {}
         files = []
         for part, arrays in parts.items():
@@ -302,7 +302,7 @@ def _manifest(
 
 
 def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
-    """Write a file of an unused name, to the disk."""
+    """Write a file with an unused name, and flush it to the disk."""
     path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
     with path.open("xb") as file:
         write(file)
@@ -314,7 +314,7 @@ def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
 def _directory_to_disk(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems do not know that
+        with suppress(OSError):  # some network file systems cannot do this
             os.fsync(descriptor)
     finally:
         os.close(descriptor)

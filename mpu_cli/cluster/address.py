@@ -1,4 +1,4 @@
-"""Which cluster is meant: ``--cluster``. Imports nothing of Dask, so that a wrong value is told without it."""
+"""The address of a cluster: ``--cluster``. Does not import Dask, so that a wrong value is reported without it."""
 
 import re
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ EXPECTED = "local, local:WORKERS, local:WORKERS:THREADS, an address such as tcp:
 
 @dataclass(frozen=True)
 class Address:
-    """A cluster that is there, or one to start on this machine.
+    """A running cluster, or one to start on this machine.
 
     Attributes
     ----------
     scheduler : str or None
-        The address of its scheduler.
+        Address of its scheduler.
     file : Path or None
-        The file that the scheduler has written.
+        Scheduler file, which has the address.
     workers : int or None
         Processes to start on this machine; None: one per core.
     threads : int
-        Of each of them.
+        Threads of each process.
     """
 
     scheduler: str | None = None
@@ -35,12 +35,12 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read what the user gave.
+        """Parse the value of ``--cluster``.
 
         Raises
         ------
         ValueError
-            It is none of what `EXPECTED` names.
+            It has none of the forms in `EXPECTED`.
 
         Examples
         --------
@@ -70,15 +70,15 @@ class Address:
 
 @dataclass(frozen=True)
 class OnCluster:
-    """Where and how a cluster computes.
+    """Options for computing on a cluster.
 
     Attributes
     ----------
     address : Address
     timeout : float
-        Seconds that it may be without a scheduler or a worker.
+        Seconds to wait while there is no scheduler or no worker.
     shards : int
-        Models that are learned side by side, to take their mean.
+        Models that are learned in parallel and averaged (iterative parameter mixing).
     """
 
     address: Address
@@ -86,6 +86,6 @@ class OnCluster:
     shards: int = option(
         Whole(1, 10_000),
         FEW_SHARDS,
-        "On a cluster, learn this many models side by side and take their mean. More than the default make use of more "
-        "workers, and take two rounds, or three. The model depends on this number, not on that of the workers.",
+        "On a cluster, learn this many models in parallel and average their weights. More than the default make use of "
+        "more workers, and need two rounds, or three. The model depends on this number, not on that of the workers.",
     )

@@ -1,4 +1,4 @@
-"""Connections with Dask clusters: one that is there, one that is started on this machine, or somebody else's."""
+"""Connections to Dask clusters: a running one, one started on this machine, or a client of the caller."""
 
 import asyncio
 import logging
@@ -29,13 +29,13 @@ _ENCRYPTED = ("tls://", "wss://")
 _MOST_BYTES = 1 << 20
 # Seconds between looks at whether a file is there.
 _SOON = 0.01
-# Seconds that leaving a cluster may take.
+# Longest time to leave a cluster, in seconds.
 _LEAVE = 10.0
 
 
 @contextmanager
 def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
-    """Connect with a cluster, or start one on this machine.
+    """Connect to a cluster, or start one on this machine.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
     Raises
     ------
     ClusterError
-        There is no such cluster, it has no workers, or a worker has other versions of what computes.
+        The cluster does not answer, has no workers, or a worker has other versions of the numerical packages.
     """
     with _quiet(), _unwarned(), ExitStack() as leaving:
         found: str | LocalCluster
@@ -78,12 +78,12 @@ def _leave(what: Client | LocalCluster, seconds: float) -> None:
 
 @contextmanager
 def borrowed(client: Client | None, timeout: float) -> Iterator[DaskExecutor]:
-    """Use a client of somebody else, which stays open; nothing that is submitted stays on its cluster.
+    """Use the client of a caller. It stays open; all that is submitted is removed from its cluster.
 
     Parameters
     ----------
     client : Client or None
-        None: the one that Dask uses at present.
+        None: the current client of Dask.
     timeout : float
         As for `connected`.
 
@@ -126,7 +126,7 @@ def _working(client: Client, timeout: float) -> Iterator[DaskExecutor]:
 
 
 def _address_in(file: Path, timeout: float) -> str:
-    """Return the address in the file of a scheduler, as soon as it is there."""
+    """Return the address in a scheduler file; wait for it until the timeout."""
     end = time.monotonic() + timeout
     while True:
         problem = "is not a file that a scheduler of Dask has written"
@@ -145,7 +145,7 @@ def _address_in(file: Path, timeout: float) -> str:
 
 
 def _refuse_unreachable(scheduler: str, timeout: float) -> None:
-    """Raise ClusterError where no scheduler answers: a `Client` that finds none would go on trying for long."""
+    """Raise ClusterError if no scheduler answers; a `Client` alone would retry for long."""
 
     async def reach() -> None:
         answer = await connect(scheduler, timeout=timeout, **Security().get_connection_args("client"))
@@ -192,16 +192,16 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _unwarned() -> Iterator[None]:
-    """Have Dask not warn: of large arguments, and of ports."""
+    """Suppress the warnings of Dask about large arguments and ports."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
         yield
 
 
 def _local(address: Address) -> LocalCluster:
-    given = os.environ.get("PYTHONWARNINGS")
+    before = os.environ.get("PYTHONWARNINGS")
     # After Ctrl-C, Python's tracker of resources, which outlives this process, is not to talk of semaphores.
-    os.environ["PYTHONWARNINGS"] = ",".join([*([given] if given else []), "ignore:resource_tracker"])
+    os.environ["PYTHONWARNINGS"] = ",".join([*([before] if before else []), "ignore:resource_tracker"])
     try:
         # Dask has workers give memory back at once, and asking for it again took a third of the time of a training.
         with config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}):
@@ -213,7 +213,7 @@ def _local(address: Address) -> LocalCluster:
                 silence_logs="CRITICAL",
             )
     finally:
-        if given is None:
+        if before is None:
             del os.environ["PYTHONWARNINGS"]
         else:
-            os.environ["PYTHONWARNINGS"] = given
+            os.environ["PYTHONWARNINGS"] = before

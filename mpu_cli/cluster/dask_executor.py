@@ -1,7 +1,7 @@
 """Units of work on a Dask cluster.
 
-Dask places the units, keeps their results where they were computed, and computes again what a lost worker had. Each
-result depends on its arguments alone, so it is the same then.
+Dask assigns units to workers, keeps results where they were computed, and computes those of a lost worker again. Each
+result depends on its arguments alone, so it is the same again.
 """
 
 import errno
@@ -16,17 +16,17 @@ from weakref import WeakSet
 from distributed import Client, Future, KilledWorker, Worker, as_completed, get_worker
 from distributed.comm.core import CommClosedError
 
-from mpu_cli.cluster.sizes import tell_dask
+from mpu_cli.cluster.sizes import register_sizes
 from mpu_cli.cluster.versions import difference, versions
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.executor import Handle, run_unit
 from mpu_cli.runtime.parallel import in_background, within
 
-# Seconds between looks at what is done, and at whether the cluster is still there.
+# Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
-# Seconds that an answer may take which the training can do without.
+# Seconds to wait for an answer that the training does not need.
 _ANSWER = 10.0
-# What the system says of a disk without room.
+# Error numbers of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
@@ -37,7 +37,7 @@ class DaskExecutor:
     ----------
     client : Client
     timeout : float
-        Seconds that the cluster may be without workers.
+        Seconds to wait while the cluster has no workers.
     """
 
     def __init__(self, client: Client, timeout: float) -> None:
@@ -52,7 +52,7 @@ class DaskExecutor:
         self._sent_before: dict[str, int] = {}
 
     def check_workers(self) -> None:
-        """Wait for a worker, and refuse those with other versions of what computes."""
+        """Wait for a worker, and refuse workers with other versions of the numerical packages."""
         try:
             self._awaited(self._client.wait_for_workers, 1, timeout=self._timeout)
         except TimeoutError:
@@ -69,9 +69,9 @@ class DaskExecutor:
 
     @property
     def moved_bytes(self) -> int | None:
-        """How many bytes workers have sent since `check_workers`, to each other and here, for all that they do.
+        """Bytes that workers have sent since `check_workers`, to each other and to this process.
 
-        Those of a worker that has died are missing. None where the cluster does not answer.
+        Those of a worker that has died are missing. None if the cluster does not answer.
         """
         try:
             sent: dict[str, int] = within(_ANSWER, partial(self._client.run, _sent, on_error="ignore"))
@@ -81,12 +81,12 @@ class DaskExecutor:
 
     @property
     def workers(self) -> int:
-        """How many workers there are; 0 where the scheduler does not answer."""
+        """The number of workers; 0 if the scheduler does not answer."""
         return len(self._threads_of_workers())
 
     @property
     def threads(self) -> int:
-        """How many units can run at a time; 0 where the scheduler does not answer."""
+        """The number of units that can run at a time; 0 if the scheduler does not answer."""
         return sum(self._threads_of_workers().values())
 
     def _threads_of_workers(self) -> dict[str, int]:
@@ -96,11 +96,11 @@ class DaskExecutor:
             return {}
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
-        """Have a worker run a unit."""
+        """Submit a unit to a worker."""
         return self._submit(function, arguments)
 
     def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
-        """Have a unit run for each tuple, and neighbours on one worker, unless it is lost or too busy."""
+        """Submit a unit for each tuple; neighbours run on the same worker, unless it is lost or too busy."""
         threads = [worker for worker, number in sorted(self._threads_of_workers().items()) for _ in range(number)]
         n = len(argument_tuples)
         return [
@@ -117,20 +117,20 @@ class DaskExecutor:
         return future
 
     def blocks(self, *arrays: Any) -> list[list[Handle]]:
-        """Have the cluster compute the blocks of dask arrays, unless it has them; return handles of those of each."""
+        """Compute the blocks of dask arrays on the cluster, unless it has them; return their handles, by array."""
         of_each = [list(array.to_delayed().ravel()) for array in arrays]
         futures = iter(self._client.compute([block for blocks in of_each for block in blocks]))
-        found = [[next(futures) for _ in blocks] for blocks in of_each]
-        self._futures.update(future for blocks in found for future in blocks)
-        return found
+        handles = [[next(futures) for _ in blocks] for blocks in of_each]
+        self._futures.update(future for blocks in handles for future in blocks)
+        return handles
 
     def forget(self) -> None:
-        """Let the cluster drop what was submitted, whoever still has a handle of it, as the traceback of an error."""
+        """Release all results on the cluster, even those whose handles are still referenced (by a traceback, say)."""
         for future in list(self._futures):
             future.release()
 
     def keep(self, value: Any) -> Handle:
-        """Return a handle of a value. Unlike with `Client.scatter`, it is not lost with the worker that has it."""
+        """Return a handle of a value. Unlike that of `Client.scatter`, it survives the loss of its worker."""
         return self.submit(_same, value)
 
     def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
@@ -168,7 +168,7 @@ class DaskExecutor:
         return found.result()
 
     def _look(self) -> None:
-        """Raise ClusterError where there has been no worker for too long."""
+        """Raise ClusterError if there has been no worker for too long."""
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -194,7 +194,7 @@ class DaskExecutor:
         return {worker["status"] for worker in workers}
 
     def _raise(self, future: Future) -> None:
-        if future.status in ("finished", "lost"):  # what has died with its worker is computed again
+        if future.status in ("finished", "lost"):  # a result that is lost with its worker is computed again
             return
         if future.status == "cancelled":
             raise ClusterError("the scheduler of the cluster has gone, and with it what was computed")
@@ -207,7 +207,7 @@ class DaskExecutor:
                 "for want of memory: give them more, or cut the data into smaller files"
             )
         if isinstance(error, MemoryError):
-            what = str(error).partition(". ")[0]  # then Dask speaks of its own functions
+            what = str(error).partition(". ")[0]  # the rest is about functions of Dask
             raise ClusterError(
                 f"a worker has too little memory ({what}); give the workers more, or cut the data into smaller parts"
             )
@@ -221,17 +221,17 @@ def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
     """Run a unit on a worker. A worker may have joined after `check_workers`."""
     if differs := difference(expected, versions()):
         raise _other_versions(get_worker().address, differs)
-    tell_dask()
+    register_sizes()
     try:
         return run_unit(function, *arguments)
     except MpuError as error:
-        # Dask sends what an error comes from too, and where a library's cannot be pickled, only the text of all.
+        # Dask sends the cause of an error too; if that cannot be pickled, it sends only the text of both.
         error.__cause__ = error.__context__ = None
         raise
 
 
 def _system_error(error: BaseException | None) -> OSError | None:
-    """Return the error of the system from which an error has come; None where there is none."""
+    """Return the OSError that caused an error; None if there is none."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__ or error.__context__
     return error
@@ -242,7 +242,7 @@ def _other_versions(worker: str, differs: str) -> ClusterError:
 
 
 def _sent(dask_worker: Worker) -> int:
-    tell_dask()
+    register_sizes()
     return dask_worker.transfer_outgoing_bytes_total
 
 

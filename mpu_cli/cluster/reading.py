@@ -1,4 +1,4 @@
-"""Units that read parts of files, and what a training has to know of all of them."""
+"""Units of work that read parts of files, and the statistics of each part that a training needs."""
 
 import re
 from dataclasses import dataclass
@@ -20,29 +20,29 @@ from mpu_cli.svmlight.grammar import Reading
 
 # Size and time of change of a file.
 State = tuple[int, int]
-# What another process has another one of by this name.
+# Names that mean another file in another process.
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 _CHANGED = "has changed since the work began; start again"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a training has to know of the instances of a part.
+    """Statistics of a part: its size, labels and features.
 
     Attributes
     ----------
     size : int
-        How many there are.
+        Number of instances.
     ids : ndarray of int, shape (q_i,)
         The labels that occur, ascending.
     annotations : ndarray of int, shape (q_i,)
-        How many instances are annotated with each of them.
+        Number of annotations of each of them.
     features : ndarray of int32
         The features that occur, ascending.
     width : int
-        The largest feature and 1.
+        The largest feature plus 1.
     checksum : str
-        Of the instances.
+        Checksum of the instances.
     """
 
     size: int
@@ -54,7 +54,7 @@ class Facts:
 
 
 def state_of(path: str) -> State | None:
-    """Return by what a change of a file is seen; None where that cannot be told."""
+    """Return size and time of change of a file, by which a change is detected; None if it has none."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):
@@ -63,7 +63,7 @@ def state_of(path: str) -> State | None:
 
 
 def refuse_other(path: str, state: State | None) -> None:
-    """Raise InputError where a file is not the one that it was when the work began, or is not there for a worker."""
+    """Raise InputError if a file has changed since the work began, or is missing on a worker."""
     now = state_of(path)
     if state is not None and now is None:
         raise InputError(path, None, "is not there for a worker; all workers must be able to read it by this name")
@@ -72,7 +72,7 @@ def refuse_other(path: str, state: State | None) -> None:
 
 
 def absolute(source: str) -> str:
-    """Return a file by the name that it has in every directory; a URL has one.
+    """Return the absolute name of a file, or a URL as it is.
 
     Raises
     ------
@@ -90,12 +90,12 @@ def absolute(source: str) -> str:
 def _is_pipe(path: Path) -> bool:
     try:
         return path.is_fifo()
-    except OSError:  # whoever reads it tells
+    except OSError:  # reading it raises the error
         return False
 
 
 def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:
-    """Read a part of a file, which must be as it was when the training began.
+    """Read a part of a file, which must not have changed since the training began.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) 
 
 
 def facts_of(data: Dataset) -> Facts:
-    """Return what has to be known of a part."""
+    """Return the statistics of a part."""
     labels, ids = data.occurring_labels()
     features = Columns.occurring(data.features)
     return Facts(len(data), ids, count_annotations(labels), features.indices, data.features.shape[1], _checksum(data))
@@ -118,17 +118,17 @@ def facts_of(data: Dataset) -> Facts:
 def placed(
     data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray, columns: Columns, compact: bool
 ) -> PartRows:
-    """Return a part with the numbers that labels and features have among those of all parts.
+    """Return a part with the label and feature numbers of all parts.
 
     Parameters
     ----------
     data : Dataset
-        Of the part.
+        Instances of the part.
     part : Part
     number : int
-        Of the part.
+        Number of the part.
     facts : Facts
-        As they were when the part was first read; it may have been read again since.
+        Statistics of the first reading; the part may have been read again since.
     ids : ndarray of int, shape (q,)
         All labels, ascending.
     columns : Columns
@@ -139,7 +139,7 @@ def placed(
     Raises
     ------
     InputError
-        The part has other instances than when it was first read.
+        The part has changed since it was first read.
     """
     if _checksum(data) != facts.checksum:
         raise InputError(part.path, None, _CHANGED)
@@ -150,7 +150,7 @@ def placed(
 
 
 def placed_labels(data: Dataset, ids: np.ndarray) -> csr_array:
-    """Return the annotated labels of a part, in the columns that they have among all."""
+    """Return the annotated labels of a part, in the columns of all labels."""
     labels, own = data.occurring_labels()
     places = np.searchsorted(ids, own).astype(labels.indices.dtype)
     return csr_array((labels.data, places[labels.indices], labels.indptr), shape=(len(data), len(ids)))

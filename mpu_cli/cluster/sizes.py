@@ -1,7 +1,7 @@
-"""How many bytes the results of units take.
+"""Sizes of the results of units, in bytes, for Dask.
 
-Dask asks for it: it runs a unit where most of what it needs is, counts what it moves, and writes to disk what exceeds
-the memory of a worker. It takes objects that it does not know for 56 bytes.
+Dask runs a unit where most of its arguments are, counts what it moves, and writes to disk what exceeds the memory of a
+worker. It assumes 56 bytes for objects of unknown size.
 """
 
 from dataclasses import fields, is_dataclass
@@ -22,7 +22,7 @@ from mpu_cli.svmlight.dataset import Dataset
 
 
 def size_of(value: Any) -> int:
-    """Return how many bytes the arrays of a value take."""
+    """Return the size of the arrays of a value, in bytes."""
     match value:
         case np.ndarray():
             return int(value.nbytes)
@@ -36,7 +36,7 @@ def size_of(value: Any) -> int:
 
 
 @cache
-def tell_dask() -> None:
-    """Have Dask ask for sizes in this process."""
+def register_sizes() -> None:
+    """Register `size_of` with Dask in this process."""
     for kind in (csr_array, BinnedCells, Dataset, Groups, LinearModel, PartRows, Picked, StackedModel):
         sizeof.register(kind, size_of)

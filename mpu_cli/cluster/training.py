@@ -28,27 +28,27 @@ from mpu_cli.svmlight.sources import as_one
 
 # A larger plain file is cut into parts.
 PART_BYTES = 64_000_000
-# Of many labels, more instances are learned by all workers.
+# Above this number of instances, all workers learn a problem of many labels.
 FEW_INSTANCES_OF_MANY = 50_000
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Instances that the workers of a cluster have: of files, or of blocks of arrays.
+    """Instances on the workers of a cluster, from files or from blocks of arrays.
 
     Attributes
     ----------
     executor : Executor
     parts : list of Part
-        Where each part is from, for messages.
+        Source of each part, for messages.
     data : list of Handle
-        Of the `Dataset` of each part.
+        Handles of the `Dataset` of each part.
     facts : list of Facts
-        Of each part.
+        Statistics of each part.
     ids : ndarray of int, shape (q,)
         The labels that occur, ascending.
     annotations : ndarray of int, shape (q,)
-        How many instances are annotated with each of them.
+        Number of annotations of each of them.
     columns : Columns
         The features that occur.
     """
@@ -66,11 +66,11 @@ class Collection:
 
     @property
     def content(self) -> list[tuple[str, int, str]]:
-        """What is the same only for the same instances in the same parts."""
+        """An identity of the instances and their parts."""
         return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
     def instances(self) -> tuple[Instances, Columns | None]:
-        """Return the instances as a training takes them, and the features that have columns there; None: all."""
+        """Return the instances for training, and the features that have columns there; None: all."""
         submit, facts, columns = self.executor.submit, self.facts, self.columns
         compact = 2 * len(columns.indices) < columns.width
         of_parts = zip(self.data, self.parts, facts, strict=True)
@@ -86,10 +86,10 @@ class Collection:
     def of(
         cls, executor: Executor, parts: list[Part], data: list[Handle], tick: Callable[[], None] = lambda: None
     ) -> "Collection":
-        """Look at the `Dataset` of each part where it is, with a tick for each."""
-        told = [executor.submit(facts_of, one) for one in data]
-        executor.wait(told, tick)
-        facts: list[Facts] = executor.gather(told)
+        """Collect the statistics of each part where it is, with a tick for each."""
+        of_parts = [executor.submit(facts_of, one) for one in data]
+        executor.wait(of_parts, tick)
+        facts: list[Facts] = executor.gather(of_parts)
         ids = reduce(np.union1d, [fact.ids for fact in facts])
         annotations = np.zeros(len(ids), int)
         for fact in facts:
@@ -106,7 +106,7 @@ def read_files(
     n_shards: int = FEW_SHARDS,
     part_bytes: int = PART_BYTES,
 ) -> Collection:
-    """Have the workers of a cluster read files, each of which all of them can read.
+    """Have the workers of a cluster read files. Every worker must be able to read every file.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def read_files(
     reading : Reading
     run : Run
     n_shards : int
-        Of the training; the parts of a shard are read by one worker, where that can be.
+        Shards of the training; one worker reads the parts of a shard, if possible.
     part_bytes : int
         Larger plain files are cut into parts of at most this size.
 
@@ -124,15 +124,15 @@ def read_files(
     InputError
         A file cannot be read, or no instance has a label.
     ClusterError
-        The cluster fails.
+        The cluster failed.
     """
     parts = plan_parts(files, part_bytes)
     states = {path: state_of(path) for path in files}
     with run.step("read", len(parts)) as tick:
         unit_run = run.on_a_worker()
         order = [number for shard in shards_of(len(parts), n_shards) for number in shard]
-        given = [(parts[number], states[parts[number].path], reading, unit_run) for number in order]
-        read = dict(zip(order, executor.spread(read_unchanged, given), strict=True))
+        arguments = [(parts[number], states[parts[number].path], reading, unit_run) for number in order]
+        read = dict(zip(order, executor.spread(read_unchanged, arguments), strict=True))
         data = [read.pop(number) for number in range(len(parts))]
         collection = Collection.of(executor, parts, data, tick)
         check_counts(parts, [fact.size for fact in collection.facts], reading)
@@ -146,8 +146,8 @@ def learn(
 ) -> tuple[StackedModel, Report, int]:
     """Learn a model of all labels.
 
-    Where there are no more than 200,000 instances (50,000 of more than 500 labels), or no more than the sample has, one
-    worker learns from all of them, as a single machine does; more, or with a number of folds given, all workers.
+    Up to 200,000 instances (50,000 if there are more than 500 labels), or up to the size of the sample, one worker
+    learns from all of them, as a single machine does. Above, or if `folds` is set, all workers do.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def learn(
         As for `core.train.distributed.train_on_parts`.
     run : Run
     n_shards : int
-        Models that are learned side by side, to take their mean.
+        Models that are learned in parallel and averaged.
     hold_out_all : bool
         As for `core.train.training.train`.
 
@@ -164,26 +164,26 @@ def learn(
     -------
     StackedModel, Report
     n_shards : int
-        How many there were.
+        Number of these models.
 
     Raises
     ------
     InputError
         A file has changed meanwhile.
     MpuError
-        As for `train_on_parts`; ClusterError where the cluster fails.
+        As for `train_on_parts`; ClusterError if the cluster fails.
     """
     n = len(collection)
     if _by_one_worker(n, len(collection.ids), options):
         return *_learn_together(collection.executor, collection.data, options, run, hold_out_all), 1
     instances, columns = collection.instances()
-    collection.data.clear()  # what the workers need not keep any longer
+    collection.data.clear()  # so that the workers can release them
     model, report = train_on_parts(instances, options, run, n_shards, hold_out_all)
     return replace(model, columns=columns), report, min(n_shards, len(instances.parts))
 
 
 def _by_one_worker(n: int, q: int, options: Options) -> bool:
-    """Whether data are so small that one worker learns from all of them, unless a number of folds is given."""
+    """Whether one worker learns from all data: they are small, and `folds` is not set."""
     if n <= options.sample:
         return True
     if q > FEW_LABELS:  # which take longer
@@ -208,4 +208,4 @@ def _together(data: list[Dataset], options: Options, run: Run, hold_out_all: boo
     if hold_out_all:
         return model, report
     none = HeldOut(np.empty(0, int), np.empty((0, len(model.thresholds)), np.float32))
-    return model, replace(report, held_out=none)  # all of them need not travel
+    return model, replace(report, held_out=none)  # out-of-fold predictions need not be sent

@@ -1,4 +1,4 @@
-"""Versions of what computes. Processes that differ in them may give different numbers, so they do not work together."""
+"""Versions of the numerical packages. Processes with other versions may compute other numbers, so they are refused."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -10,16 +10,16 @@ _PACKAGES = ("numpy", "scipy", "numba")
 
 def versions() -> dict[str, str]:
     """Return the versions of this process; "none" of a package that is not installed."""
-    found = {"mpu": __version__, "python": platform.python_version()}
+    installed = {"mpu": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "none"
-    return found
+            installed[package] = "none"
+    return installed
 
 
 def difference(here: dict[str, str], there: dict[str, str]) -> str | None:
-    """Say in what a worker (`there`) differs from this process; None where it does not."""
-    found = [f"{name} {there[name]} ({here[name]} here)" for name in here if there[name] != here[name]]
-    return ", ".join(found) or None
+    """Describe how the versions of a worker (`there`) differ from those of this process; None if they do not."""
+    differing = [f"{name} {there[name]} ({here[name]} here)" for name in here if there[name] != here[name]]
+    return ", ".join(differing) or None
