@@ -1,1 +1,1 @@
-"""How good predicted label sets and scores are, against complete and incomplete labels."""
+"""Metrics of predicted label sets and scores, against complete and incomplete labels."""

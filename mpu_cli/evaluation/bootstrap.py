@@ -1,4 +1,4 @@
-"""Bootstrap intervals of micro-averaged metrics: instances are drawn again and again, with their label sets."""
+"""Bootstrap intervals of micro-averaged metrics: instances are resampled with their label sets."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,7 +11,7 @@ _DRAWN = 1 << 20  # instances at a time
 
 
 def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Estimate how far metrics of some instances may be from those of all that they were drawn from.
+    """Estimate confidence intervals of metrics of a population, from a sample of its instances.
 
     Parameters
     ----------

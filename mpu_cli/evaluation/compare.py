@@ -2,8 +2,8 @@
 
 The parser of data files also reads predictions. A label list such as ``3,7`` is an instance with labels and no
 features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score. With
-both, as in ``3 3:0.91 7:0.5``, the label list is what is predicted, and the scores rank; each label listed has a score.
-`score_files` makes both of a file of scores that carries thresholds.
+both, as in ``3 3:0.91 7:0.5``, the label list has the predicted labels, each of which has a score, and the scores rank.
+`score_files` reads both from a file of scores with thresholds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, no_instances
 from mpu_cli.svmlight.sources import Files, Source
 
-# Where nothing tells which labels are predicted, it is those of at least this score.
+# The threshold of scores that come without label lists and thresholds.
 THRESHOLD = 0.5
 
 
@@ -40,11 +40,11 @@ class Comparison:
     ranking : RankingMetrics or None
         Sums for the metrics of rankings; None if the predictions are label lists and at least one is not empty.
     threshold : float or None
-        Labels with at least this score count as predicted; None if the predictions say themselves which are.
+        Labels with at least this score count as predicted; None if the file has label lists or thresholds.
     reliability : Reliability or None
         How well the scores agree with probabilities; None if not requested, or if there are no scores.
     propensity_scored : PropensityScoredMetrics or None
-        Sums for the metrics that weigh labels; None if there are no propensities, or where `ranking` is None.
+        Sums for the metrics that weigh labels; None if there are no propensities, or if `ranking` is None.
     """
 
     label_sets: LabelSetMetrics
@@ -80,12 +80,12 @@ def compare(
         File with a label list, a score list, or both, for each instance of `truth`; ``-`` is standard input. A file of
         empty lists counts as both: no label is predicted, and none is ranked.
     threshold : float, optional
-        Labels with at least this score count as predicted, also where there are label lists beside the scores. Default:
-        those in label lists, or that reach the thresholds that the scores carry; of other scores, `THRESHOLD`.
+        Labels with at least this score count as predicted, even if there are label lists. Default: the label lists, or
+        the thresholds of the file of scores; without either, `THRESHOLD`.
     ks : tuple of int
         Cut-offs of the metrics at k.
     propensities : Propensities, optional
-        Of the labels of `truth`, for the metrics that weigh them.
+        Propensities of the labels of `truth`, for the metrics that weigh them.
     calibration : bool
         Whether to compare scores with probabilities.
     reading : Reading
@@ -99,10 +99,10 @@ def compare(
     Raises
     ------
     InputError
-        A file cannot be parsed, or `predictions` has scores, and labels without a score.
+        A file cannot be parsed, or `predictions` has both scores and labels without a score.
     MpuError
-        The files have different numbers of instances, a score is no probability and calibration is asked for, or a true
-        label has no propensity.
+        The files have different numbers of instances, a score is no probability though `calibration` is true, or a
+        true label has no propensity.
     """
     pairs = pairs_of_files(truth, predictions, reading, run)
     return compare_pairs(
@@ -113,7 +113,7 @@ def compare(
 def pairs_of_files(
     truth: Source, predictions: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Read two files in step, as `lockstep` has it; where both are several files, one by one."""
+    """Read two files in step (see `lockstep`), or two lists of files pair by pair."""
     if not (isinstance(truth, Files) and isinstance(predictions, Files)):
         chunks = iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run)
         yield from lockstep(*chunks, called)
@@ -128,7 +128,7 @@ def pairs_of_files(
 
 
 def pairs_of_part(truth: str, predictions: str, reading: Reading, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
-    """Read two files of several in step; they may have no instances."""
+    """Read one pair of several files in step; it may have no instances."""
     true_chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
     predicted_chunks = iter_predictions(predictions, reading, run, may_be_empty=True)
     yield from lockstep(true_chunks, predicted_chunks, shown(predictions), shown(truth))
@@ -143,7 +143,7 @@ def compare_pairs(
     propensities: Propensities | None = None,
     calibration: bool = False,
 ) -> Comparison:
-    """Compare as `compare` does.
+    """Compare predictions with truth, as `compare` does.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def compare_pairs(
 
 @dataclass
 class Evidence:
-    """What a comparison comes from, chunk by chunk.
+    """The counts and sums of a comparison, added up chunk by chunk.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Evidence:
     listed, cut : LabelSetMetrics
         Counts of the label lists, and of the labels whose scores reach the threshold.
     ranking, scored, reliability
-        As `Comparison` has them.
+        As in `Comparison`.
     """
 
     form: "Form"
@@ -191,14 +191,14 @@ class Evidence:
         propensities: Propensities | None = None,
         calibration: bool = False,
     ) -> "Evidence":
-        """Begin a comparison; parameters as for `compare_pairs`."""
+        """Return a comparison without instances; parameters as for `compare_pairs`."""
         scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
         reliability = Reliability() if calibration else None
         counts = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
         return cls(Form(predictions), threshold, *counts, scored, reliability)
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
-        """Compare some more instances."""
+        """Add a chunk of instances."""
         form = self.form
         form.see(predicted)
         self.listed.add(true.labels, predicted.labels)
@@ -211,7 +211,7 @@ class Evidence:
                 metrics.add(true.labels, predicted.features)
 
     def __add__(self, other: "Evidence") -> "Evidence":
-        """Return what the instances of both give."""
+        """Return the counts and sums of the instances of both."""
         return Evidence(
             self.form + other.form,
             self.threshold,
@@ -236,7 +236,7 @@ class Evidence:
 
 @dataclass
 class Form:
-    """What predictions consist of, as far as they have been seen.
+    """The form of predictions: label lists, scores or both, as far as they have been read.
 
     Attributes
     ----------
@@ -252,14 +252,14 @@ class Form:
     _unscored: bool = False
 
     def see(self, predicted: Dataset) -> None:
-        """Look at some more; InputError where there are scores, and labels without one."""
+        """Update the form by a chunk; InputError if there are scores, and labels without one."""
         self.labels |= predicted.labels.nnz > 0
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
         self._refuse_data()
 
     def __add__(self, other: "Form") -> "Form":
-        """Return what both consist of; errors as for `see`."""
+        """Return the form of both together; errors as for `see`."""
         both = Form(self.name, *(getattr(self, x) or getattr(other, x) for x in ("labels", "scores", "_unscored")))
         both._refuse_data()
         return both
@@ -287,7 +287,7 @@ def lockstep(
     truth, predictions : iterables of Dataset
         Chunks of any length.
     called, truth_called : str
-        What predictions and truth are called in messages.
+        Names of predictions and truth in messages.
 
     Yields
     ------

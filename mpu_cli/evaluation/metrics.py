@@ -49,7 +49,7 @@ def entry_rows(matrix: csr_array) -> np.ndarray:
 
 
 def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
-    """Tell which stored entries of `matrix` are stored in `other` too.
+    """Return a mask of the stored entries of `matrix` that are stored in `other` too.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
     return np.isin(keys, other_keys, assume_unique=True)
 
 
-def merge_labels(known: np.ndarray, *found: np.ndarray) -> np.ndarray:
-    """Distinct labels of arrays of labels, ascending; fast where `known`, the first, is long and ascending."""
-    labels = np.sort(np.concatenate([known, *found]), kind="stable")  # which merges ascending runs; np.unique does not
+def merge_labels(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """Distinct labels of arrays of labels, ascending; fast if the first is long and ascending."""
+    labels = np.sort(np.concatenate([first, *others]), kind="stable")  # which merges ascending runs; np.unique does not
     return labels[np.diff(labels, prepend=-1) > 0]
 
 
@@ -93,7 +93,7 @@ class LabelSetMetrics:
     _exact: int = 0
 
     def add(self, truth: csr_array, predicted: csr_array) -> None:
-        """Count a chunk.
+        """Add the counts of a chunk.
 
         Parameters
         ----------
@@ -122,10 +122,10 @@ class LabelSetMetrics:
 
     def _count_labels(self, *occurrences: np.ndarray) -> None:
         labels = merge_labels(self.labels, *occurrences)
-        known = np.searchsorted(labels, self.labels)
-        for name, found in zip(("true_positives", "predicted", "support"), occurrences, strict=True):
-            counts = np.bincount(np.searchsorted(labels, found), minlength=len(labels))
-            counts[known] += getattr(self, name)
+        places = np.searchsorted(labels, self.labels)
+        for name, occurring in zip(("true_positives", "predicted", "support"), occurrences, strict=True):
+            counts = np.bincount(np.searchsorted(labels, occurring), minlength=len(labels))
+            counts[places] += getattr(self, name)
             setattr(self, name, counts)
         self.labels = labels
 

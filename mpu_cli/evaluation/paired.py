@@ -1,10 +1,10 @@
-"""Several predictions of the same instances, compared: metrics on the same labels, and paired bootstrap intervals.
+"""Paired comparison of predictions of the same instances: metrics on the same labels, and bootstrap intervals.
 
-Macro averages are over the labels that are true for at least one instance, whatever is predicted, so that they are
-averages over the same labels for all. (Alone, a file is averaged over the labels that are predicted too.)
+Macro averages are over the labels that are true for at least one instance, so that they are averages over the same
+labels for all predictions. (Macro averages of a single file also count labels that are predicted but never true.)
 
-Of a bootstrap sample, all predictions are evaluated: the difference between two of them varies far less than each of
-them, since both have the same easy and hard instances.
+All predictions are evaluated on the same bootstrap samples: the difference between two of them varies far less than
+each of them, since both have the same easy and hard instances.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def ranking_names(ks: Sequence[int]) -> list[str]:
 
 @dataclass
 class Tally:
-    """Predictions of instances, chunk by chunk.
+    """True and predicted labels, collected chunk by chunk.
 
     Attributes
     ----------
@@ -61,17 +61,17 @@ class Tally:
             self._gains.append(_gains(truth, scores, self.ks))
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Return the instances of one, then those of the other."""
+        """Return the instances of both, in this order."""
         return Tally(self.ks, self._sets + other._sets, self._gains + other._gains)
 
     def counts(self) -> "Counts":
-        """Return what was added."""
+        """Return label sets and gains of all chunks."""
         labels = np.unique(np.concatenate([truth.indices for truth, _ in self._sets]))
         truth, predicted, hits = (_placed([part[i] for part in self._parts()], labels) for i in range(3))
         return Counts(truth, predicted, hits, self.gains(), self.ks)
 
     def gains(self) -> np.ndarray | None:
-        """Return precision and nDCG at each cut-off of each instance: float64; None where no scores were added."""
+        """Return precision and nDCG at each cut-off of each instance: float64; None without scores."""
         return np.concatenate(self._gains) if self._gains else None
 
     def _parts(self) -> list[tuple[csr_array, csr_array, csr_array]]:
@@ -80,14 +80,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Counts:
-    """Label sets and gains of n instances and the q labels that are true somewhere.
+    """Label sets and gains of n instances, for the q labels that are true at least once.
 
     Attributes
     ----------
     truth, predicted, hits : csr_array of float32, shape (n, q + 1)
-        1 where a label is true, predicted, or both; the last column counts the labels that are true nowhere.
+        1 where a label is true, predicted, or both; the last column counts the labels that are never true.
     gains : ndarray of float64, shape (n, metrics), or None
-        Precision and nDCG at each cut-off, where there are scores.
+        Precision and nDCG at each cut-off; None without scores.
     ks : tuple of int
     """
 
@@ -103,9 +103,9 @@ class Counts:
         Parameters
         ----------
         weights : ndarray, shape (b, n)
-            How often each instance is in each of b samples; n in all.
+            Multiplicity of each instance in each of b samples; n in all.
         c : float, optional
-            Label frequency of the truth: estimate precision, recall and F1 on complete labels, and nothing else.
+            Label frequency of the truth. With it, only precision, recall and F1 are estimated, for complete labels.
 
         Returns
         -------
@@ -120,13 +120,13 @@ class Counts:
         micro = quality(hits.sum(axis=1), predicted.sum(axis=1), true.sum(axis=1))
         of_labels = quality(hits[:, :-1], predicted[:, :-1], true[:, :-1])
         macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels]
-        found = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
+        values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
         if c is None:
-            found[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)
+            values[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)
             if self.gains is not None:
                 means = (weights @ self.gains).T / weights.sum(axis=1)
-                found |= dict(zip(ranking_names(self.ks), means, strict=True))
-        return found
+                values |= dict(zip(ranking_names(self.ks), means, strict=True))
+        return values
 
     @cached_property
     def _of_instances(self) -> np.ndarray:
@@ -136,7 +136,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much a metric of one prediction is above that of another, with a 95 % interval."""
+    """The difference of a metric between two predictions, with a 95 % interval."""
 
     value: float
     low: float
@@ -144,7 +144,7 @@ class Difference:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval does not contain 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -163,12 +163,12 @@ def compare(
     Returns
     -------
     metrics : list of dict
-        Of each.
+        Metrics of each.
     differences : list of dict
-        Of each but the first: its metrics minus those of the first, where both have them. Intervals reach 1.96 standard
+        For each but the first: its metrics minus those of the first, if both have them. Intervals reach 1.96 standard
         errors to both sides, by 1,000 bootstrap samples of the instances (Efron and Tibshirani, "An Introduction to the
-        Bootstrap", 1993). Percentiles would not do: a sample lacks some of the rare labels, so macro averages of
-        samples are not around that of all instances.
+        Bootstrap", 1993). Percentiles would be biased: samples lack some of the rare labels, so their macro averages
+        are not centred on that of all instances.
     """
     n = every[0].truth.shape[0]
     metrics = [{name: float(value[0]) for name, value in one.metrics(np.ones((1, n)), c).items()} for one in every]
@@ -179,19 +179,19 @@ def compare(
     for start in range(0, _REPLICATES, at_once):
         weights = _weights(rng, min(at_once, _REPLICATES - start), n)
         first, *others = (one.metrics(weights, c) for one in every)
-        for found, other in zip(drawn, others, strict=True):
+        for samples, other in zip(drawn, others, strict=True):
             for name in first.keys() & other.keys():
-                found.setdefault(name, []).append(other[name] - first[name])
+                samples.setdefault(name, []).append(other[name] - first[name])
     differences = []
-    for own, found in zip(metrics[1:], drawn, strict=True):
-        margins = {name: _ERRORS * float(np.std(np.concatenate(parts))) for name, parts in found.items()}
+    for own, samples in zip(metrics[1:], drawn, strict=True):
+        margins = {name: _ERRORS * float(np.std(np.concatenate(parts))) for name, parts in samples.items()}
         by = {name: own[name] - metrics[0][name] for name in own if name in margins}
         differences.append({name: Difference(d, d - margins[name], d + margins[name]) for name, d in by.items()})
     return metrics, differences
 
 
 def _weights(rng: np.random.Generator, b: int, n: int) -> np.ndarray:
-    """Draw n of n instances b times, and count how often each is drawn."""
+    """Draw b samples of n instances with replacement; return the multiplicity of each instance."""
     drawn = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
     return np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(float)
 
@@ -218,20 +218,20 @@ def _gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray
 
 def _both(predicted: csr_array, truth: csr_array) -> csr_array:
     """Return the predicted labels that are true."""
-    found = csr_array((entries_in(predicted, truth), predicted.indices, predicted.indptr), predicted.shape, copy=True)
-    found.eliminate_zeros()
-    return found
+    both = csr_array((entries_in(predicted, truth), predicted.indices, predicted.indptr), predicted.shape, copy=True)
+    both.eliminate_zeros()
+    return both
 
 
 def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:
-    """Put chunks below each other, with a column for each of some labels and a last one for all others."""
+    """Stack chunks, with a column for each of `labels` and a last one for all others."""
     rows, start = [], 0
     for chunk in chunks:
         rows.append(entry_rows(chunk) + start)
         start += chunk.shape[0]
-    found = np.concatenate([chunk.indices for chunk in chunks])
-    columns = np.searchsorted(labels, found)
-    known = np.append(labels, -1)[columns] == found
-    columns = np.where(known, columns, len(labels))
+    occurring = np.concatenate([chunk.indices for chunk in chunks])
+    columns = np.searchsorted(labels, occurring)
+    is_column = np.append(labels, -1)[columns] == occurring
+    columns = np.where(is_column, columns, len(labels))
     ones = np.ones(len(columns), np.float32)
     return csr_array((ones, (np.concatenate(rows), columns)), shape=(start, len(labels) + 1))

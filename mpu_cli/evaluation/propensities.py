@@ -1,12 +1,11 @@
-"""Propensities: the probability that a label is annotated where it is true.
+"""Propensities: for each label, the probability that it is annotated where it is true.
 
-A propensity model gives one to each label. That of Jain et al. takes it from the number of annotations alone::
+A propensity model computes them. That of Jain et al. depends on the number of annotations alone::
 
     propensity = 1 / (1 + C (annotations + B)^-A)        C = (log instances - 1) (B + 1)^A
 
-A and B were fitted to two collections, Wikipedia's categories and Amazon's related products. Other collections borrow
-them: nothing of their own data says that a label with so many annotations misses so many. What this means for metrics
-is in Schultheis et al.
+A and B were fitted to two collections, Wikipedia's categories and Amazon's related products. For other collections they
+are an assumption that their own data cannot confirm. Schultheis et al. discuss the consequences for metrics.
 
 References
 ----------
@@ -38,7 +37,7 @@ def jain_propensities(
     Parameters
     ----------
     annotations : array_like of int, shape (q,)
-        In how many training instances each label is annotated; 0 is allowed.
+        Number of training instances with each label; 0 is allowed.
     instances : int
         Number of training instances, at least 3.
     a, b : float
@@ -67,7 +66,7 @@ def jain_propensities(
 
 @dataclass(frozen=True)
 class Propensities:
-    """Propensities of some labels.
+    """Propensities of a set of labels.
 
     Attributes
     ----------
@@ -76,7 +75,7 @@ class Propensities:
     values : ndarray, shape (q,), float64
         In (0, 1].
     others : float or None
-        That of all other labels; None where it is unknown.
+        Propensity of all other labels; None if unknown.
     source : str
         The file that they were read from, for messages.
     """
@@ -90,12 +89,12 @@ class Propensities:
     def of_annotations(
         cls, chunks: Iterable[csr_array], a: float = PROPENSITY_A, b: float = PROPENSITY_B
     ) -> "Propensities":
-        """Count the annotations of each label, and take its propensity from that by the model of Jain et al.
+        """Compute the propensities of labels from their annotations by the model of Jain et al.
 
         Parameters
         ----------
         chunks : iterable of csr_array of bool, shapes (n, Q)
-            Annotated labels of the training instances, some instances at a time.
+            Annotated labels of the training instances, in chunks.
         a, b : float
             As for `jain_propensities`.
 
@@ -111,7 +110,7 @@ class Propensities:
         return cls(counts.labels, of_labels, float(others))
 
     def inverse(self, labels: np.ndarray) -> np.ndarray:
-        """Return 1 / propensity of each of some labels.
+        """Return 1 / propensity of each label.
 
         Parameters
         ----------
@@ -127,11 +126,11 @@ class Propensities:
             The propensity of one of the labels is unknown.
         """
         place = np.searchsorted(self.labels, labels)
-        known = place < len(self.labels)
-        known[known] = self.labels[place[known]] == labels[known]
-        if self.others is None and not known.all():
-            absent = labels[~known].min()
+        listed = place < len(self.labels)
+        listed[listed] = self.labels[place[listed]] == labels[listed]
+        if self.others is None and not listed.all():
+            absent = labels[~listed].min()
             raise InputError(self.source, None, f"there is no line for label {absent}; each label of TRUTH needs one")
-        found = np.full(len(labels), self.others if self.others is not None else np.nan)
-        found[known] = self.values[place[known]]
-        return 1 / found
+        values = np.full(len(labels), self.others if self.others is not None else np.nan)
+        values[listed] = self.values[place[listed]]
+        return 1 / values

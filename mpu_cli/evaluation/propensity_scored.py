@@ -5,8 +5,8 @@ is divided by the largest that any ranking can reach, which is that of the true 
 gain. Both are those of the Extreme Classification Repository, where PSnDCG@k divides the gain of each instance by the
 sum of the discounts of the first min(k, true labels) ranks before that.
 
-Ties and unlisted labels are treated as in `mpu_cli.evaluation.ranking`. Instances without true labels gain nothing and
-can gain nothing, so they do not count.
+Ties and unlisted labels are treated as in `mpu_cli.evaluation.ranking`. Instances without true labels can gain
+nothing, so they do not count.
 
 References
 ----------
@@ -32,7 +32,7 @@ class PropensityScoredMetrics:
     Attributes
     ----------
     propensities : Propensities
-        Of all labels that are true anywhere.
+        Propensities of all labels that are ever true.
     ks : tuple of int
         Cut-offs.
     """
@@ -41,7 +41,7 @@ class PropensityScoredMetrics:
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
-        self._gains = Sums(2, 2, len(self.ks))  # what is gained, and what could be; of precision, of nDCG
+        self._gains = Sums(2, 2, len(self.ks))  # gained and attainable; of precision and of nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk.
@@ -89,7 +89,7 @@ class PropensityScoredMetrics:
         Returns
         -------
         dict
-            ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 where there is no true label.
+            ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label.
         """
         values = divide(*self._gains.total)
         return {

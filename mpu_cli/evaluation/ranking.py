@@ -2,7 +2,7 @@
 
 A score list may contain only the largest scores. Labels that are not in it rank below all that are: they tie for the
 last place and never count as retrieved. The number of labels q counts the labels that occur in a true set or a score
-list. It is known only at the end, so sums that depend on q are kept separately.
+list. It is available only at the end, so sums that depend on q are kept separately.
 
 Ties are treated as in scikit-learn. In label ranking average precision and coverage error, all labels of a tied group
 have the worst rank of the group. P@k, nDCG@k, recall@k and one-error are averaged over the orders of the group. In
@@ -176,7 +176,9 @@ class RankingMetrics:
         )
         both._sums, both._at_k = self._sums + other._sums, self._at_k + other._at_k
         both._true_labels = merge_labels(self._true_labels, other._true_labels)
-        both._retrieved = [merge_labels(*found) for found in zip(self._retrieved, other._retrieved, strict=True)]
+        both._retrieved = [
+            merge_labels(*retrieved) for retrieved in zip(self._retrieved, other._retrieved, strict=True)
+        ]
         return both
 
     def results(self) -> dict[str, float]:
@@ -187,8 +189,8 @@ class RankingMetrics:
         dict
             ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
             ``label_ranking_average_precision``, ``coverage_error`` (a number of labels) and ``one_error``.
-            ``coverage_at_K`` is the share of the labels that occur in a true set that are retrieved, where they are
-            true, among the first K of one instance at least.
+            ``coverage_at_K`` is the share of the labels with true instances that are retrieved among the first K for
+            at least one of these.
         """
         q = len(self.labels)
         average_precision, coverage, top_is_true = self._sums.total

@@ -1,4 +1,4 @@
-"""Are probabilities what they say? Of the labels predicted with p, a share of p should be true.
+"""Calibration of scores: of the labels predicted with probability p, a share of p should be true.
 
 Pairs of an instance and a label with a score are counted by their score, in bins. With incomplete truth of label
 frequency c, an annotated label stands for 1 / c true ones, as in `mpu_cli.evaluation.incomplete`.
@@ -26,7 +26,7 @@ class Reliability:
     Attributes
     ----------
     cells, true : ndarray of int, shape (10,)
-        How many scores are in a bin, and of how many of them the label is in the true set.
+        Number of scores in each bin, and of those whose label is true.
 
     Examples
     --------
@@ -41,14 +41,14 @@ class Reliability:
     _scores: Sums = field(default_factory=lambda: Sums(_BINS))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Count some instances.
+        """Add the counts of a chunk.
 
         Parameters
         ----------
         truth : csr_array, shape (n, Q)
             True label sets.
         scores : csr_array, shape (n, R)
-            Scores of the listed labels; a stored zero is listed. Labels that are not listed are not counted.
+            Scores of the listed labels; a stored zero counts as listed. Unlisted labels are not counted.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Reliability:
 
     @property
     def total(self) -> np.ndarray:
-        """The scores of each bin added up: float64, shape (10,)."""
+        """The sum of the scores of each bin: float64, shape (10,)."""
         return self._scores.total
 
     def rows(self, c: float = 1.0) -> list[dict[str, float]]:
@@ -79,13 +79,13 @@ class Reliability:
         Parameters
         ----------
         c : float
-            Label frequency of the truth: below 1 the shares are those to expect on complete labels.
+            Label frequency of the truth: below 1, shares are estimates for complete labels.
 
         Returns
         -------
         list of dict
-            ``from``, ``to``, ``scores`` (how many), ``mean`` of them, ``true`` (the share that is true) and its 90 %
-            interval by chance, ``low`` to ``high``. Shares may exceed 1 where c is below that of the truth.
+            ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and its
+            90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
         share = divide(self.true, self.cells)  # annotated
         center, spread = _wilson(share, self.cells)
@@ -101,13 +101,13 @@ class Reliability:
         ]
 
     def summary(self, c: float = 1.0) -> dict[str, float]:
-        """Report all bins in one.
+        """Summarise all bins.
 
         Returns
         -------
         dict
-            ``expected``: the scores added up; ``true``: the labels with a score that are true; and ``error``, the sum
-            over bins of how far these are apart, by the number of true labels.
+            ``expected``: the sum of scores; ``true``: the number of scored labels that are true; ``error``: the sum
+            over bins of the difference of these two, by the number of true labels.
         """
         true = self.true / c
         error = divide(np.abs(self.total - true).sum(), true.sum())
@@ -120,9 +120,9 @@ def plot(rows: list[dict[str, float]], target: str | Path) -> None:
     Parameters
     ----------
     rows : list of dict
-        Of `Reliability.rows`.
+        From `Reliability.rows`.
     target : str or Path
-        The suffix is the format, as ``.png`` or ``.svg``.
+        The suffix is the format: ``.png``, ``.svg``.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def plot(rows: list[dict[str, float]], target: str | Path) -> None:
     except ImportError:
         raise MpuError("a plot needs matplotlib; install it with: pip install matplotlib") from None
 
-    some = [row for row in rows if row["scores"]]
-    mean, true, low, high = (np.array([row[name] for row in some]) for name in ("mean", "true", "low", "high"))
+    used = [row for row in rows if row["scores"]]
+    mean, true, low, high = (np.array([row[name] for row in used]) for name in ("mean", "true", "low", "high"))
     figure = Figure(figsize=(_INCHES, _INCHES), layout="constrained")
     axes = figure.add_subplot(xlabel="probability predicted", ylabel="share of the labels that is true")
     axes.plot([0, 1], [0, 1], color="gray", linewidth=1)

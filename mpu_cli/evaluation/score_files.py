@@ -1,9 +1,9 @@
-"""Files of predictions, and the thresholds that a file of scores carries.
+"""Files of predictions, and the thresholds in a file of scores.
 
-Scores alone do not tell which labels are predicted. So a comment ends the first line of the scores that `mpu predict`
+Scores alone do not say which labels are predicted. So a comment ends the first line of the scores that `mpu predict`
 writes: the threshold of the model, ``# threshold 0.31``, or that of each label, ``# thresholds 3:0.31 7:0.5``. A label
-is predicted where its score is at least its threshold, and never where it has none there. No line is added, so line i
-is still that of instance i, and whoever skips comments reads these files as before.
+is predicted if its score is at least its threshold; one without a threshold is never predicted. No line is added, so
+line i is still that of instance i, for every reader that skips comments.
 """
 
 import re
@@ -28,7 +28,7 @@ _EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
 
 @dataclass(frozen=True)
 class _Thresholds:
-    """From which score on a label is predicted.
+    """The thresholds from which on labels are predicted.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class _Thresholds:
 
     @classmethod
     def of(cls, line: bytes) -> "_Thresholds | None":
-        """Find them in the first line of a file."""
+        """Parse the comment in the first line of a file; None without one."""
         comment = b"#" + line.partition(b"#")[2]
         if (one := _ONE.fullmatch(comment)) is not None:
             return cls(None, _of_32_bits([float(one[1])]))
@@ -66,14 +66,14 @@ def _of_32_bits(values: Sequence[float]) -> np.ndarray:
 
 
 def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
-    """Return the labels that score at least so much, a number for all entries or one for each: shape (n, Q), bool."""
+    """Return the labels with a score of at least `least`, one for all entries or one each: shape (n, Q), bool."""
     labels = csr_array((scores.data >= least, scores.indices, scores.indptr), scores.shape, copy=True)
     labels.eliminate_zeros()
     return labels
 
 
 def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> bytes:
-    """End the first line of a score list with the comment.
+    """Append the comment with the thresholds to the first line of score lists.
 
     Parameters
     ----------
@@ -91,14 +91,14 @@ def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> by
 
 
 def as_predictions(reading: Reading) -> Reading:
-    """Return how predictions are read beside data that are read so."""
+    """Return the options for reading predictions, from those for reading data."""
     return replace(reading, implicit_values=False, scores=True)
 
 
 def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: bool = False) -> Iterator[Dataset]:
     """Read predictions in chunks, as `svmlight.reader.iter_chunks` does: label lists as labels, and scores as features.
 
-    Scores that carry thresholds have label lists too: of what reaches them. Each of several files has its own.
+    Scores with thresholds have label lists too: the labels that reach them. Each of several files has its own ones.
     """
     if isinstance(source, Files):
         instances = 0

@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike
 
 
 class Sums:
-    """Several sums of numbers, rounded once, when all terms are there: those of parts, added, are those of the whole.
+    """Sums that are rounded only once, at the end, so the sums of parts add up exactly to those of the whole.
 
     Parameters
     ----------
     *shape : int
-        Of an array with a sum in each element.
+        Shape of the array of sums.
 
     Examples
     --------
