@@ -27,7 +27,7 @@ from mpu_cli.runtime.parallel import within
 _ENCRYPTED = ("tls://", "wss://")
 # Of the file of a scheduler, at most.
 _MOST_BYTES = 1 << 20
-# Seconds between looks at whether a file is there.
+# Seconds between checks whether a file exists.
 _SOON = 0.01
 # Longest time to leave a cluster, in seconds.
 _LEAVE = 10.0
@@ -50,15 +50,15 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
         The cluster does not answer, has no workers, or a worker has other versions of the numerical packages.
     """
     with _quiet(), _unwarned(), ExitStack() as leaving:
-        found: str | LocalCluster
+        cluster: str | LocalCluster
         if address.is_local:
-            found = _local(address)
-            leaving.callback(_leave, found, _LEAVE)
+            cluster = _local(address)
+            leaving.callback(_leave, cluster, _LEAVE)
         else:
-            found = address.scheduler or _address_in(cast(Path, address.file), timeout)
-            _refuse_unreachable(found, timeout)
+            cluster = address.scheduler or _address_in(cast(Path, address.file), timeout)
+            _refuse_unreachable(cluster, timeout)
         try:
-            client = within(timeout, partial(_Client, found, timeout=timeout, set_as_default=False))
+            client = within(timeout, partial(_Client, cluster, timeout=timeout, set_as_default=False))
         except Exception as error:  # Dask takes what a stranger sends for messages of its own
             raise ClusterError(f"no cluster answers {address}: {_reason(error, timeout)}") from None
         leaving.callback(_leave, client, min(timeout, _LEAVE))
@@ -132,9 +132,9 @@ def _address_in(file: Path, timeout: float) -> str:
         problem = "is not a file that a scheduler of Dask has written"
         try:
             with open_regular(file.resolve()) as stream:
-                found = json_value(stream.read(_MOST_BYTES))
-            if isinstance(found, dict) and isinstance(found.get("address"), str):
-                return found["address"]
+                values = json_value(stream.read(_MOST_BYTES))
+            if isinstance(values, dict) and isinstance(values.get("address"), str):
+                return values["address"]
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except ValueError:

@@ -57,13 +57,13 @@ class DaskExecutor:
             self._awaited(self._client.wait_for_workers, 1, timeout=self._timeout)
         except TimeoutError:
             raise ClusterError(f"the cluster has had no worker for {self._timeout:g} seconds") from None
-        found = self._awaited(self._client.run, versions, on_error="return")
-        for worker, there in found.items():
-            if isinstance(there, OSError):
-                continue  # it has just died; every unit looks at versions once more
-            if isinstance(there, BaseException):
-                raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {there}")
-            if differs := difference(self._versions, there):
+        of_workers = self._awaited(self._client.run, versions, on_error="return")
+        for worker, theirs in of_workers.items():
+            if isinstance(theirs, OSError):
+                continue  # it has just died; every unit checks versions again
+            if isinstance(theirs, BaseException):
+                raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {theirs}")
+            if differs := difference(self._versions, theirs):
                 raise _other_versions(worker, differs)
         self._sent_before = self._awaited(self._client.run, _sent, on_error="ignore")
 
