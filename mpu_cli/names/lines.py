@@ -1,6 +1,6 @@
-"""Lines of text that strangers have written: UTF-8 without line ends, errors with file and line.
+"""Lines of UTF-8 text files, without line ends; errors have file and line.
 
-A byte order mark and CRLF do no harm. What has no line ends must not fill the memory, so lines have a limit.
+A byte order mark and CRLF are allowed. Lines have a limit, so that a file without line ends does not fill the memory.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +28,7 @@ def text_lines(source: str | Path, lenient: bool = False) -> Iterator[str]:
     source : str or Path
         A file, or ``-`` for standard input.
     lenient : bool
-        Replace what is not UTF-8 by U+FFFD: it may stand in comments.
+        Replace bytes that are not UTF-8 by U+FFFD, as in comments.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def text_lines(source: str | Path, lenient: bool = False) -> Iterator[str]:
 
 
 def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], None]) -> None:
-    """Read each line by a function, which says in a ValueError what is wrong with one.
+    """Call a function with each line; it raises a ValueError with the reason if a line is wrong.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def decoded_lines(stream: "ReadableLines", source: str, limit: int) -> Iterator[
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written: it has no half of a surrogate pair, as a byte that is not UTF-8 has become one."""
+    """Whether a text can be written: it has no surrogates, which stand for bytes that are not UTF-8."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
@@ -94,7 +94,7 @@ def is_utf8(text: str) -> bool:
 
 
 def whole(text: str, most: int) -> int | None:
-    """Return the number from 0 to `most` that digits stand for, however many of them; None for any other text."""
+    """Return digits, with any leading zeros, as a number from 0 to `most`; None for any other text."""
     digits = text.lstrip("0") or "0"
     if not text or not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(most)):
         return None
@@ -102,5 +102,5 @@ def whole(text: str, most: int) -> int | None:
 
 
 def as_a_file(text: str) -> str:
-    """Return the text of a file whose reader takes U+FEFF at the start for a byte order mark: one comes before it."""
+    """Return a text as a file has it: a byte order mark comes before a first U+FEFF, which would be read as one."""
     return f"{_BOM}{text}" if text.startswith(_BOM) else text

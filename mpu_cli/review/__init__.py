@@ -1,1 +1,1 @@
-"""What people decide about labels: the files of their decisions, and the page on which they decide."""
+"""Review of labels by people: files of their decisions, and the page on which they decide."""

@@ -1,15 +1,15 @@
-"""The review file: what people have decided about labels, a line a decision.
+"""Review files: decisions of people about labels, one on each line.
 
-Tab-separated text (see `tables` for what is tolerated of it) with the columns
+Tab-separated text (`tables` has the details) with the columns
 
 - ``instance``: the number of an instance of the data, from 1;
-- ``label``: the label as the data have it, or its name where names are known, or ``*``;
-- ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is not decided yet, and passed over;
-- ``source``, if there is such a column: ``sample``, where the instance was drawn at random; ``suggestion``, where
-  somebody or something picked it; empty, where that is not known. Without the column all were drawn at random.
+- ``label``: the number of a label, its name if there are names, or ``*``;
+- ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is undecided, and skipped;
+- ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
+  it; empty if unknown. Without the column, all were drawn at random.
 
-``*`` with ``no`` says that nothing else is true of the instance: what is annotated or ``yes`` is, everything else is
-not. Any order will do. A decision may stand there several times, in one file or in several.
+``*`` with ``no`` completes the label set of the instance: labels that are annotated or ``yes`` are true, all others are
+false. Lines may have any order. A decision may be repeated, in one file or in several.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,23 +51,23 @@ class Decisions:
     instance : ndarray of int64, shape (m,)
         From 0.
     label : ndarray of int64, shape (m,)
-        The label as the data have it; `NOTHING_ELSE` for ``*``.
+        Number of the label; `NOTHING_ELSE` for ``*``.
     verdict : ndarray of bool, shape (m,)
         Whether the label is true. False for ``*``.
     is_sample : ndarray of bool, shape (m,)
         Whether the instance was drawn at random.
     file : ndarray of int64, shape (m,)
-        Where the decision stands: a file of `files`,
+        The file of the decision, a position in `files`,
     line : ndarray of int64, shape (m,)
-        and a line of it, from 1; the first of several that agree.
+        and its line there, from 1; the first of several that agree.
     files : tuple of str
         As the user named them.
     checksums : tuple of str or None
-        Of the data that each file numbers (see `numbering`); None where the file does not tell.
+        Of the data that each file numbers (see `numbering`); None if the file has none.
     undecided : int
-        How many lines have no verdict.
+        Number of lines without verdict.
     names : LabelNames or None
-        By which errors name labels.
+        Names of labels for errors.
     """
 
     instance: np.ndarray
@@ -89,11 +89,11 @@ class Decisions:
         return InputError(self.files[self.file[i]], int(self.line[i]), problem)
 
     def label_text(self, i: int) -> str:
-        """Return the label of decision i as it is written."""
+        """Return the text of the label of decision i."""
         return label_text(int(self.label[i]), self.names)
 
     def place(self, i: int) -> str:
-        """Return the line of decision i as errors name it."""
+        """Return file and line of decision i, for errors."""
         return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
 
 
@@ -105,12 +105,12 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Deci
     sources : iterable of str or Path
         Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input.
     names : LabelNames, optional
-        By which the files may name labels.
+        Names that labels may have in the files.
 
     Raises
     ------
     InputError
-        A file or a line is not as described above, or two decisions contradict each other; the error names both.
+        A file or a line breaks this format, or two decisions contradict each other; the error names both.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Deci
 
 
 def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
-    """Return instance from 0, label, verdict, whether it is a sample, and line, of every line of a table."""
+    """Return instance (from 0), label, verdict, whether it is a sample, and line number, for every row of a table."""
     ones = np.ones(len(table.lines), np.int64)
     is_sample = _translate(table, SOURCE, is_sample_word) if SOURCE in table.columns else ones
     label = _translate(table, "label", lambda text: label_number(text, names))
@@ -151,10 +151,10 @@ def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
 
 
 def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndarray:
-    """Make numbers of the values of a column by a function, which says in a ValueError what is wrong with a value."""
+    """Convert a column to numbers by a function, which raises a ValueError with the reason if a value is wrong."""
     values = table.columns[name]
     translated: dict[str, int] = {}
-    for value in dict.fromkeys(values):  # in order, so that the first line that is wrong is the one reported
+    for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
         try:
             translated[value] = number(value.strip())
         except ValueError as error:
@@ -163,7 +163,7 @@ def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndar
 
 
 def _each_once(every: Decisions) -> Decisions:
-    """Sort decisions, and leave the first of those that agree; it is a sample if one of them is."""
+    """Sort decisions, and keep the first of those that agree; it is a sample if one of them is."""
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
     again = np.zeros(len(order), bool)
@@ -207,7 +207,7 @@ def write(
     checksum: str | None = None,
     names: LabelNames | None = None,
 ) -> None:
-    """Write a review file, or one of suggestions, which is a review file with nothing decided.
+    """Write a review file, or one of suggestions, which is a review file without verdicts.
 
     Parameters
     ----------
@@ -217,16 +217,16 @@ def write(
     label : ndarray of int, shape (m,)
         `NOTHING_ELSE` is written as ``*``.
     verdict, source : m words, or one for all
-        Of "yes", "no" and ""; of "sample", "suggestion" and "". Anything else is a ValueError, and so is a `checksum`
-        that is none: nothing from elsewhere may put a line into the file.
+        Of "yes", "no" and ""; of "sample", "suggestion" and "". Anything else is a ValueError, and so is a wrong
+        `checksum`: no value may add a line to the file.
     probability : ndarray of float, shape (m,), optional
-        Gives a column of this name.
+        Adds a column of this name.
     of : str or Path, optional
-        The data file, for those who read the comment; ``-`` is standard input.
+        The data file, named in a comment; ``-`` is standard input.
     checksum : str, optional
-        Of the data (see `numbering.checksum`), so that the file cannot be taken for one of other data.
+        Checksum of the data (see `numbering.checksum`), so that the file is refused for other data.
     names : LabelNames, optional
-        As for `read`: labels are written by name.
+        Labels are written by these names.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Reviews in Label Studio: tasks for it, and its export read back.
 
-A task offers the annotated and the suggested labels of an instance as choices. Its pre-annotation has those chosen that
-are annotated, or suggested with a probability of a half or more. In an annotation, what is chosen is true and what is
-not is false; other labels may be named, and the label set be declared complete. `CONFIG` shows such tasks.
+A task offers the annotated and the suggested labels of an instance as choices. Its pre-annotation selects those that
+are annotated, or suggested with a probability of a half or more. In an annotation, selected labels are true and the
+other choices are false; further labels may be named, and the label set declared complete. `CONFIG` shows such tasks.
 """
 
 import json
@@ -34,21 +34,21 @@ _LIKELY = 0.5
 
 
 class _ForeignTaskError(Exception):
-    """A task whose data are not such as `tasks` makes them; the message says what is wrong."""
+    """The data of a task are not those of `tasks`; the message says why."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """What an export decides.
+    """The decisions of an export.
 
     Attributes
     ----------
     file, checksum : str or None
-        Of the data, as the tasks have them; None where there is no task.
+        Name and checksum of the data, from the tasks; None without tasks.
     rows : list of (int, int, str, str)
-        Instance from 0, label, verdict and source of each decision, as `decisions.write` takes them.
+        Instance from 0, label, verdict and source of each decision, as for `decisions.write`.
     tasks, open_tasks : int
-        How many tasks there are, and how many of them without annotation.
+        Number of tasks, and of tasks without annotation.
     """
 
     file: str | None
@@ -99,18 +99,18 @@ def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
 def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     """Read an export of Label Studio, in its format "JSON", of tasks that `tasks` made.
 
-    An annotation that is marked as ground truth outweighs the others of its task; cancelled ones are passed over.
+    An annotation that is marked as ground truth outweighs the others of its task; cancelled ones are skipped.
 
     Parameters
     ----------
     source : str or Path
     names : LabelNames, optional
-        By which annotators may have named labels in addition.
+        Names by which annotators may have added labels.
 
     Raises
     ------
     InputError
-        It is no such export, two annotations of a task contradict each other, or a label is not known.
+        It is not such an export, two annotations of a task contradict each other, or a label does not exist.
     """
     with open_input(source) as stream:
         try:
@@ -151,7 +151,7 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
 
 
 def _of_kind(kind: type[T], value: object) -> T:
-    """Return a value of this very type: bool is no int."""
+    """Return a value of exactly this type: bool is no int."""
     if type(value) is not kind:
         raise TypeError
     return value
@@ -164,7 +164,7 @@ def _that_count(annotations: list[dict]) -> list[dict]:
 
 @dataclass(frozen=True)
 class _Data:
-    """What a task has of `tasks`: instance from 0, and the label of each option."""
+    """The data of a task: instance from 0, and the label of each option."""
 
     file: str
     checksum: str
@@ -174,7 +174,7 @@ class _Data:
 
 
 def _data(data: dict) -> _Data:
-    """Check the data of a task: their values are those of review files."""
+    """Parse and check the data of a task, whose values are those of review files."""
     labels = [_of_kind(int, label) for label in data["labels"]]
     options = {_of_kind(str, option["value"]): label for option, label in zip(data["options"], labels, strict=False)}
     if not len(data["options"]) == len(options) == len(set(labels)) == len(labels):

@@ -1,4 +1,4 @@
-"""Decisions of people and the data they are about, brought together."""
+"""Matching decisions of people with the data that they are about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ from mpu_cli.svmlight.sources import Source
 
 @dataclass(frozen=True)
 class Reviewed:
-    """The labels of data, with what was decided about them.
+    """The labels of data, with the decisions about them.
 
     Attributes
     ----------
     labels : csr_array, shape (n, q), bool
-        What is annotated. Column k stands for label ``ids[k]``.
+        Annotated labels. Column k is label ``ids[k]``.
     ids : ndarray of int, shape (q,)
-        The labels that are annotated or were found true somewhere, ascending.
+        The labels that are annotated, or decided to be true, at least once, ascending.
     known : KnownLabels
         Every decision, and the instances whose label set is complete.
     sampled : ndarray of int
-        The instances that were drawn at random and whose label set is complete, ascending: what the label frequency
-        can be estimated from.
+        The instances that were drawn at random and whose label set is complete, ascending. The label frequency can be
+        estimated from them.
     decisions : int
-        How many there are, one for each cell, ``*`` included.
+        Number of decisions, one for each cell, with those on ``*``.
     found : int
-        How many labels are true of instances, by decision, and were not annotated.
+        Number of cells that are decided to be true, and are not annotated.
     refuted : int
-        How many annotated labels are false, by decision.
+        Number of annotated cells that are decided to be false.
     new_labels : ndarray of int
-        The labels that are annotated nowhere.
+        The labels of `ids` that are never annotated.
     unused : int
-        How many decisions say ``no`` to a label that is true nowhere. They tell nothing.
+        Number of decisions ``no`` on a label that is never true. They have no effect.
     """
 
     labels: csr_array
@@ -56,7 +56,7 @@ class Reviewed:
 def match(
     decisions: Decisions, data: Dataset, source: Source, *, wins: bool = False, also: Sequence[int] = ()
 ) -> Reviewed:
-    """Bring decisions and data together.
+    """Match decisions with data.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def match(
     source : str, Path or Files
         The file of the data, as the user named it.
     wins : bool
-        Whether ``no`` outweighs an annotation. Otherwise it is an error.
+        Whether ``no`` overrides an annotation; otherwise this is an error.
     also : sequence of int
-        Labels that decisions may be on although they are true nowhere.
+        Labels to which decisions apply even if they are never true.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def match(
 
     Examples
     --------
-    Of two instances, the first has label 3; label 5 was found true of it, and nothing else.
+    Of two instances, the first has label 3. By decision, label 5 is true of it too, and nothing else.
 
     >>> data = Dataset(csr_array(np.array([[0, 0, 0, 1], [0, 1, 0, 0]], bool)), csr_array((2, 1), dtype=np.float32))
     >>> cells = np.zeros(2, int), np.array([NOTHING_ELSE, 5]), np.array([False, True]), np.array([True, True])
@@ -97,16 +97,16 @@ def match(
     ids = np.union1d(annotated_ids, decided).astype(annotated_ids.dtype)
     place = np.searchsorted(ids, annotated_ids).astype(annotated.indices.dtype)
     labels = csr_array((annotated.data, place[annotated.indices], annotated.indptr), shape=(n, len(ids)))
-    there = np.isin(decisions.label, ids)
+    has_column = np.isin(decisions.label, ids)
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
-    is_annotated[there] = stored(labels, decisions.instance[there], column[there])
+    is_annotated[has_column] = stored(labels, decisions.instance[has_column], column[has_column])
     refuted = is_annotated & ~decisions.verdict
     if refuted.any() and not wins:
         _refuse(decisions, np.flatnonzero(refuted), source)
     cells = {
         name: (decisions.instance[kind], column[kind])
-        for name, kind in (("true", decisions.verdict), ("false", there & ~decisions.verdict))
+        for name, kind in (("true", decisions.verdict), ("false", has_column & ~decisions.verdict))
     }
     known = KnownLabels.of((n, len(ids)), **cells, complete=decisions.instance[whole])
     return Reviewed(
@@ -118,12 +118,12 @@ def match(
         int(np.count_nonzero(decisions.verdict & ~is_annotated)),
         int(np.count_nonzero(refuted)),
         np.setdiff1d(decisions.label[decisions.verdict], annotated_ids),
-        int(np.count_nonzero(~there & ~whole)),
+        int(np.count_nonzero(~has_column & ~whole)),
     )
 
 
 def _check_instances(decisions: Decisions, data: Dataset, source: Source) -> None:
-    """Refuse decisions on instances of other data, as far as that can be seen."""
+    """Refuse decisions with the checksum of other data, or on instances beyond the last one."""
     if any(decisions.checksums):
         own = numbering.checksum(data.features)
         for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
@@ -134,7 +134,7 @@ def _check_instances(decisions: Decisions, data: Dataset, source: Source) -> Non
 
 
 def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return which of some cells are stored in a matrix with sorted columns."""
+    """Return which of the cells (rows, columns) are stored in a matrix with sorted columns."""
     those, place = np.unique(rows, return_inverse=True)
     part = labels[those]
     keys = np.repeat(np.arange(len(those)) * part.shape[1], np.diff(part.indptr)) + part.indices

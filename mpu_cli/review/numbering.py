@@ -1,9 +1,9 @@
-"""Whether a file that numbers instances means those of the data at hand.
+"""Checksums by which a file that numbers instances belongs to its data.
 
-A checksum is written as a line of comment, ``# checksum`` and 64 digits. It is one of the features, in the order of the
-instances, as they were read. It is therefore the same for a file, its compressed copy and the same bytes on standard
-input, and it stays when labels are added or removed, which changes no number. It changes where instances come, go or
-change places.
+A checksum is written as a line of comment, ``# checksum`` and 64 digits. It is that of the features, in the order of
+the instances, as they were read. So it is the same for a file, its compressed copy and the same bytes on standard
+input, and when labels are added or removed, which changes no number. It differs if instances are added, removed or
+reordered.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def checksum(features: csr_array) -> str:
 
 
 def checksum_of_parts(sizes: Iterable[np.ndarray], indices: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> str:
-    """Return the same of features in parts: what each part has of the three."""
+    """Return the same checksum from parts of these three."""
     digest = hashlib.sha256()
     for arrays, kind in ((sizes, "<i8"), (indices, "<i8"), (values, "<f4")):
         for numbers in arrays:
@@ -44,26 +44,26 @@ def checksum_of_parts(sizes: Iterable[np.ndarray], indices: Iterable[np.ndarray]
 
 
 def comment(digits: str) -> str:
-    """Return the line that tells the checksum."""
+    """Return the line of comment with the checksum."""
     return f"# checksum {checked(digits)}\n"
 
 
 def checked(digits: str) -> str:
-    """Return a checksum in small letters; ValueError where it is none."""
+    """Return a checksum in lower case; ValueError if it is none."""
     if not _DIGITS.fullmatch(digits):
         raise ValueError("the checksum is damaged; it has 64 digits, of 0-9 and a-f")
     return digits.lower()
 
 
 def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
-    """Find the checksum in the lines of comment of a file; None where there is none.
+    """Find the checksum in the comments of a file; None without one.
 
     Raises
     ------
     InputError
         A checksum is damaged, or there are two different ones.
     """
-    found = None
+    before = None
     for number, text in comments:
         if not text.lower().startswith("checksum"):
             continue
@@ -72,14 +72,14 @@ def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
             digits = checked(match[1] if match else "")
         except ValueError as error:
             raise InputError(source, number, str(error)) from None
-        if found not in (None, digits):
+        if before not in (None, digits):
             raise InputError(source, number, "there are two different checksums; are these two files in one?")
-        found = digits
-    return found
+        before = digits
+    return before
 
 
 def check(file: str, theirs: str | None, own: str, source: Source) -> None:
-    """Refuse a file with the checksum of other data; one without checksum is believed.
+    """Refuse a file with the checksum of other data; one without checksum is accepted.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def check(file: str, theirs: str | None, own: str, source: Source) -> None:
     theirs : str or None
         The checksum in the file.
     own : str
-        That of the data.
+        The checksum of the data.
     source : str, Path or Files
         The file of the data, as the user named it.
     """
@@ -102,5 +102,5 @@ def check(file: str, theirs: str | None, own: str, source: Source) -> None:
 
 
 def no_instance(instance: int, source: Source, n: int) -> str:
-    """Say that there are only n instances."""
+    """Return the message that there are only n instances."""
     return f"there is no instance {instance + 1}: {shown(source)} has {n}; was this file made for another one?"

@@ -1,8 +1,8 @@
-"""The page on which a person reviews: one HTML file that needs nothing else, and may do nothing else.
+"""The review page: one HTML file that needs no other file and no network.
 
-Texts and names come from anywhere. They are data on the page, never markup: JSON in which no ``<`` can end its element,
-shown by scripts as text. The Content-Security-Policy of the page lets these very scripts and styles run, by their
-checksums, and nothing be fetched or sent.
+Texts and names are not trusted. They are data on the page, never markup: JSON in which no ``<`` can end its element,
+shown by scripts as text. The Content-Security-Policy of the page allows only these scripts and styles, by their
+checksums, and no requests.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _SCRIPTS = ("reviews.js", "search.js", "page.js")
 def page(work: Worklist) -> bytes:
     """Return the page for reviewing.
 
-    Its progress is kept in the browser, by the checksum of the data and of what is to be reviewed.
+    The browser stores its progress, by the checksums of the data and of the worklist.
     """
     style = _asset("page.css")
     scripts = [_asset(name) for name in _SCRIPTS]
@@ -41,7 +41,7 @@ def page(work: Worklist) -> bytes:
         ("{{policy}}", "; ".join(policy)),
         ("{{style}}", style),
         ("{{scripts}}", "</script>\n<script>".join(scripts)),
-        ("{{data}}", _json(_data(work))),  # last, since it may have anything in it
+        ("{{data}}", _json(_data(work))),  # last, since it may contain any text
     ):
         text = text.replace(mark, content, 1)
     return text.encode(errors="replace")
@@ -56,7 +56,7 @@ def _digest(text: str) -> str:
 
 
 def _json(data: dict) -> str:
-    """Return JSON that can stand in a ``script`` element: without ``<`` there, no end of it and no comment begins."""
+    """Return JSON for a ``script`` element: without ``<``, it contains no end tag and no comment."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -2,7 +2,7 @@
 
 Tolerated: a byte order mark, CRLF, empty lines, lines of comment that start with ``#``, capital letters and spaces
 around the names of columns and around values, empty fields at the end of a line that are missing or too many, and
-columns that nobody asked for.
+columns that are not requested.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ _ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of a table.
+    """Chosen columns of a table.
 
     Attributes
     ----------
     source : str
         Its file, as the user named it.
     columns : dict of str to list of str
-        Those of the wanted columns that are there. Values are as written, spaces and all.
+        The requested columns that exist. Values are as written, with spaces.
     lines : list of int
-        In which line of the file each row stands, from 1.
+        Line of the file of each row, from 1.
     comments : list of (int, str)
         The lines of comment, without ``#``, each with its number.
     """
@@ -40,13 +40,13 @@ class Table:
 
 
 def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
-    """Read some columns of a file, plain or compressed by suffix; ``-`` is standard input.
+    """Read chosen columns of a file, plain or compressed by suffix; ``-`` is standard input.
 
     Parameters
     ----------
     source : str or Path
     required, optional : sequence of str
-        Names of columns, several in all, in small letters.
+        Names of columns, at least two in all, in lower case.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
     pick = itemgetter(*wanted)
     width, needed = len(header), max(wanted) + 1
     columns: list[list[str]] = [[] for _ in names]
-    same: dict[str, str] = {}  # a value that is there often takes memory once
+    same: dict[str, str] = {}  # so that a repeated value is in memory once
     rows, places = [], []
     for number, line in lines:
         if _is_comment(line):

@@ -1,6 +1,6 @@
 """The values of a review file: numbers of instances, labels, verdicts and sources, as text and as numbers.
 
-Here alone is decided how a label is written. All that is wrong with a value is a ValueError whose message says so.
+Only this module knows how a label is written. A wrong value is a ValueError with the reason.
 """
 
 from mpu_cli.names import LabelNames
@@ -9,7 +9,7 @@ from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.names.lines import whole
 from mpu_cli.runtime.options import MOST_INSTANCES
 
-NOTHING_ELSE = -1  # the label of a decision on all labels that are not named
+NOTHING_ELSE = -1  # the label of a decision on all other labels
 STAR = "*"
 YES, NO = "yes", "no"
 UNDECIDED = -1
@@ -20,7 +20,7 @@ _SOURCES = {SAMPLE: True, SUGGESTION: False, "": False}
 
 
 def instance_number(text: str) -> int:
-    """Return an instance from 0; they are written from 1, to `MOST_INSTANCES`."""
+    """Return the number of an instance from 0; texts have it from 1, up to `MOST_INSTANCES`."""
     number = whole(text, MOST_INSTANCES)
     if not number:
         raise ValueError(f"instance {quoted(text)} is no number of an instance; they count from 1")
@@ -28,7 +28,7 @@ def instance_number(text: str) -> int:
 
 
 def label_number(text: str, names: LabelNames | None = None) -> int:
-    """Return the label that is meant, `NOTHING_ELSE` by ``*``: by its number, or by name where names are known."""
+    """Return the label of a number, or of a name if there are names; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
         return NOTHING_ELSE
     if names is None and not is_number(text):
@@ -40,7 +40,7 @@ def label_number(text: str, names: LabelNames | None = None) -> int:
 
 
 def label_text(label: int, names: LabelNames | None = None) -> str:
-    """Return how a label is written: the reverse of `label_number`."""
+    """Return the text of a label: the reverse of `label_number`."""
     if label == NOTHING_ELSE:
         return STAR
     return str(label) if names is None else cell(names.written(label))

@@ -1,4 +1,4 @@
-"""What is to be reviewed: instances, with what a person sees of each."""
+"""The worklist of a review: instances, with their labels, suggestions and texts."""
 
 import math
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ class Item:
     annotated : list of int
         Labels, ascending.
     suggested : list of (int, float or None)
-        Labels that may be missing, each with its probability, if that is known; the most probable first.
+        Labels that may be missing, each with its probability, if any; the most probable first.
     text : str or None
     features : list of (str, float)
-        The heaviest ones by name, or by number; empty where there is a text.
+        The heaviest ones, by name or number; empty if there is a text.
     """
 
     instance: int
@@ -52,11 +52,11 @@ class Labels:
     ----------
     numbers : list of int
     names : list of str
-        Their numbers, where there are no names.
+        Their numbers, if there are no names.
     counts : list of int
-        On how many instances of the data each is annotated.
+        Number of annotations of each.
     named : bool
-        Whether the names are names.
+        Whether `names` are names, not numbers.
     written : list of str
         Texts that each stand for one label alone (`LabelNames.written`).
     """
@@ -70,16 +70,16 @@ class Labels:
 
 @dataclass(frozen=True)
 class Worklist:
-    """Instances to review, of a file.
+    """The instances of a file to review.
 
     Attributes
     ----------
     file : str
         As the user named it.
     checksum : str
-        Of its features (see `numbering`).
+        Checksum of its features (see `numbering`).
     source : {"sample", "suggestion", ""}
-        What the decisions are marked with (see `decisions`).
+        The `source` of the decisions (see `decisions`).
     items : list of Item
         In the order of reviewing.
     labels : Labels
@@ -113,7 +113,7 @@ def read_suggestions(
 ) -> Suggestions:
     """Read suggestions, in the format of a review file with a column ``probability``, if there is one.
 
-    Lines that are decided, or suggest what is annotated, are passed over. So are all after the first of a cell.
+    Lines that are decided, or suggest an annotated label, are skipped. So are all after the first of a cell.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def read_suggestions(
     digits : str
         The checksum of the data.
     names : LabelNames, optional
-        By which the file may name labels.
+        Names that labels may have in the file.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def read_suggestions(
     Raises
     ------
     InputError
-        The file is no such file, or does not belong to the data.
+        The file is not one of suggestions, or does not belong to the data.
     """
     table = read_table(path, COLUMNS, ("probability",))
     numbering.check(table.source, numbering.find(table.source, table.comments), digits, source)
@@ -144,7 +144,7 @@ def read_suggestions(
         table.columns.get("probability", [""] * len(table.lines)),
         strict=True,
     )
-    found: dict[int, dict[int, float | None]] = {}
+    suggested: dict[int, dict[int, float | None]] = {}
     for line, instance_text, label_text, verdict, probability_text in rows:
         try:
             label = label_number(label_text.strip(), names)
@@ -155,10 +155,10 @@ def read_suggestions(
         if instance >= len(data):
             raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
-            found.setdefault(instance, {}).setdefault(label, probability)
+            suggested.setdefault(instance, {}).setdefault(label, probability)
     return {
         instance: sorted(left.items(), key=lambda suggestion: -(suggestion[1] or 0))
-        for instance, labels in found.items()
+        for instance, labels in suggested.items()
         if (left := {label: p for label, p in labels.items() if label not in _annotated(data, instance)})
     }
 
@@ -191,7 +191,7 @@ def make(
     label_names: LabelNames | None = None,
     feature_names: Names | None = None,
 ) -> Worklist:
-    """Put together what is to be reviewed: the sample, or else what has suggestions, or else all instances.
+    """Make the worklist: of the sample, or else of instances with suggestions, or else of all instances.
 
     Parameters
     ----------
@@ -200,12 +200,12 @@ def make(
     sample : list of int, optional
         Instances drawn at random.
     suggestions : dict, optional
-        Also shown for a sample, which stays one: suggestions do not change which instances were drawn.
+        Shown for a sample too, which stays random: suggestions do not change its instances.
     texts : mapping of int to str, optional
-        By instance; all that are to be reviewed.
+        Texts of all instances to review.
     label_names : LabelNames, optional
     feature_names : dict, optional
-        The names of each feature, from `names.name_files.read_names`. What has no name is shown by number.
+        The names of each feature, from `names.name_files.read_names`. Features without a name are shown by number.
     """
     order = choose(len(data), sample, suggestions)
     items = []
