@@ -22,7 +22,7 @@ from mpu_cli.svmlight.dataset import Dataset
 
 @dataclass(frozen=True)
 class Task:
-    """What a process needs to know to run a cell.
+    """The arguments of a process that runs a cell.
 
     Attributes
     ----------
@@ -30,13 +30,13 @@ class Task:
     method : Method
     design : Design
     dataset : str
-        What results call the data.
+        Name of the data in results.
     data : Path
         The instances, as `joblib.dump` wrote a `Dataset`.
     kernel : str or None
-        Which inner loops run, as in `Run`.
+        The inner loops, as in `Run`.
     c : float or None
-        Label frequency of the data, where their labels are incomplete before any are removed.
+        Label frequency of the data, if their labels are incomplete before any are removed.
     """
 
     cell: Cell
@@ -61,7 +61,7 @@ def run(task: Task) -> list[Row]:
     MpuError
         The method cannot learn from these data.
     """
-    data = joblib.load(task.data, mmap_mode="r")  # which processes share
+    data = joblib.load(task.data, mmap_mode="r")  # shared by processes
     training, test = task.design.split(data, task.cell)
     measured = partial(_measured, task, test, data.labels[task.design.rows(len(data), task.cell)[0]])
     name, options = task.method.name, task.method.options

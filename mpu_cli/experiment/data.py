@@ -1,4 +1,4 @@
-"""The data of an experiment: several files as one set of instances, its name, and the numbers of instances to draw."""
+"""The data of an experiment: the pooled instances of several files, their name, and the sizes of samples."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -18,7 +18,7 @@ from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import stem
 
-# A label frequency from here on may be that of complete labels.
+# An estimate of the label frequency from here on is compatible with complete labels.
 _COMPLETE = 0.95
 
 
@@ -45,15 +45,15 @@ def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
 
 
 def incompleteness(data: Dataset, run: Run) -> float | None:
-    """Return the label frequency of data whose labels are clearly incomplete; None where they may be complete.
+    """Return the label frequency of data whose labels are clearly incomplete; None if they may be complete.
 
-    It is estimated as by `mpu train`. Where that is unreliable, or its interval reaches 0.95, nothing is said.
+    It is estimated as by `mpu train`. None too if the estimate is unreliable, or its interval reaches 0.95.
     """
     sample = Sample(Features.of(data.features), data.labels, Validation.sample, Validation.folds, run)
     with run.step("estimate c", sample.m) as tick:
-        found = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
-    assert found.interval is not None  # since there are replicates
-    return found.c if found.separable and found.interval[1] < _COMPLETE else None
+        estimated = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
+    assert estimated.interval is not None  # since there are replicates
+    return estimated.c if estimated.separable and estimated.interval[1] < _COMPLETE else None
 
 
 def dataset_name(sources: Sequence[str]) -> str:
@@ -64,21 +64,21 @@ def dataset_name(sources: Sequence[str]) -> str:
 
 
 def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
-    """Return the numbers of instances to draw.
+    """Return the sizes of the samples to draw.
 
     Parameters
     ----------
     asked : tuple of int, ascending, or None
-        None: all. ``(1000, 2000, ...)`` goes on by the last factor as far as there are instances.
+        None: all. ``(1000, 2000, ...)`` continues by the last factor while there are instances.
     available : int
-        Instances that there are.
+        Number of instances.
     folds : int
-        Folds that they are dealt into.
+        Number of folds.
 
     Raises
     ------
     MpuError
-        There are fewer instances than asked for, or fewer were asked for than folds.
+        A size exceeds the number of instances, or is less than the number of folds.
     """
     if asked is None:
         sizes = [available]

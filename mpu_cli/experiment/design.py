@@ -1,4 +1,4 @@
-"""What an experiment consists of: which instances are drawn, their folds, and the labels that are removed."""
+"""The design of an experiment: samples of instances, their folds, and the labels that are removed."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -20,11 +20,11 @@ class Method:
     Attributes
     ----------
     label : str
-        What results call it: its name, and the options that were given.
+        Its name in results: the method, and the options that were set.
     name : str
         One of `mpu_cli.methods.METHODS`.
     options : object, optional
-        An instance of its options. Default: with their defaults.
+        An instance of its options. Default: all defaults.
     """
 
     label: str
@@ -45,7 +45,7 @@ class Cell:
     fold : int
         Number of the test fold, from 0.
     instances : int
-        How many instances are drawn, those for training and those for the test together.
+        Size of the sample: instances for training and for the test together.
     """
 
     method: str
@@ -64,11 +64,11 @@ class Design:
     missing_rates : tuple of float
         From 0 to below 1.
     sizes : tuple of int
-        Instances to draw.
+        Sizes of the samples.
     folds : int
-        The instances drawn are dealt into so many folds.
+        Number of folds of a sample.
     run_folds : int
-        So many of them serve as test folds, each with the other `folds` - 1 for training.
+        Number of them that are test folds, each with the other `folds` - 1 for training.
     tuned : bool
         Whether each method is also measured with the threshold of `mpu_cli.experiment.tuning`.
     seed : int
@@ -88,15 +88,15 @@ class Design:
         return (OWN, TUNED) if self.tuned else (OWN,)
 
     def cells(self) -> list[Cell]:
-        """All cells, fold by fold, so that what has been run at any time is a fair comparison."""
+        """All cells, fold by fold, so that the finished ones are a fair comparison at any time."""
         keys = product(self.sizes, range(self.run_folds), self.missing_rates, self.methods)
         return [Cell(method.label, rate, fold, size) for size, fold, rate, method in keys]
 
     def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset]:
-        """Make the training and the test instances of a cell.
+        """Return the training and the test instances of a cell.
 
-        They depend on the seed, the number of instances and the fold, the removed labels on the missing rate too, and
-        nothing on the method. A draw of more instances contains that of fewer.
+        They depend on the seed, the number of instances and the fold; the removed labels depend on the missing rate
+        too. Nothing depends on the method. A larger sample contains a smaller one.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """The figures of an experiment, one column wide. They need matplotlib (extra ``plot``).
 
-Methods differ by marker and line style too, so that they can be told apart in grey. Points of one missing rate are side
-by side.
+Methods differ by marker and line style too, so that they are distinct in grey. Points of one missing rate are side by
+side.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from mpu_cli.experiment.summary import Panel, fit_seconds, panels, short_names
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-# Okabe and Ito's, which colour-blind people can tell apart, from dark to light.
+# Okabe and Ito's, which colour-blind people can distinguish, from dark to light.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _WIDTH, _HEIGHT, _ROW = 3.3, 2.5, 0.14  # inches, of the figure without its key, and of a row of the key
 _STYLE = {
@@ -37,7 +37,7 @@ _STYLE = {
     "pdf.fonttype": 42,
 }
 _METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-# The part of the distance between two missing rates that the points of one take, and at most of the whole axis.
+# Width of the points of one missing rate: as a share of the distance between two rates, and at most of the axis.
 _SPREAD, _WIDEST = 0.4, 0.06
 _MOST_TICKS = 8
 
@@ -49,11 +49,11 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
     ----------
     rows : sequence of Row
     folder : Path
-        Gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics where the data are incomplete. If the
+        Gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If the
         rule is the tuned threshold, ``-tuned`` is added to the name; if there are several numbers of instances, the
         number is.
     formats : sequence of str
-        Some of `FORMATS`.
+        A subset of `FORMATS`.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure
             markerfacecolor=colour if i % 2 == 0 else "white",
             elinewidth=0.6,
         )
-    axes.set_xticks(_some(rates))
+    axes.set_xticks(_every_kth(rates))
     axes.margins(y=0.04)
     return _with_key(figure, axes)
 
@@ -126,7 +126,7 @@ def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
             axes.plot(sizes, times, marker, **style)
         else:
             axes.plot(sizes, times, marker, label=names[method], **style)
-    every = _some(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
+    every = _every_kth(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
     axes.set_xticks(every, [f"{size:,}" for size in every])
     axes.xaxis.set_minor_locator(NullLocator())
     return _with_key(figure, axes)
@@ -146,8 +146,8 @@ def _with_key(figure: Figure, axes: Axes) -> Figure:
     return figure
 
 
-def _some(values: np.ndarray, most: int = _MOST_TICKS) -> list:
-    """Leave out values at equal distances, so that ticks do not overlap."""
+def _every_kth(values: np.ndarray, most: int = _MOST_TICKS) -> list:
+    """Return every k-th value, so that ticks do not overlap."""
     return list(values[:: -(-len(values) // most)])
 
 

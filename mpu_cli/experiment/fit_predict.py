@@ -1,4 +1,4 @@
-"""Learn from instances and predict others, in terms of all labels of an experiment."""
+"""Training and prediction for all labels of an experiment."""
 
 import time
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from mpu_cli.svmlight.dataset import Dataset
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model says of instances, and what it took.
+    """Predictions of a model, with its label frequency and times.
 
     Attributes
     ----------
     probabilities : ndarray of float32, shape (n, q)
         0 for a label without annotation in training.
     thresholds : ndarray of float32, shape (q,)
-        The method's own rule; infinite for a label without annotation in training.
+        Thresholds of the method; infinite for a label without annotation in training.
     c : float
-        The mean label frequency that the method used.
+        Mean label frequency of the method.
     fit_seconds, predict_seconds : float
     """
 
@@ -35,15 +35,15 @@ class Predictions:
 
 
 def fit_and_predict(name: str, options: Any, training: Dataset, instances: Dataset, run: Run) -> Predictions:
-    """Learn from training instances and predict others; of those only the features are used.
+    """Learn from training instances and predict others, from their features alone.
 
     Raises
     ------
     MpuError
         No label is left in training, or the method cannot learn from the data.
     """
-    labels, known = training.occurring_labels()
-    if not len(known):
+    labels, annotated = training.occurring_labels()
+    if not len(annotated):
         raise MpuError("no label is left in the training part")
     start = time.perf_counter()
     fitted = methods.fit(name, training.features, labels, options, run, instances.features)
@@ -52,7 +52,7 @@ def fit_and_predict(name: str, options: Any, training: Dataset, instances: Datas
     end = time.perf_counter()
     q = training.labels.shape[1]
     probabilities = np.zeros((len(instances), q), np.float32)
-    probabilities[:, known] = predicted
+    probabilities[:, annotated] = predicted
     thresholds = np.full(q, np.inf, np.float32)
-    thresholds[known] = fitted.model.thresholds
+    thresholds[annotated] = fitted.model.thresholds
     return Predictions(probabilities, thresholds, float(fitted.c.mean()), fitted_at - start, end - fitted_at)

@@ -13,7 +13,7 @@ from mpu_cli.evaluation.ranking import RankingMetrics
 # Those of `mpu evaluate`.
 NAIVE = tuple(metric_names((1, 3, 5)))
 _AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
-# Estimates on complete labels, where those of the test are incomplete themselves.
+# Estimates on complete labels, for a test set with incomplete labels.
 CORRECTED = tuple(f"corrected_{name}" for name in _AVERAGES)
 NAMES = NAIVE + CORRECTED
 
@@ -30,7 +30,7 @@ def measure(
     probabilities : ndarray of float32, shape (n, q)
     predicted : ndarray of bool, shape (n, q)
     training : csr_array of bool, shape (m, q)
-        Labels of the training instances before any were removed: they give the propensities of Jain et al.
+        Labels of the training instances before any were removed: for the propensities of Jain et al.
     c : float or None
         Label frequency of `truth`; None: its labels are complete, and nothing is corrected.
 
@@ -50,12 +50,12 @@ def measure(
     )
     label_sets.add(truth, csr_array(predicted))
     ranking.add(truth, scores)
-    found = label_sets.results() | ranking.results()
+    metrics = label_sets.results() | ranking.results()
     if training.shape[0] >= FEWEST_INSTANCES:
         scored = PropensityScoredMetrics(Propensities.of_annotations([training]))
         scored.add(truth, scores)
-        found |= scored.results()
+        metrics |= scored.results()
     if c is not None:
         estimates = corrected_metrics(label_sets, c)
-        found |= {f"corrected_{name}": float(estimates[name]) for name in _AVERAGES}
-    return found
+        metrics |= {f"corrected_{name}": float(estimates[name]) for name in _AVERAGES}
+    return metrics

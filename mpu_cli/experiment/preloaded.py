@@ -1,6 +1,6 @@
-"""Imported by the server that cells are forked from: everything that a cell needs is loaded, and has run once.
+"""Module for the server that cells are forked from: imports and runs once everything that a cell needs.
 
-Compiled code is loaded when it first runs: here once for all cells, and outside of what they measure.
+Compiled code is loaded when it first runs: here, once for all cells, and not in the times that they measure.
 """
 
 from contextlib import suppress
@@ -13,7 +13,7 @@ from mpu_cli.experiment import cell  # noqa: F401  (what the processes run)
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 
-# Where a method has them: the least that lets everything run.
+# The smallest values, of the methods that have these options.
 _LEAST = {"c": 0.5, "cost": 1.0, "epochs": 1, "folds": 2}
 
 
@@ -27,5 +27,5 @@ def fit_toy(name: str) -> methods.Fitted:
 
 
 for _name in methods.METHODS:
-    with suppress(Exception):  # a method that fails on so little is no reason to stop; in a cell, it is recorded
+    with suppress(Exception):  # a method may fail on so few instances; in a cell, a failure is recorded
         fit_toy(_name)

@@ -1,7 +1,7 @@
 """Run each task in its own process, so that one that crashes or runs out of memory does not affect the others.
 
 The processes are forked from a server with one thread, which has already imported and used the modules they need
-(`preloaded`). So a process starts in some hundredths of a second, and cannot inherit a lock held by another thread.
+(`preloaded`). So a process starts in a few hundredths of a second, and cannot inherit a lock held by another thread.
 """
 
 import multiprocessing
@@ -32,21 +32,21 @@ class Failure:
 
 
 def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[tuple[Any, Any]]:
-    """Call a function with each task, each in its own process, and yield the outcomes as they come.
+    """Call a function with each task, each in its own process, and yield the outcomes as they arrive.
 
     Parameters
     ----------
     function : callable
         Defined in a module, since the processes import it. Called with one task.
     tasks : iterable
-        They can be pickled.
+        Picklable arguments.
     jobs : int
         Number of processes at a time.
 
     Yields
     ------
     task, outcome
-        What the function returned, or a `Failure`.
+        Result of the function, or a `Failure`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
                 sender.close()
                 running[receiver] = task, process
             for ready in wait(list(running)):
-                assert isinstance(ready, Connection)  # as all that are waited for
+                assert isinstance(ready, Connection)  # as are all objects waited for
                 task, process = running.pop(ready)
                 yield task, _outcome(ready, process)
     finally:

@@ -23,7 +23,7 @@ from mpu_cli.svmlight.streams import open_output
 
 @dataclass(frozen=True)
 class Row:
-    """The result of a cell under one decision rule. If the cell failed, `error` says why and the numbers are None.
+    """The result of a cell under one decision rule. If it failed, `error` has the reason and the numbers are None.
 
     Attributes
     ----------
@@ -31,14 +31,14 @@ class Row:
     rule : {"own", "tuned"}
     missing_rate, fold, instances : as in `Cell`
     metrics : dict of float
-        By name, some of `measures.NAMES`, on the labels of the test fold. Macro averages are over the labels that are
-        true or predicted there. Empty if the cell failed.
+        By name, a subset of `measures.NAMES`, on the labels of the test fold. Macro averages are over the labels that
+        are true or predicted there. Empty if the cell failed.
     fit_seconds, predict_seconds : float or None
         Wall time on one thread, without reading the data and starting the process.
     peak_bytes : int or None
         Largest resident memory of the process of the cell, including libraries and data.
     c : float or None
-        Mean label frequency that was used; 1 if the method uses none.
+        Mean label frequency of the method; 1 if it has none.
     error : str
         Empty if the cell did not fail.
     """
@@ -95,10 +95,10 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
     """
     text = _kept(path) if path.exists() else b""
     rows = _parse(text[: text.rfind(b"\n") + 1], path, set(cells))
-    found = defaultdict(set)
+    rules_of = defaultdict(set)
     for row in rows:
-        found[row.cell].add(row.rule)
-    complete = [row for row in rows if found[row.cell] == set(rules)]
+        rules_of[row.cell].add(row.rule)
+    complete = [row for row in rows if rules_of[row.cell] == set(rules)]
     if (wanted := _lines([HEADER, *map(_values, complete)])) != text:
         with open_output(path) as stream:
             stream.write(wanted)
@@ -126,10 +126,10 @@ def _values(row: Row) -> list:
 
 
 def _row(values: list[str]) -> Row:
-    """Return the row of a line; ValueError where it is none."""
-    found = {name: _value(name, value) for name, value in zip(HEADER, values, strict=True)}
-    metrics = {name: found.pop(name) for name in NAMES}
-    return Row(**found, metrics={name: value for name, value in metrics.items() if value is not None})
+    """Parse a row; ValueError if it is none."""
+    values_of = {name: _value(name, value) for name, value in zip(HEADER, values, strict=True)}
+    metrics = {name: values_of.pop(name) for name in NAMES}
+    return Row(**values_of, metrics={name: value for name, value in metrics.items() if value is not None})
 
 
 def _lines(rows: Iterable[Sequence]) -> bytes:

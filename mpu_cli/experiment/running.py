@@ -1,4 +1,4 @@
-"""Run an experiment: run the cells that are not done yet, each in its own process, and report all cells."""
+"""Running an experiment: unfinished cells, each in its own process, and a report of all cells."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -43,9 +43,9 @@ class Report:
     summary : str
         Content of the file ``summary.md``.
     figures : list of Path or None
-        The files of the figures; None where there is no matplotlib to draw them.
+        The files of the figures; None without matplotlib.
     c : float or None
-        Label frequency of the data, where their labels are clearly incomplete before any are removed.
+        Label frequency of the data, if their labels are clearly incomplete before any are removed.
     """
 
     rows: list[Row]
@@ -56,8 +56,8 @@ class Report:
     c: float | None = None
 
 
-# Called with the number of cells that earlier runs have done, and the numbers of instances of the cells that are left.
-# Returns a context that lasts while these run; it gives a function to call with the instances of each finished cell.
+# Called with the number of finished cells of earlier runs, and the numbers of instances of the cells that are left.
+# Returns a context for running these; its value is a function to call with the instances of each finished cell.
 CellObserver = Callable[[int, list[int]], AbstractContextManager[Callable[[int], object]]]
 
 
@@ -87,7 +87,7 @@ def experiment(
     ----------
     sources : sequence of str
     folder : Path
-        For results, summary and figures; made if need be. An unfinished experiment there is continued.
+        For results, summary and figures; created if missing. An unfinished experiment there is continued.
     methods, missing_rates, folds, tuned
         As for `Design`.
     run_folds : int, optional
@@ -95,10 +95,10 @@ def experiment(
     instances : tuple, optional
         As for `sizes_within`.
     formats : sequence of str
-        Of the figures: png, svg, pdf.
+        Formats of the figures: png, svg, pdf.
     reading : Reading
     run : Run
-        As many cells run at a time as it has threads.
+        Its threads are the number of cells that run at a time.
     observe : CellObserver
 
     Returns
@@ -136,14 +136,14 @@ def experiment(
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Create the folder of an experiment, and lock it for the ``with`` block. If nothing comes of it, it is removed.
+    """Create the folder of an experiment, and lock it for the ``with`` block. If it stays empty, it is removed.
 
     Raises
     ------
     BusyError
         Another process has locked it.
     MpuError
-        It cannot be made or written to.
+        It cannot be created or written to.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     path = folder / LOCK
@@ -252,7 +252,7 @@ def write_report(
     -------
     summary : str
     figures : list of Path or None
-        The files of the figures; None where there is no matplotlib.
+        The files of the figures; None without matplotlib.
     """
     summary = markdown(rows, c)
     with open_output(folder / SUMMARY) as stream:

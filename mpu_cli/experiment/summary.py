@@ -45,13 +45,13 @@ class Panel:
 
     @property
     def metrics(self) -> dict[str, str]:
-        """The metrics that are shown, with how they are called: also corrected ones, where the data are incomplete."""
+        """The metrics that are shown, by name, with corrected ones if the data are incomplete."""
         there = {metric for rows in self._rows.values() for row in rows for metric in row.metrics}
         return {metric: name for metric, name in (METRICS | CORRECTED).items() if metric in there}
 
     @property
     def folds(self) -> int:
-        """How many folds there are results of."""
+        """The number of folds with results."""
         return len({row.fold for rows in self._rows.values() for row in rows})
 
     def mean(self, metric: str, method: str, rate: float) -> float:
@@ -103,7 +103,7 @@ def markdown(rows: Sequence[Row], c: float | None = None) -> str:
     rows : sequence of Row
         At least one.
     c : float, optional
-        Label frequency of the data, where they are incomplete before any labels are removed.
+        Label frequency of the data, if they are incomplete before any labels are removed.
     """
     parts = [f"# {rows[0].dataset}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
     if c is not None:
@@ -250,8 +250,8 @@ def _line(cells: list[str]) -> str:
 def short_names(labels: Sequence[str]) -> dict[str, str]:
     """Return a name for each label of a method, such as ``mpu:levels=1:c=0.7``.
 
-    Options that all methods of the same name share are left out. Where two names would then be the same, all options
-    are kept.
+    Options that all methods of the same name share are left out. If two names would then be equal, they
+    have all options.
 
     Examples
     --------
@@ -262,10 +262,10 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
     for label in labels:
         name, *options = label.split(":")
         groups[name].append(options)
-    found = {}
+    short_of = {}
     for label in labels:
         name, *options = label.split(":")
         own = [option for option in options if not all(option in others for others in groups[name])]
-        found[label] = ", ".join([name, *own])
-    twice = Counter(found.values())
-    return {label: short if twice[short] == 1 else label for label, short in found.items()}
+        short_of[label] = ", ".join([name, *own])
+    twice = Counter(short_of.values())
+    return {label: short if twice[short] == 1 else label for label, short in short_of.items()}

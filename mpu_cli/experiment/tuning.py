@@ -1,9 +1,9 @@
-"""The same decision threshold criterion for every method, so that methods can be compared without their rules.
+"""One criterion of the decision threshold for all methods, which compares them apart from their own rules.
 
 A fifth of the training instances is held out and predicted by a model of the others. The threshold, one for all labels,
 maximises the micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.model.thresholds`).
 The label frequency c that the estimate needs comes from all training instances as in `mpu train`, whatever the method.
-The threshold then serves the model of all training instances.
+The threshold is then used for the model of all training instances.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, f
     Parameters
     ----------
     name : str
-        Of the method.
+        Name of the method.
     options : object
         An instance of its options.
     training : Dataset
