@@ -1,8 +1,8 @@
 """The methods by name: Kong et al. 2014, Section 3.3, Comparative Methods.
 
-A method is one module or package here that lists what it offers in `METHODS`; nothing else has to know of it. Its
-options appear in `mpu train`, in `mpu experiment`, among the parameters of the estimator, and in a model's record.
-Importing this imports no NumPy: methods import what they compute with when they run.
+A method is one module or package here with a list `METHODS`; no other module has to be changed for it. Its options
+appear in `mpu train`, in `mpu experiment`, among the parameters of the estimator, and in a model's record. Importing
+this package imports no NumPy: methods import numerical packages when they run.
 """
 
 from collections.abc import Iterable
@@ -27,35 +27,35 @@ __all__ = ["DEFAULT", "INDUCTIVE", "METHODS", "Fitted", "Method", "Model", "Task
 DEFAULT = "mpu"
 
 
-def _found() -> Iterable[Method]:
+def _all() -> Iterable[Method]:
     for module in iter_modules(__path__):
         yield from getattr(import_module(f"{__name__}.{module.name}"), "METHODS", ())
 
 
-METHODS = {method.name: method for method in sorted(_found(), key=lambda method: (method.name != DEFAULT, method.name))}
-# Those that give a model, which predicts other instances.
+METHODS = {method.name: method for method in sorted(_all(), key=lambda method: (method.name != DEFAULT, method.name))}
+# Methods with a model, which predicts other instances.
 INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive)
 _CHOICE = Option("method", Words(INDUCTIVE), DEFAULT, " ".join(f"{name}: {METHODS[name].help}" for name in INDUCTIVE))
 
 
 def options() -> dict[str, Option]:
-    """Return the choice of an inductive method, and the options of all of them, by name.
+    """Return the option for the choice of an inductive method, and the options of all of them, by name.
 
-    The help of an option that the default method does not have begins with those that have it.
+    The help of an option that the default method lacks begins with the methods that have it.
     """
-    found = {_CHOICE.name: _CHOICE}
+    declarations = {_CHOICE.name: _CHOICE}
     for method in INDUCTIVE:
         for name, option in options_of(METHODS[method].options).items():
             having = owners(name)
             whose = "" if DEFAULT in having else f"{' and '.join(having)} only. "
             declared = replace(option, help=whose + option.help)
-            if found.setdefault(name, declared) != declared:
+            if declarations.setdefault(name, declared) != declared:
                 raise TypeError(f"{method} declares {name} in another way than the methods before it")
-    return found
+    return declarations
 
 
 def owners(name: str) -> tuple[str, ...]:
-    """Return the inductive methods that an option is for."""
+    """Return the inductive methods that have an option."""
     having = [name in options_of(METHODS[m].options) or name in METHODS[m].takes for m in INDUCTIVE]
     return tuple(compress(INDUCTIVE, having)) or INDUCTIVE
 
@@ -70,7 +70,7 @@ def fit(
     start: "WarmStart | None" = None,
     hold_out_all: bool = False,
 ) -> Fitted:
-    """Learn a model of all labels by the method of a name.
+    """Train a model of all labels by a method.
 
     Parameters
     ----------
@@ -79,11 +79,12 @@ def fit(
     matrix : csr_array, shape (n, D), float32
         Features.
     labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one; of a method that takes "label_features", some column.
+        Annotated labels: q >= 1, each column with at least one; if the method takes "label_features", at least one
+        column.
     options : object, optional
-        An instance of the method's options. Default: with their defaults.
+        An instance of the method's options. Default: all defaults.
     run : Run, optional
-        Is told of every step. Of mpu and br, its journal has those that an interrupted training finished.
+        Observes every step. For mpu and br, its journal (checkpoint) has the finished steps of an interrupted training.
     unlabeled : csr_array, shape (m, any), float32, optional
         The instances that a transductive method labels.
     start : WarmStart, optional
@@ -100,7 +101,7 @@ def fit(
     DataError
         The options are those of another method.
     MpuError
-        The method cannot learn from these data; TooLargeError where they would not fit in memory.
+        The method cannot learn from these data; TooLargeError if they would not fit in memory.
     """
     from mpu_cli.runtime.run import DEFAULT_RUN
 
@@ -116,7 +117,7 @@ def fit(
 
 
 def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:
-    """Return what a model's record says of its training: what was asked for, and what was found instead of it."""
+    """Return the record of a training for the model: the options, and the values chosen or estimated for them."""
     asked = {name: getattr(options, name) for name in options_of(type(options))}
     return {name: value for name, value in asked.items() if name not in fitted.findings} | {
         "seed": run.seed,

@@ -1,4 +1,4 @@
-"""br: binary relevance by logistic regression, which takes missing labels for negatives."""
+"""br: binary relevance by logistic regression, which treats missing labels as negatives."""
 
 from dataclasses import asdict, replace
 
@@ -8,16 +8,16 @@ from mpu_cli.methods.method import Fitted, Method, Task
 
 
 def fit(task: Task) -> Fitted:
-    """Learn as mpu does with c = 1, one level, and the natural threshold of a logistic regression."""
-    given = asdict(task.options)
-    options = Options(**given, loss="pu-logistic", levels=1, c=1.0, threshold=0.5, calibrated=False)
+    """Train as mpu with c = 1, one level, and threshold 0.5, that of a logistic regression."""
+    values = asdict(task.options)
+    options = Options(**values, loss="pu-logistic", levels=1, c=1.0, threshold=0.5, calibrated=False)
     return mpu.fit(replace(task, options=options))
 
 
 METHODS = (
     Method(
         "br",
-        "one logistic regression per label, with missing labels taken for negatives.",
+        "one logistic regression per label, with missing labels treated as negatives.",
         Descent,
         fit,
         ("resume", "oof"),

@@ -1,6 +1,6 @@
 """lml-thresholding, lml-cost-sensitive: LibMultiLabel's linear trainers. They need its package (extra ``bench``).
 
-They take missing labels for negatives. C is LIBLINEAR's default, as in LibMultiLabel's own examples; thresholds and
+They treat missing labels as negatives. C is LIBLINEAR's default, as in LibMultiLabel's own examples; thresholds and
 costs of labels are chosen by its cross-validation for the F1 of the annotations.
 """
 
@@ -27,7 +27,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """What training found.
+    """The report of a training.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Report:
 
 
 def fit(task: Task, trainer: str) -> Fitted:
-    """Learn by one of the trainers.
+    """Train by one of the trainers.
 
     Raises
     ------
@@ -66,30 +66,30 @@ def fit(task: Task, trainer: str) -> Fitted:
     try:
         np.random.seed(task.run.seed)  # noqa: NPY002
         with task.run.step("train"), catch_warnings():
-            simplefilter("ignore")  # it has matrices of a kind that NumPy advises against, and divides by 0
-            found: Any = getattr(linear, trainer)(
+            simplefilter("ignore")  # it uses deprecated NumPy matrices, and divides by 0
+            trained: Any = getattr(linear, trainer)(
                 _labels(task.labels),
                 csr_matrix(task.matrix, dtype=np.float64),
                 options=options,
                 verbose=False,
             )
-    except (IndexError, ValueError) as error:  # as of fewer instances than its cross-validation has parts
+    except (IndexError, ValueError) as error:  # as with fewer instances than folds
         raise MpuError(f"LibMultiLabel cannot learn from these {task.labels.shape[0]:,} instances: {error}") from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    weights = np.asarray(found.weights, np.float32)
+    weights = np.asarray(trained.weights, np.float32)
     if not np.isfinite(weights).all():
         raise OverflowingError
-    biases = weights[D] * np.float32(found.bias) + np.asarray(found.thresholds, np.float32)
-    above = np.full(q, np.nextafter(np.float32(0.5), np.float32(1)))  # a label is predicted where its score is positive
+    biases = weights[D] * np.float32(trained.bias) + np.asarray(trained.thresholds, np.float32)
+    above = np.full(q, np.nextafter(np.float32(0.5), np.float32(1)))  # a label is predicted if its score is positive
     model = StackedModel((LinearModel(weights[:D].copy(), np.asarray(biases, np.float32)),), 0.0, above)
     return Fitted.without_c(task, model, Report(version("libmultilabel")))
 
 
 def _labels(labels: "csr_array") -> "csr_matrix":
-    """Return labels as the trainers take them.
+    """Return labels in the form that the trainers need.
 
-    LibMultiLabel 0.10 sums the columns of a matrix along "axis 2", which SciPy no longer takes for axis 0.
+    LibMultiLabel 0.10 sums the columns of a matrix along "axis 2", which SciPy no longer accepts as axis 0.
     """
     from scipy.sparse import csc_matrix, csr_matrix
 

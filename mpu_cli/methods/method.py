@@ -1,10 +1,10 @@
-"""What a method is."""
+"""Methods: their interface, the arguments that they get, and their results."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:  # help texts need methods, and no NumPy
+if TYPE_CHECKING:  # help texts need methods, but no NumPy
     import numpy as np
     from scipy.sparse import csr_array
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:  # help texts need methods, and no NumPy
 
 
 class Model(Protocol):
-    """What every method learns.
+    """A trained model of any method.
 
     Attributes
     ----------
     thresholds : ndarray of float32, shape (q,)
-        A label is predicted where its probability is at least its threshold: each method's own published rule.
+        A label is predicted if its probability is at least its threshold, by the published rule of each method.
     n_features : int
         Number of features D.
     """
@@ -34,28 +34,29 @@ class Model(Protocol):
         """Return a number in [0, 1] for each of n instances and q labels: float32, n x q."""
 
     def predictions(self, matrix: "csr_array", run: "Run" = ..., most: int | None = None) -> "Predictions":
-        """Return the same; of many labels only the largest of each instance, or so many, as a sparse matrix."""
+        """Return the same; with many labels, or `most`, a sparse matrix of the largest of each instance."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a method gets.
+    """The arguments of a method.
 
     Attributes
     ----------
     matrix : csr_array, shape (n, D), float32
         Features.
     labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one; of a method that takes "label_features", some column.
+        Annotated labels: q >= 1, each column with at least one; if the method takes "label_features", at least one
+        column.
     options : object
         An instance of the method's options.
     run : Run
     unlabeled : csr_array, shape (m, any), float32, or None
         The instances that a transductive method labels.
     start : WarmStart or None
-        Where training starts, for a method that takes "warm_start".
+        Start of the training, if the method takes "warm_start".
     hold_out_all : bool
-        Whether all instances are to be predicted out of fold, by a method that takes "oof".
+        Whether to predict all instances out of fold, if the method takes "oof".
     """
 
     matrix: "csr_array"
@@ -69,7 +70,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model and what its training found.
+    """A model with the results of its training.
 
     Attributes
     ----------
@@ -77,13 +78,13 @@ class Fitted:
     findings : dict
         JSON values that go into the report and the model's record; the same for the same seed.
     c : ndarray of float64, shape (q,)
-        Label frequency that was used; ones where the method knows none.
+        Label frequency of the method; ones if it has none.
     warnings : tuple of str
-        What the user should know before trusting the model.
+        Warnings for the user of the model.
     seconds : dict
         Wall time of each step.
     out_of_fold : ndarray or csr_array of float32, shape (n, q), or None
-        Predictions of all instances by models that have not seen them, where the task asks for them.
+        Out-of-fold predictions of all instances, if the task requests them.
     """
 
     model: Model
@@ -95,7 +96,7 @@ class Fitted:
 
     @classmethod
     def without_c(cls, task: Task, model: Model, report: Any, warnings: tuple[str, ...] = ()) -> "Fitted":
-        """Take what a method has found that knows no label frequency."""
+        """Return the results of a method without a label frequency."""
         import numpy as np
 
         findings = {name: value for name, value in asdict(report).items() if value is not None}
@@ -103,12 +104,12 @@ class Fitted:
 
 
 def _nothing_needed() -> None:
-    """Pass: what mpu needs is all that the method needs."""
+    """Pass: the method needs no package that mpu does not need."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method that the command line and the estimator know by its name.
+    """A method of the command line and the estimator, by name.
 
     Attributes
     ----------
@@ -117,12 +118,12 @@ class Method:
         A dataclass whose fields are made by `runtime.options.option`.
     fit : callable
     takes : tuple of str
-        Which options of `mpu train` it has beyond its own: "warm_start", "resume", "reviewed", "reviewed_wins",
+        Options of `mpu train` that it has beyond its own: "warm_start", "resume", "reviewed", "reviewed_wins",
         "complete".
     transductive : bool
-        Whether it labels given instances while it learns, and no others.
+        Whether it labels only instances that it has during training.
     check : callable
-        Raises an MpuError where a package that the method needs is not installed.
+        Raises an MpuError if a package that the method needs is not installed.
     """
 
     name: str
@@ -135,5 +136,5 @@ class Method:
 
 
 def one_or_list(c: "np.ndarray") -> float | list[float]:
-    """Return a label frequency as a JSON value: a number where it is the same for all labels, else a list."""
+    """Return a label frequency as a JSON value: a number if it is the same for all labels, else a list."""
     return float(c[0]) if (c == c[0]).all() else c.tolist()

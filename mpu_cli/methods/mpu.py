@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def fit(task: Task) -> Fitted:
-    """Learn by `core.train.training.train`."""
+    """Train by `core.train.training.train`."""
     from mpu_cli.core.train.training import train
 
     model, report = train(task.matrix, task.labels, task.options, task.run, task.start, task.hold_out_all)
-    found = fitted(task.options, model, report)
-    return replace(found, out_of_fold=report.held_out.probabilities) if task.hold_out_all else found
+    result = fitted(task.options, model, report)
+    return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 
 def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
-    """Return what `core.train.training.train` has found as what every method finds."""
+    """Return the report of `core.train.training.train` in the form of all methods."""
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
     if not loss_named(report.settings.loss).has_step:

@@ -11,11 +11,11 @@ from mpu_cli.runtime.options import Words, option
 class Options(Descent):
     """The options of `elkan08.train`."""
 
-    c_method: str = option(Words(("e1", "e2", "e3")), "e1", "How c is estimated, for each label.")
+    c_method: str = option(Words(("e1", "e2", "e3")), "e1", "Estimator of c, for each label.")
     elkan_variant: str = option(
         Words(("ratio", "weighted")),
         "ratio",
-        "ratio: divide Pr(s=1|x) by c. weighted: learn once more, with unlabelled instances partly positive.",
+        "ratio: divide Pr(s=1|x) by c. weighted: train again, with unlabelled instances weighted as partly positive.",
     )
 
 

@@ -1,21 +1,21 @@
 """One problem of positive and unlabelled instances a label, after Elkan and Noto (KDD 2008).
 
-"Learning Classifiers from Only Positive and Unlabeled Data", Section 2: where the annotated are a random share
-c = Pr(s=1 | y=1) of the true, g(x) = Pr(s=1 | x) is c Pr(y=1 | x). So g is learnt as an ordinary classifier of
-annotated against not annotated, c is estimated from its values on held-out instances, and a label is predicted where
-g(x) / c >= 0.5. Section 3: or a second classifier learns from the annotated as positives and from every other instance
+"Learning Classifiers from Only Positive and Unlabeled Data", Section 2: if the annotated instances are a random share
+c = Pr(s=1 | y=1) of the true ones, g(x) = Pr(s=1 | x) is c Pr(y=1 | x). So g is an ordinary classifier of annotated
+against other instances, c is estimated from its values on held-out instances, and a label is predicted if
+g(x) / c >= 0.5. Section 3: or a second classifier is trained on the annotated as positives and on every other instance
 twice, as a positive with weight w(x) = Pr(y=1 | x, s=0) = (1-c)/c * g/(1-g) and as a negative with weight 1 - w(x).
 
 Where the paper leaves a choice:
 
-- It has one label; here each label is a problem of its own, g a logistic regression, and all are learnt together.
+- It has one label; here each label is a separate problem, g a logistic regression, and all are trained together.
 - C and the step size are chosen as those of binary relevance, by the micro-F1 of the annotations.
 - Its validation set is here each fold of a cross-validation in turn, so that every annotation is held out once.
-- The mean of g over a handful of annotations is no estimate: g has hardly seen such a label, c comes out near 0, and
-  the label is predicted everywhere. So labels with fewer than 50 annotations, or none held out, take the c that all
-  labels give together. On held-out parts of reuters-topics with complete labels, where most labels are rare, micro-F1
-  was 0.89 so, 0.15 without this rule, and 0.48 with c from a single fifth of the instances.
-- w(x) comes from the held-out g too: g of the final classifier has learnt that these instances are negative.
+- The mean of g over a few annotations is too poor an estimate: g has hardly seen such a label, c is estimated near 0,
+  and the label is predicted everywhere. So labels with fewer than 50 annotations, or none held out, have the c that is
+  estimated from all labels together. On held-out parts of reuters-topics with complete labels, where most labels are
+  rare, micro-F1 was 0.89 so, 0.15 without this rule, and 0.48 with c from a single fifth of the instances.
+- w(x) comes from the held-out g too: the final g was trained with these instances as negatives.
 """
 
 from dataclasses import dataclass, replace
@@ -38,14 +38,14 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 @dataclass(frozen=True)
 class Report:
-    """What training found.
+    """The report of a training.
 
     Attributes
     ----------
     c : ndarray of float64, shape (q,)
         Label frequency of each label.
     own : int
-        How many labels have enough annotations for an estimate of their own.
+        Number of labels with enough annotations for their own estimate.
     settings : Settings
         C, eta0 and epochs of the classifiers.
     """
@@ -61,7 +61,7 @@ def train(
     options: Options,
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
-    """Learn all labels, each alone.
+    """Train a classifier for each label.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def train(
         Annotated labels: q >= 1, each column with at least one.
     options : Options
         `c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is predicted
-        where g/c >= 0.5; with "weighted", where a classifier learnt from weighted instances gives at least 0.5.
+        if g/c >= 0.5; with "weighted", if a classifier of weighted instances gives at least 0.5.
     run : Run
 
     Returns
@@ -86,7 +86,7 @@ def train(
         The weights or predictions would not fit in memory.
     """
     n, q = labels.shape
-    refuse_large_weights(matrix.shape[1], q)  # here they are dense, however many labels there are
+    refuse_large_weights(matrix.shape[1], q)  # they are dense, for any number of labels
     held_out_instances = n if options.elkan_variant == "weighted" else min(n, options.sample)
     refuse_large_sample(held_out_instances, q, "train on fewer instances, or fewer labels")
     features = Features.of(matrix, empty=run.empty)
@@ -121,14 +121,14 @@ def train(
 
 
 def _frequencies(probabilities: np.ndarray, labels: csr_array, method: str) -> tuple[np.ndarray, int]:
-    """Estimate c of each label with enough annotations; the others take that of all. Return how many are enough."""
+    """Estimate c of each label with enough annotations, and one for the others. Return c and how many have enough."""
     pooled = estimate(probabilities, labels, method)
     alone = estimate_per_label(probabilities, labels, method)
     return np.array([(own or pooled).c for own in alone]), sum(own is not None for own in alone)
 
 
 def weights(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> csr_array:
-    """Weights with which instances count as positive (Elkan and Noto 2008, Section 3).
+    """Weights of instances as positives (Elkan and Noto 2008, Section 3).
 
     Parameters
     ----------
@@ -142,9 +142,9 @@ def weights(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> csr_
     Returns
     -------
     csr_array of float32, shape (n, q)
-        1 for the annotated, w(x) = (1-c)/c * g/(1-g) for the others, cut off at 1, which it reaches at g = c.
+        1 for the annotated, w(x) = (1-c)/c * g/(1-g) for the others, clipped to 1, which it reaches at g = c.
     """
     c = c.astype(np.float32)
     g = np.minimum(probabilities, c)
-    w = (1 - c) / c * g / np.maximum(1 - g, np.finfo(np.float32).tiny)  # at c = 1 it is 0, also where g = 1
+    w = (1 - c) / c * g / np.maximum(1 - g, np.finfo(np.float32).tiny)  # 0 at c = 1, even if g = 1
     return csr_array(np.where(labels.toarray(), np.float32(1), w))

@@ -15,13 +15,13 @@ class LinearOptions(Regularised):
     label_correlation: float = option(
         Real(0, 1, below=True),
         0.5,
-        "How far the prior goes from independent labels to how alike they are.",
+        "Weight rho of label correlations in the prior; 0: independent labels.",
     )
     likeness: str = option(
         Words(("cosine", "pearson")),
         "cosine",
-        "How alike labels are by their annotations. cosine: from 0 to 1. pearson: from -1 to 1, less than 0 where "
-        "labels exclude each other.",
+        "Similarity of labels by their annotations. cosine: from 0 to 1. pearson: from -1 to 1, less than 0 if labels "
+        "exclude each other.",
     )
     bias: float = option(
         WEIGHT_OR_0,

@@ -18,7 +18,7 @@ from mpu_cli.methods.m3l.kernels import kernel
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Passes over the instances at most. A few dozen do for any C that predicts well.
+# Largest number of passes over the instances. A few dozen suffice for any C that predicts well.
 MAX_EPOCHS = 300
 _ROWS = 1 << 14
 
@@ -92,18 +92,18 @@ class LinearSpace:
 
 @dataclass(frozen=True)
 class Solution:
-    """Where the ascent ended.
+    """The result of the ascent.
 
     Attributes
     ----------
     weights : ndarray of float32
         The z_l as columns, as their space stores them.
     alpha : ndarray of float32, shape (n, q)
-        Dual variables, 0 <= alpha <= C; zero for the instances not learned from.
+        Dual variables, 0 <= alpha <= C; zero for instances not in `rows`.
     epochs : int
         Passes over the instances.
     relative_gap : float
-        Duality gap by the primal objective: no solution's primal objective is lower by a greater share.
+        Duality gap divided by the primal objective: a bound of how far, relatively, it is above its minimum.
     """
 
     weights: np.ndarray
@@ -127,8 +127,8 @@ def solve(
 ) -> Solution:
     """Maximise the dual by coordinate ascent until the duality gap is small.
 
-    Each epoch visits the instances in a new random order. The gap as met on the way, by the weights of each moment,
-    costs nothing; once it is within the tolerance, the exact gap decides.
+    Each epoch visits the instances in a new random order. It also sums up a gap with the weights of each moment, at no
+    cost; once this is within the tolerance, the exact gap is computed.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def solve(
     present : ndarray of bool, shape (n, q)
         Annotated labels.
     rows : ndarray of int
-        The instances to learn from.
+        The training instances.
     prior : ndarray, shape (q, q)
         R, positive definite.
     cost : float
@@ -146,7 +146,7 @@ def solve(
     seed : int
         Seed of the orders.
     max_epochs : int
-        Where to end if the gap stays larger.
+        Most epochs, if the gap stays larger.
     jobs : int
         Threads of the exact gap. The solution does not depend on it.
     tick : callable
@@ -191,9 +191,9 @@ def duality_gap(
     """Difference of the primal and the dual objective, and the primal objective.
 
     With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of
-    sum_l <u_l, z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of what their
-    scores say, R^-1 is not needed, and the gap is the sum of C max(0, 1 - m) - alpha (1 - m) over instances and
-    labels, where m = y <z, phi(x)>. No term is negative.
+    sum_l <u_l, z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of
+    functions of their scores, R^-1 is not needed, and the gap is the sum of C max(0, 1 - m) - alpha (1 - m) over
+    instances and labels, where m = y <z, phi(x)>. No term is negative.
 
     Parameters
     ----------

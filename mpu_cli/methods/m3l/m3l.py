@@ -2,8 +2,8 @@
 
 Hariharan, Zelnik-Manor, Vishwanathan and Varma, "Large Scale Max-Margin Multi-Label Classification with Priors",
 ICML 2010; Hariharan, Vishwanathan and Varma, "Efficient Max-Margin Multi-Label Classification with Applications to
-Zero-Shot Learning", Machine Learning 88, 2012. With y_i^l = 1 where instance i is annotated with label l and -1
-elsewhere, and a positive definite prior R (q x q) of how labels go together:
+Zero-Shot Learning", Machine Learning 88, 2012. With y_i^l = 1 if instance i is annotated with label l and -1
+otherwise, and a positive definite prior R (q x q) of label correlations:
 
     min over z_1 .. z_q of  1/2 sum_lk (R^-1)_lk <z_l, z_k> + 2 C sum_i sum_l max(0, 1 - y_i^l <z_l, phi(x_i)>)
 
@@ -15,7 +15,7 @@ dual, 0 <= alpha_il <= 2 C and
 
 The gradient of the dual along alpha_il is 1 - y_i^l <z_l, phi(x_i)> and its curvature R_ll K_ii, so that each
 coordinate has its maximum in closed form; a step of delta moves every z_k by R_kl delta y_i^l phi(x_i). With R = I
-these are q support vector machines that know nothing of each other.
+these are q independent support vector machines.
 
 Where the papers leave a choice:
 
@@ -34,7 +34,7 @@ Where the papers leave a choice:
   the epochs and changed held-out micro-F1 by less than 0.001 (0.004 on yeast).
 - *Shrinking* (leaving out coordinates at their bounds): none. Up to 70 % of instances move in every epoch, and the
   others already cost half.
-- *C*: the micro-F1 of out-of-fold predictions on the annotated labels decides, in a climb along half decades.
+- *C*: the micro-F1 of out-of-fold predictions on the annotated labels decides, in a hill climb in half decades.
 - *The width of the RBF kernel*: gamma = 1 / mean ||x - x'||^2 or a fifth of it, by the same out-of-fold micro-F1. On
   held-out parts of the training files the latter gained 1 to 4 points on reuters-topics and bibtex, and lost 0.3 on
   yeast and 0.6 on the digits. A tenth gained at most 0.5 more and took twice the epochs.
@@ -62,17 +62,17 @@ from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 TOLERANCE = 0.01
-# What a wrong label costs in the Hamming loss of +1 and -1.
+# Cost of a wrong label in the Hamming loss of +1 and -1.
 _HAMMING = 2
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
 _WIDTHS = (1.0, 0.2)
-# Instances that the choice of C and gamma for a kernel uses at most: its time grows with their square.
+# Most instances for the choice of C and gamma of a kernel, whose time is quadratic in them.
 _KERNEL_SAMPLE = 3_000
 
 
 @dataclass(frozen=True)
 class Report:
-    """What training found.
+    """The report of a training.
 
     Attributes
     ----------
@@ -81,13 +81,13 @@ class Report:
     gamma : float or None
         Width of the RBF kernel; None for the linear one.
     label_correlation : float
-        rho: how much of the prior R is how alike labels are; the rest is the identity.
+        rho: weight of the label similarities in the prior R; the rest is the identity.
     epochs : int
         Passes over the instances.
     relative_gap : float
-        Duality gap by the primal objective at the end; above the tolerance where C is too large to reach it.
+        Duality gap divided by the primal objective at the end; above the tolerance if C is too large to reach it.
     f1 : float or None
-        Cross-validated micro-F1 on the annotated labels of the chosen C; None where C was given.
+        Cross-validated micro-F1 on the annotated labels of the chosen C; None if C was set.
     """
 
     cost: float
@@ -111,7 +111,7 @@ def train_linear(
     folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
-    """Learn all labels with phi(x) = x.
+    """Train all labels with phi(x) = x.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ def train_linear(
     bias : float
         Value of the constant feature whose weight is the bias; 0: no bias.
     tolerance : float
-        Duality gap to reach, by the primal objective.
+        Duality gap to reach, divided by the primal objective.
     sample : int
-        Instances that the choice of C uses at most.
+        Most instances for the choice of C.
     folds : int or None
         Cross-validation folds of that choice; None: by the number of instances.
     run : Run
-        Is told of the steps "choose C" (one tick per setting) and "ascend" (one tick per epoch).
+        Observes the steps "choose C" (one tick per setting) and "ascend" (one tick per epoch).
 
     Returns
     -------
@@ -193,7 +193,7 @@ def train_rbf(
     folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
-    """Learn all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2.
+    """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def train_rbf(
         As in `train_linear`; there is a step "kernel matrix" before the others.
     gamma : float or None
         > 0; None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
-        cross-validated micro-F1; the former where C is given.
+        cross-validated micro-F1; the former if C is set.
 
     Returns
     -------

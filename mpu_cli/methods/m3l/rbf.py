@@ -12,9 +12,9 @@ from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.kernels import kernel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Kernel values that a prediction has in memory at a time: 64 MB.
+# Kernel values of a prediction in memory at a time: 64 MB.
 _SLICE = 1 << 24
-# Instances whose scores are brought up to date by one matrix product.
+# Instances whose scores are updated by one matrix product.
 _BATCH_SIZE = 128
 
 
@@ -29,9 +29,9 @@ class KernelModel:
     gamma : float
         K(x, x') = exp(-gamma ||x - x'||^2).
     thresholds : ndarray of float32, shape (q,)
-        A label is predicted where sigma(z) is at least its threshold.
+        A label is predicted if sigma(z) is at least its threshold.
     constant : float
-        What is added to every kernel value: the square of a constant feature, whose weight is the bias.
+        Constant added to every kernel value: the square of a constant feature, whose weight is the bias.
     """
 
     support: csr_array
@@ -42,11 +42,11 @@ class KernelModel:
 
     @property
     def n_features(self) -> int:
-        """Number of features D that the model knows."""
+        """Number of features D of the model."""
         return self.support.shape[1]
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Return sigma(z), computed a slice of instances at a time.
+        """Return sigma(z), computed for one slice of instances at a time.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class KernelModel:
         return expit(scores)
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:
-        """Return the same: all of them."""
+        """Return all probabilities."""
         return self.probabilities(matrix, run)
 
 
@@ -114,9 +114,9 @@ class RbfSpace:
     ) -> tuple[float, float]:
         """Visit instances in an order.
 
-        A step at instance i changes the score of every other instance j by K_ij. Scores are brought up to date when
-        their batch begins, by one dense product, and within the batch after every step: the same ascent, most of it
-        in BLAS.
+        A step at instance i changes the score of every other instance j by K_ij. Scores are updated when
+        their batch begins, by one dense product, and within the batch after every step: the same ascent, mostly in
+        BLAS.
         """
         gap = primal = 0.0
         for start in range(0, len(order), _BATCH_SIZE):
@@ -149,13 +149,13 @@ def rbf_kernel(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
     Raises
     ------
     OverflowingError
-        gamma is out of the range of float32, as it is by default where all distances are.
+        gamma is out of the range of float32, as its default is if all distances are.
     """
-    from sklearn.metrics import pairwise  # takes half a second, which trainings without a kernel need not wait for
+    from sklearn.metrics import pairwise  # takes half a second, which only kernels need
 
     if not float(np.finfo(np.float32).tiny) <= gamma <= float(np.finfo(np.float32).max):
         raise OverflowingError
-    columns = np.union1d(left.indices, right.indices)  # only those that occur: the largest index may be huge
+    columns = np.union1d(left.indices, right.indices)  # only features that occur: the largest index may be huge
 
     def narrow(matrix: csr_array) -> csr_array:
         indices = np.searchsorted(columns, matrix.indices)
@@ -166,7 +166,7 @@ def rbf_kernel(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
 
 
 def mean_squared_distance(matrix: csr_array) -> float:
-    """Mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 where all rows are the same."""
+    """Mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 if all rows are equal."""
     columns, places = np.unique(matrix.indices, return_inverse=True)
     mean = np.bincount(places, matrix.data, minlength=len(columns)) / matrix.shape[0]
     mean_squared_norm = float(Features.of(matrix).squared_norms.mean())

@@ -1,6 +1,6 @@
 """The choice of C and gamma for M3L by the micro-F1 of out-of-fold predictions on the annotated labels.
 
-C is here that of a support vector machine, the bound of the dual variables.
+C is that of a support vector machine here, the bound of the dual variables.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import Run
 
-# The number after 1/2: a label is predicted where sigma(z) is greater than 1/2.
+# The next number after 1/2: a label is predicted if sigma(z) is greater than 1/2.
 THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
 # A smaller duality gap hardly changes which of two C is better.
 _TOLERANCE = 0.05
@@ -43,7 +43,7 @@ def evaluator(
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     prior_of : callable
-        Gives the prior R of the annotated labels of some instances.
+        Returns the prior R from the annotated labels of the training instances.
     folds, run : as in `train_linear`
     tick : callable
         Called once an evaluation.
@@ -57,7 +57,7 @@ def evaluator(
 
     def predict(rows: np.ndarray, cost: float) -> np.ndarray:
         rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-        if not len(rest):  # one instance is all there is
+        if not len(rest):  # there is only one instance
             rest = rows
         solution = solve(space, present, rest, prior_of(labels[rest]), cost, _TOLERANCE, run.seed)
         return expit(space.scores(solution.weights, rows))
@@ -93,7 +93,7 @@ def choose_width_and_cost(
     labels, prior_of, folds, run, tick
         As for `evaluator`.
     constant : float
-        What is added to every kernel value.
+        Constant added to every kernel value.
 
     Returns
     -------

@@ -19,9 +19,7 @@ class Options(Regularised):
     """The options of `qaraei21.train`."""
 
     c: "np.ndarray | float | None" = option(_C.kind, _C.default, _C.help)
-    bounded_loss: str = option(
-        Words(("squared-hinge", "logistic")), "squared-hinge", "What stands for the loss of a wrong decision."
-    )
+    bounded_loss: str = option(Words(("squared-hinge", "logistic")), "squared-hinge", "Surrogate of the 0-1 loss.")
 
 
 def fit(task: Task) -> Fitted:

@@ -1,7 +1,7 @@
 """A convex bound of the unbiased risk, after Qaraei et al. (WWW 2021).
 
 Qaraei, Schultheis, Gupta and Babbar, "Convex Surrogates for Unbiased Loss Functions in Extreme Classification With
-Missing Labels". A label is annotated (s = 1) with probability c where it is true (y = 1), and never elsewhere. The loss
+Missing Labels". A label is annotated (s = 1) with probability c if it is true (y = 1), and never otherwise. The loss
 
     s = 1: l(z) / c - (1/c - 1) l(-z)          s = 0: l(-z)
 
@@ -17,16 +17,16 @@ binary relevance in which annotated labels weigh 2/c - 1. With complete labels i
 
     o = (2 - c) p / (1 - c p),     hence     p = o / (2 - c + c o),
 
-cut off at 1. The logistic loss has its minimum at z = log o, so that p = sigma(z - log w) / c with w = 2/c - 1. The
+clipped to 1. The logistic loss has its minimum at z = log o, so that p = sigma(z - log w) / c with w = 2/c - 1. The
 squared hinge has it at z = (o - 1) / (o + 1), so that o = (1 + z) / (1 - z) for |z| < 1, and
 p = (1 + z) / (2 (1 - (1 - c) z)). In both, p = 1/2 where z = 0: the rule of the 0-1 loss is the sign of the score.
 
 Where the paper leaves a choice:
 
-- c is one number, or one for each label (of a propensity model, say); estimated as for mpu where it is not given. The
+- c is one number, or one for each label (of a propensity model, say); estimated as for mpu if it is not set. The
   table of the squared hinge (below) is for one c.
 - The linear problems are solved by LIBLINEAR in the primal, bias regularised, by scikit-learn.
-- C is chosen in a climb along half decades by the micro-F1 that is estimated for complete labels, out of fold.
+- C is chosen in a hill climb in half decades by the micro-F1 that is estimated for complete labels, out of fold.
 - A model's scores go through a sigmoid. That of the squared hinge is then mapped to p by a table of 101 points on the
   scale of log odds, z = (2 p - 1) / (1 + 2 (1 - c) p) from p = 0.0006 to 0.9994; beyond, log odds go on with the score,
   so that no two scores tie.
@@ -59,13 +59,13 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 _THRESHOLD = np.float32(0.5)
 # Points of the table for the squared hinge, and the log odds of p where it ends.
 _POINTS, _OUTERMOST = 101, 7.5
-# Beyond this, scikit-learn lets no problem go to LIBLINEAR, which would not come back.
+# Larger values are not passed to LIBLINEAR, which would not terminate.
 _LARGEST_FEATURE = 1e30
 
 
 @dataclass(frozen=True)
 class Report:
-    """What training found.
+    """The report of a training.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ class Report:
     cost : float
         C.
     f1 : float or None
-        Micro-F1 to expect on complete labels with the chosen C, out of fold; None where C was given.
+        Micro-F1 to expect on complete labels with the chosen C, out of fold; None if C was set.
     caution : str or None
-        What to know before trusting the estimate of c.
+        Caution about the estimate of c.
     """
 
     c: np.ndarray
@@ -88,7 +88,7 @@ class Report:
 def train(
     matrix: csr_array, labels: csr_array, options: Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Report]:
-    """Learn all labels, each alone.
+    """Train a linear classifier for each label.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _evaluator(
         predictions = []
         for rows in held_out:
             rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-            rest = rest if len(rest) else rows  # one instance is all there is
+            rest = rest if len(rest) else rows  # there is only one instance
             level = _fit(matrix[rest], labels[rest], c, cost, options.bounded_loss, run.jobs)
             predictions.append(link(level).probabilities(matrix[rows], run))
         tick()
@@ -178,10 +178,10 @@ def _fit(
     jobs: int,
     tick: Callable[[], None] = lambda: None,
 ) -> LinearModel:
-    """Learn the scores z of all labels."""
+    """Train the linear scores z of all labels."""
     (n, D), q = matrix.shape, labels.shape[1]
     weights, biases = np.zeros((D, q), np.float32), np.empty(q, np.float32)
-    columns, indices = np.unique(matrix.indices, return_inverse=True)  # the solver has room for all up to the largest
+    columns, indices = np.unique(matrix.indices, return_inverse=True)  # the solver allocates all up to the largest
     parts = matrix.data.astype(np.float64), indices.astype(np.int32), matrix.indptr.astype(np.int32)
     features = csr_array(parts, shape=(n, max(len(columns), 1)))
     by_label = labels.tocsc()
@@ -190,15 +190,15 @@ def _fit(
         s = np.zeros(n, bool)
         s[by_label.indices[by_label.indptr[k] : by_label.indptr[k + 1]]] = True
         weight = 2 / c[k] - 1
-        if s.all() or not s.any():  # no problem of two classes: the score of the odds with one more of each
+        if s.all() or not s.any():  # only one class: the score of the odds with one more of each
             odds = weight * (s.sum() + 1) / (n - s.sum() + 1)
             return None, float(np.log(odds) if loss == "logistic" else (odds - 1) / (odds + 1))
-        found = _solver(loss, cost).fit(features, s, sample_weight=np.where(s, weight, 1.0))
-        return found.coef_[0], float(found.intercept_[0])
+        classifier = _solver(loss, cost).fit(features, s, sample_weight=np.where(s, weight, 1.0))
+        return classifier.coef_[0], float(classifier.intercept_[0])
 
-    for k, (found, bias) in enumerate(parallel.run(of_label, ((k,) for k in range(q)), jobs)):
-        if found is not None:
-            weights[columns, k] = found[: len(columns)]
+    for k, (coefficients, bias) in enumerate(parallel.run(of_label, ((k,) for k in range(q)), jobs)):
+        if coefficients is not None:
+            weights[columns, k] = coefficients[: len(columns)]
         biases[k] = bias
         tick()
     return LinearModel(weights, biases)
@@ -215,7 +215,7 @@ def _solver(loss: str, cost: float):
 
 
 def _link(loss: str, c: np.ndarray) -> Callable[[LinearModel], StackedModel]:
-    """Return what makes a model of Pr(y=1 | x) of one of scores."""
+    """Return a function from a model of scores to one of Pr(y=1 | x)."""
     thresholds = np.full(len(c), _THRESHOLD)
     if loss == "logistic":
 

@@ -1,1 +1,1 @@
-"""What several methods use."""
+"""Code that several methods share."""

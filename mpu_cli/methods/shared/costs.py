@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from mpu_cli.core.select.selection import COSTS, climb
 
-# Held-out instances by which C is chosen: more hardly change which of two is better.
+# Held-out instances for the choice of C: more hardly change which of two is better.
 HELD_OUT = 1_200
-# Where the climb along C begins, for instances of unit length.
+# Start of the hill climb along C, for instances of unit length.
 _FIRST_COST = 3.0
 
 
@@ -19,7 +19,7 @@ class ChosenCost(NamedTuple):
 
 
 def choose_cost(evaluate: Callable[[float], float], unit: float) -> ChosenCost:
-    """Climb along C from 3 units, in half decades, as long as the micro-F1 rises.
+    """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 rises.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How alike labels are, by the instances that are annotated with them."""
+"""Similarities of labels, by the instances that are annotated with them."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +15,7 @@ def cosine_similarity(labels: csr_array) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (q, q)
-        Positive semi-definite with a diagonal of ones. A label that no instance has is like none but itself.
+        Positive semi-definite with a diagonal of ones. A label without instances is similar to itself alone.
     """
     counts = labels.astype(np.float64)
     together = (counts.T @ counts).toarray()
@@ -27,7 +27,7 @@ def cosine_similarity(labels: csr_array) -> np.ndarray:
 
 
 def pearson_correlation(labels: csr_array) -> np.ndarray:
-    """Correlation coefficient of each pair of label columns: less than 0 where labels exclude each other.
+    """Correlation coefficient of each pair of label columns: less than 0 if labels exclude each other.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def pearson_correlation(labels: csr_array) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (q, q)
-        Positive semi-definite with a diagonal of ones. A label that no instance has, or all, is like none but itself.
+        Positive semi-definite with a diagonal of ones. A label of no instance, or of all, is similar to itself alone.
     """
     n = labels.shape[0]
     counts = labels.astype(np.float64)
@@ -50,12 +50,12 @@ def pearson_correlation(labels: csr_array) -> np.ndarray:
     return correlation
 
 
-# S of `correlation_prior`, by the name that options give it.
+# S of `correlation_prior`, by its name in options.
 LIKENESS = {"cosine": cosine_similarity, "pearson": pearson_correlation}
 
 
 def correlation_prior(labels: csr_array, rho: float, likeness: str = "cosine") -> np.ndarray:
-    """R = (1 - rho) I + rho S, where S says how alike labels are by their annotations.
+    """R = (1 - rho) I + rho S, where S has the similarities of labels by their annotations.
 
     Parameters
     ----------

@@ -12,5 +12,5 @@ class Gamma:
     gamma: float | None = option(
         POSITIVE,
         None,
-        "The kernel is exp(-gamma d^2) for instances at distance d. Default: by the distances between instances.",
+        "The kernel is exp(-gamma d^2) for instances at distance d. Default: chosen by the distances of instances.",
     )

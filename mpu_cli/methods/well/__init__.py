@@ -15,8 +15,8 @@ class Options(Gamma):
     graph: str = option(
         Words(("neighbours", "cosine", "rbf")),
         "neighbours",
-        "Which instances are similar. neighbours: those near each other, by the cosine. cosine: all, by the cosine. "
-        "rbf: all, by exp(-gamma d^2).",
+        "Similarities of instances. neighbours: cosines of nearest neighbours. cosine: cosines of all pairs. rbf: "
+        "exp(-gamma d^2) of all pairs.",
     )
     neighbours: int = option(Whole(1, MOST_INSTANCES), 5, "Nearest neighbours of an instance in that graph.")
     alpha: float = option(WEIGHT, 100.0, "Weight of smoothness over the graph.")

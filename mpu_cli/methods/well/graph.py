@@ -1,4 +1,4 @@
-"""The similarities of instances that `well` spreads labels along."""
+"""The graph of similar instances along which `well` propagates labels."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
 from mpu_cli.methods.shared.label_correlation import cosine_similarity
 
-# Instances whose similarities to all others are looked at together.
+# Instances whose similarities to all others are computed together.
 _ROWS = 256
-# Below this share of values that are not zero, a sparse product beats a dense one.
+# Below this share of nonzero values, a sparse product is faster than a dense one.
 _SPARSE_BELOW = 0.05
-# Instances by which gamma and the scale are chosen.
+# Instances for the choice of gamma and the scale.
 _SAMPLE = 500
 
 
@@ -28,11 +28,11 @@ class Graph:
     degree : ndarray of float32, shape (n,)
         Row sums of W.
     annotated : csr_array of float32, shape (n, q)
-        S: 1 where instance i is annotated with label j.
+        S: 1 if instance i is annotated with label j.
     sizes : ndarray of float32, shape (q,)
         Annotations of each label, at least 1.
     combination : ndarray of float32, shape (q, q)
-        w R_kj: how much of base similarity s_j s_j' / |s_j| is in that of label k.
+        w R_kj: weight of base similarity s_j s_j' / |s_j| in that of label k.
     """
 
     similarity: np.ndarray | csr_array
@@ -43,7 +43,7 @@ class Graph:
 
     @classmethod
     def of(cls, similarity: np.ndarray | csr_array, labels: csr_array, weight: float) -> "Graph":
-        """Make it of W, the annotations (n x q), and the weight w of the similarities that labels share."""
+        """Return the graph of W, the annotations (n x q), and the weight w of the similarities that labels share."""
         degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
         combination = weight * cosine_similarity(labels)
         annotated = csr_array(labels, dtype=np.float32)
@@ -60,7 +60,7 @@ class Graph:
         return _product(self.similarity, f) + self.annotated @ shared
 
     def edge_costs(self, order: np.ndarray, k: int) -> np.ndarray:
-        """By how much f' L_k f grows where f_i goes from 0 to 1, one instance after the other: float64."""
+        """Increases of f' L_k f when f_i changes from 0 to 1, one instance after the other: float64."""
         alone = self.degree[order] - 2 * _to_earlier(self.similarity, order)
         counts = np.cumsum(self.annotated[order].toarray(), axis=0, dtype=np.float64)
         shared = (counts - counts**2 / self.sizes) @ self.combination[k]
@@ -68,7 +68,7 @@ class Graph:
 
 
 def nearest_neighbours(matrix: csr_array, k: int | None, degree: float) -> csr_array | np.ndarray:
-    """Cosine similarities, where one instance is among the k most similar ones of the other.
+    """Cosine similarities of pairs in which one instance is among the k most similar ones of the other.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def nearest_neighbours(matrix: csr_array, k: int | None, degree: float) -> csr_a
     k : int or None
         None: all similarities, as a dense matrix.
     degree : float
-        They are scaled so that those of an instance sum to this, in the median of the instances that have any.
+        Similarities are scaled so that the sums over each instance have this median, over instances with any.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def nearest_neighbours(matrix: csr_array, k: int | None, degree: float) -> csr_a
 
 
 def choose_gamma(matrix: csr_array, degree: float, seed: int) -> float:
-    """Return the gamma under which the similarities of an instance to all others sum to `degree`, in the median.
+    """Return the gamma with which the median sum of similarities of an instance to all others is `degree`.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def choose_gamma(matrix: csr_array, degree: float, seed: int) -> float:
     degree : float
         > 0.
     seed : int
-        Seed of the sample of instances whose median it is.
+        Seed of the sample of instances for this median.
     """
     rows = np.random.default_rng(seed).permutation(matrix.shape[0])[:_SAMPLE]
     start = 1 / mean_squared_distance(matrix)
     similarity = rbf_kernel(matrix[rows], matrix, start)
-    low, high = 1e-3, 1e3  # in units of the start; where no gamma will do, an end of it
+    low, high = 1e-3, 1e3  # in units of the start; one of these if no gamma is right
     for _ in range(30):
         power = np.sqrt(low * high)
         if np.median((similarity**power).sum(axis=1)) - 1 > degree:  # 1 is the similarity to itself
@@ -138,14 +138,14 @@ def _largest(similar: np.ndarray, k: int) -> csr_array:
 
 
 def _product(similarity: np.ndarray | csr_array, f: np.ndarray) -> np.ndarray:
-    """Multiply; where few instances have a label most values are zero, and are left out."""
+    """Multiply; sparse if most values are zero, as those of rare labels are."""
     if not issparse(similarity) and np.count_nonzero(f) < _SPARSE_BELOW * f.size:
         return (csr_array(f.T) @ similarity).T  # W is symmetric
     return similarity @ f
 
 
 def _to_earlier(similarity: np.ndarray | csr_array, order: np.ndarray) -> np.ndarray:
-    """Sum the similarities of each instance to those before it: float64. In parts, since all at once is a copy of W."""
+    """Sum the similarities of each instance to those before it: float64. In blocks, to avoid a copy of W."""
     sums = np.empty(len(order))
     earlier = np.zeros(similarity.shape[0], np.float32)
     for start in range(0, len(order), _ROWS):

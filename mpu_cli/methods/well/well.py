@@ -6,11 +6,11 @@ problem,
     min  alpha f' L_k f  +  beta sum over the annotated of (f_i - 1)^2  +  sum of f_i,     0 <= f <= 1:
 
 similar instances have similar values, annotated labels are kept, and few instances have the label. The instances with
-f_i >= t have it, for the t at which that set, as a vector of zeros and ones, has the smallest objective.
+f_i >= t are predicted, for the t at which that set, as a vector of zeros and ones, has the smallest objective.
 
 Without a constant that is f' (alpha L_k + beta diag s) f - (2 beta s - 1)' f, the form in which a public
-reimplementation has it; its alpha = 100 and beta = 10 are our defaults. What else is known of the method is its
-abstract: boundaries go across regions of low density, a label has few positive instances, and the similarities of each
+reimplementation has it; its alpha = 100 and beta = 10 are our defaults. Apart from this, only its abstract is
+available: boundaries go across regions of low density, a label has few positive instances, and the similarities of each
 label are made of a few base similarities that labels share. Our reading of the rest:
 
 - L = D - W is the plain Laplacian.
@@ -18,12 +18,12 @@ label are made of a few base similarities that labels share. Our reading of the 
   similar of the other, scaled so that the similarities of an instance sum to w = beta/alpha in the median: its
   neighbours together weigh as much as an annotation. Other readings are options: all cosines, scaled alike, and
   exp(-gamma ||x_i - x_j||^2) of all pairs, where gamma makes the median of the sums w. The reimplementation has gamma
-  = 1/D, which ties nearly all instances to all others. Distances tell little in many dimensions; among the nearest
+  = 1/D, which ties nearly all instances to all others. Distances say little in many dimensions; among the nearest
   neighbours, a boundary of few edges is one of low density.
 - Labels are correlated by similarities that all labels share (weight `sharing`, of w): for each label j, the
   instances annotated with j are similar to each other, a similarity of rank one, B_j = w s_j s_j' / |s_j|. Label k
   combines them by its likeness to j, the cosine R_kj of the annotations: W_k = W + sum_j R_kj B_j.
-- The cut is never empty: every label is somewhere, since it is annotated.
+- The cut is never empty: every label has annotations.
 - Training instances that are not annotated are treated as unlabelled ones; the annotated ones keep their labels.
 
 The graph, 5, the weight of the neighbours and that of the similarities that labels share (0.25) were chosen on held-out
@@ -55,18 +55,18 @@ _BLOCK_SIZE = 64
 
 @dataclass(frozen=True)
 class Report:
-    """What training found.
+    """The report of a training.
 
     Attributes
     ----------
     gamma : float or None
-        W_ij = exp(-gamma ||x_i - x_j||^2); None of the other graphs.
+        W_ij = exp(-gamma ||x_i - x_j||^2); None for the other graphs.
     steps : int
         Projected gradient steps, of the block of labels that took most.
     residual : float
         The largest change of a value by the last step.
     empty_labels : int
-        Labels that none of the unlabelled instances gets.
+        Number of labels that no unlabelled instance is predicted to have.
     """
 
     gamma: float | None
@@ -77,14 +77,14 @@ class Report:
 
 @dataclass(frozen=True)
 class Answers:
-    """What is found of the instances that were given to be labelled; there is no model of others.
+    """Predictions of the unlabelled instances of the training. There is no model for others.
 
     Attributes
     ----------
     values : ndarray of float32, shape (m, q)
         In [0, 1].
     thresholds : ndarray of float32, shape (q,)
-        A label is predicted where its value is at least its threshold.
+        A label is predicted if its value is at least its threshold.
     n_features : int
         Number of features D.
     """
@@ -94,13 +94,13 @@ class Answers:
     n_features: int
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Return the values of these instances, and of no others."""
+        """Return the values of these instances; MpuError for others."""
         if matrix.shape[0] != len(self.values):
-            raise MpuError("well labels the instances that it is given while it learns, and no others")
+            raise MpuError("well labels only the instances that it has during training, and no others")
         return self.values
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:
-        """Return the same: all of them."""
+        """Return all values of these instances."""
         return self.probabilities(matrix, run)
 
 
@@ -117,7 +117,7 @@ def train(
     sharing: float = Options.sharing,
     run: Run = DEFAULT_RUN,
 ) -> tuple[Answers, Report]:
-    """Label instances while learning.
+    """Label the unlabelled instances (transductive learning).
 
     Parameters
     ----------
@@ -128,22 +128,22 @@ def train(
     unlabeled : csr_array, shape (m, any), float32
         The instances to label.
     graph : {"neighbours", "cosine", "rbf"}
-        Which similarities there are.
+        The similarities.
     neighbours : int
-        How many instances an instance is tied to, at least, in a graph of neighbours.
+        Smallest number of neighbours of an instance in a graph of neighbours.
     gamma : float or None
-        Of the graph "rbf"; None: by the median degree.
+        Parameter of the graph "rbf"; None: chosen by the median degree.
     alpha, beta : float
         Weights of smoothness and of the annotations.
     sharing : float
         Weight of the similarities that labels share; 0: none.
     run : Run
-        Its seed is that of the sample that gamma is chosen by; its threads work on blocks of labels.
+        Its seed draws the sample for the choice of gamma; its threads work on blocks of labels.
 
     Returns
     -------
     Answers
-        Of the unlabelled instances.
+        Predictions of the unlabelled instances.
     Report
 
     Raises
@@ -199,9 +199,9 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.nda
     -------
     f : ndarray of float32, shape (n, b)
     steps : int
-        Steps taken.
+        Number of steps.
     residual : float
-        The largest change by the last one.
+        Largest change of a value by the last step.
     """
     annotated = graph.annotated[:, block].toarray()
     degrees = graph.degrees(block)
@@ -215,7 +215,7 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.nda
         residual = float(np.abs(stepped - ahead).max())
         if residual <= TOLERANCE:
             return stepped, steps, residual
-        if np.vdot(ahead - stepped, stepped - f) > 0:  # it runs uphill
+        if np.vdot(ahead - stepped, stepped - f) > 0:  # the momentum points uphill
             momentum = 1.0
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = stepped + np.float32((momentum - 1) / following) * (stepped - f)
@@ -224,7 +224,7 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.nda
 
 
 def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> float:
-    """Return the t for which {f >= t} has the smallest objective for label k; 1 where no value is positive.
+    """Return the t for which {f >= t} has the smallest objective for label k; 1 if no value is positive.
 
     Parameters
     ----------
@@ -239,12 +239,12 @@ def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> 
         return 1.0
     annotated = graph.annotated[:, [k]].toarray().ravel()[order]
     objective = np.cumsum(alpha * graph.edge_costs(order, k) - beta * annotated + 1)
-    ends = np.flatnonzero(np.diff(f[order], append=0))  # no cut parts equal values
+    ends = np.flatnonzero(np.diff(f[order], append=0))  # no cut separates equal values
     return float(f[order[ends[np.argmin(objective[ends])]]])
 
 
 def _label_block(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.ndarray, list[float], int, float]:
     f, steps, residual = solve(graph, block, alpha, beta)
-    f = np.minimum(f, np.nextafter(np.float32(1), np.float32(0)))  # so that a threshold of 1 is above all
+    f = np.minimum(f, np.nextafter(np.float32(1), np.float32(0)))  # so that a threshold of 1 exceeds all values
     cuts = [best_cut(graph, f[:, i], k, alpha, beta) for i, k in enumerate(range(block.start, block.stop))]
     return f, cuts, steps, residual

@@ -1,4 +1,4 @@
-"""The inner loops of M3L: `numpy_kernel` is the reference, `numba_kernel` the same compiled."""
+"""The inner loops of M3L: `numpy_kernel` is the reference, `numba_kernel` its compiled form."""
 
 from types import ModuleType
 

@@ -37,7 +37,7 @@ def ascend_linear(
     Returns
     -------
     gap, primal : float
-        Duality gap and primal objective, each instance's part as it was met: with the weights of that moment.
+        Duality gap and primal objective, each instance's part with the weights of the moment of its visit.
     """
     gap = primal = 0.0
     step = np.empty(weights.shape[1], weights.dtype)
@@ -87,7 +87,7 @@ def ascend_batch(
 def _ascend(scores, squared_norm, present, alpha, prior, cost, step) -> tuple[float, float, bool]:
     """Maximise along the coordinates of one instance, label by label; changes scores, alpha and step.
 
-    A label whose coordinate is at its best place is passed over: that is the same as a step of length zero.
+    A label whose coordinate is at its optimum is skipped: its step would have length zero.
     """
     sign = np.where(present, np.float32(1), np.float32(-1))
     slack = 1 - sign * scores
@@ -98,7 +98,7 @@ def _ascend(scores, squared_norm, present, alpha, prior, cost, step) -> tuple[fl
     step[:] = 0
     moved = False
     first = 0
-    with np.errstate(divide="ignore"):  # an instance of zeros: the dual grows without end, up to alpha = C
+    with np.errstate(divide="ignore"):  # an instance of zeros: the dual grows without bound, up to alpha = C
         while True:
             slack = 1 - sign[first:] * scores[first:]
             best = alpha[first:] + slack / (np.diagonal(prior)[first:] * squared_norm)
