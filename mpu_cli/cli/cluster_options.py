@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClusterAddress(click.ParamType):
-    """Which cluster is meant."""
+    """The address of a cluster."""
 
     name = "cluster"
 
@@ -73,17 +73,17 @@ def _refuse_idle(cluster: object, option: str, value: object) -> None:
 
 
 def refuse_with_cluster(files: Iterable[str], **given: Any) -> None:
-    """Raise UsageError where options were given that have no effect on a cluster, by parameter names; or no files."""
+    """Raise UsageError if an option is set that has no effect on a cluster (by parameter names), or without files."""
     for name, value in given.items():
         if value:
             option = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{option} cannot be had with --cluster; leave out one of the two.")
+            raise click.UsageError(f"{option} and --cluster exclude each other; leave out one of the two.")
     if STANDARD_STREAM in files:
         raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
 
 
 def refuse_sources(sources: "Sources", options: Any = None, **given: Any) -> None:
-    """Raise UsageError where a command that trains is given what has no effect on a cluster; see the above."""
+    """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
     from mpu_cli.svmlight.sources import files_of
 
     names = ("reviewed", "complete", "cache", "label_features")

@@ -1,4 +1,4 @@
-"""What the subcommands share: clean errors, common options, messages, progress and JSON reports."""
+"""Code that the subcommands share: clean errors, common options, messages and JSON reports."""
 
 import json
 import sys
@@ -30,14 +30,14 @@ class CleanErrors(click.Group):
     def main(self, *args, **kwargs):
         """Run as click does. What comes before the command (help, completion) can fail too."""
         try:
-            with _failures_said():
+            with _reported_failures():
                 return super().main(*args, **kwargs)
         except click.exceptions.Exit as end:  # click itself has done with those of commands
             sys.exit(end.exit_code)
 
     def make_context(self, *args, **kwargs) -> click.Context:
         """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
-        with _failures_said():
+        with _reported_failures():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context):
@@ -45,7 +45,7 @@ class CleanErrors(click.Group):
         messages.reset()
         args = list(ctx.args)
         try:
-            with _failures_said():
+            with _reported_failures():
                 return super().invoke(ctx)
         except click.UsageError as error:
             signals.too_late()
@@ -54,7 +54,7 @@ class CleanErrors(click.Group):
 
 
 @contextmanager
-def _failures_said() -> Iterator[None]:
+def _reported_failures() -> Iterator[None]:
     """Print an error that a user can mend in one line, and exit."""
     try:
         yield

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     "--implied",
     type=click.Path(),
     metavar="RULES",
-    help="A file with two columns, a narrower and a broader label. What an annotated label implies is not suggested.",
+    help="A file with two columns, a narrower and a broader label. Implied labels are not suggested.",
 )
 @click.option("--fill-implied", is_flag=True, help="With --format svm: fill in what the labels of an instance imply.")
 @click.option(
@@ -97,12 +97,12 @@ def complete(
     Trains as `mpu train` does, predicts every instance by models that have not seen it, and lists labels that are not
     annotated, the most probable first: by the features of an instance and, of up to 500 labels, by the other labels
     that it has. The list is a review file with an empty column `verdict`, in which a person can decide; `mpu review`
-    makes a page of it. What --reviewed files have decided is learned from, and not listed again. Several FILEs are
+    makes a page of it. Decisions of --reviewed files are used in training, and not listed again. Several FILEs are
     read as one: their instances are numbered through all of them, in the order given.
 
     Without --top, --min-probability and --per-instance, all labels are listed that are probable enough to raise the
     expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most
-    probable ones of an instance are looked at (more where instances have many labels).
+    probable ones of an instance are considered (more if instances have many labels).
 
     \b
     Example:

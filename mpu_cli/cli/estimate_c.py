@@ -52,7 +52,7 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     is_flag=False,
     flag_value="0.2,0.1,0.05,0.02",
     callback=_widths,
-    help="Tell how many instances to review for intervals of c of these widths: numbers from 0 to 1, separated by "
+    help="Report how many instances to review for intervals of c of these widths: numbers from 0 to 1, separated by "
     "commas.",
 )
 @options_from(Validation)
@@ -84,19 +84,19 @@ def estimate_c(
     the instances of both files should then come from the same source.
 
     Otherwise the estimate uses only the incomplete labels, by cross-validation. The best-bin method needs at least one
-    label that the features predict well. If there is none, it also looks at labels that are mostly annotated together,
+    label that the features predict well. If there is none, it also uses labels that are mostly annotated together,
     and mostly prints a warning: c is then probably too low, or, if it is close to 1, unknown. The 90 % interval is a
     bootstrap over instances: it covers their sampling, and no other error.
 
     The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing
     more often than others. The more labels agree on one frequency, the nearer they are to c. Their 90 % intervals
-    allow for labels that the features do not tell apart, and for a frequency of its own for each label; one wider
+    allow for labels that the features cannot distinguish, and for different frequencies of labels; one wider
     than 0.5 is marked as unreliable. The missing labels of all add up to those of c.
 
     With `mpu train --c FILE`, such estimates raised micro-F1 by up to 7 points where labels were missing at different
     rates, and lowered it by up to 1 point elsewhere. Incomplete labels cannot show which case you have. So first
-    compare both models on instances with complete labels. This does not apply to frequencies that you know from
-    elsewhere.
+    compare both models on instances with complete labels. This does not apply to frequencies from another
+    source.
 
     \b
     Example:
@@ -146,8 +146,10 @@ def _print_report(report: "Report") -> None:
     click.echo(f"missing labels     {report.missing_rate:.1%}, about {report.missing:,.0f}")
     if report.complete_instances is None:
         used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
-        told_apart = " that features tell apart best" * (report.method == "bbe" and report.labels_used < report.labels)
-        click.echo(f"rests on           {used}{told_apart} (method {report.method})")
+        distinguished = " that features distinguish best" * (
+            report.method == "bbe" and report.labels_used < report.labels
+        )
+        click.echo(f"rests on           {used}{distinguished} (method {report.method})")
     else:
         click.echo(f"rests on           {counted(report.complete_instances, 'instance')} with complete label sets")
         if report.by_annotations_alone is not None:

@@ -67,8 +67,8 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     metavar="OUT",
     multiple=True,
     type=click.Path(allow_dash=True),
-    help="In place of PREDICTIONS, where TRUTH is several files: the directory that `mpu predict` has written of them, "
-    "a model, or one file of predictions of all. May be given several times.",
+    help="Instead of PREDICTIONS, if TRUTH is several files: the directory that `mpu predict` has written for them, "
+    "a model, or one file with all predictions. May be given several times.",
 )
 @click.option(
     "--metrics",
@@ -188,17 +188,16 @@ def evaluate(
     average (over instances); Hamming loss; subset accuracy. Only labels that occur in a true or a predicted set count.
 
     Metrics of rankings, if PREDICTIONS has scores: precision, nDCG and recall at k, label ranking average precision,
-    coverage error, one-error, and coverage at k, the share of the true labels that are found among the first k of one
-    instance at least. Labels without a score rank last and are not found.
+    coverage error, one-error, and coverage at k, the share of the true labels that are retrieved among the first k of
+    at least one instance. Labels without a score rank last and are never retrieved.
 
     TRUTH may be several files, which are read as one: then PREDICTIONS are given by --predictions. Those in a directory
     have the names of the files of TRUTH, and are compared with these one by one.
 
     Several PREDICTIONS, files and models, are compared with the first of them: by micro and macro averages over the
     labels that TRUTH has, whatever is predicted, by F1 averaged over instances, and, if all have scores, by precision
-    and nDCG at k. Differences have 95 % intervals, by a bootstrap of the instances, which are the same for all. They
-    tell what other instances would change, and not what another training would. A verdict goes by micro-F1, or by the
-    first of --metrics.
+    and nDCG at k. Differences have 95 % intervals, by a paired bootstrap of the instances. They cover the choice of
+    instances, and not the randomness of training. A verdict is by micro-F1, or by the first of --metrics.
 
     \b
     Example:
@@ -291,7 +290,7 @@ def evaluate(
 
 @contextmanager
 def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]]:
-    """Give what evaluations take: how progress is counted, and, on a cluster, how instances are collected."""
+    """Yield arguments of evaluations: a counter of progress or, on a cluster, a function that collects instances."""
     if on is None:
         with counting("evaluating", noun="instance") as count:
             yield {"count": count}
@@ -303,7 +302,7 @@ def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]
 
 
 def _named(predictions: tuple[str, ...]) -> dict[str, str]:
-    """Return predictions by what they are called in messages; the same file may be given twice."""
+    """Return predictions by their names in messages; a file may be there twice."""
     first, *others = predictions
     return {"PREDICTIONS": first, **{f"PREDICTIONS {number}": name for number, name in enumerate(others, 2)}}
 
@@ -349,7 +348,7 @@ def _print_report(report: "Report") -> None:
 
 
 def _flattened(corrected: dict[str, float] | None = None, **row: Any) -> dict[str, Any]:
-    """Give the corrected values of a label columns of their own."""
+    """Return a row with separate columns for the corrected values of a label."""
     return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}
 
 
@@ -364,8 +363,8 @@ def print_comparison(report: "Comparison") -> None:
     for name, differences in zip(report.names[1:], report.differences, strict=True):
         click.echo()
         table = [
-            [metric, *(f"{value:+z.4f}" for value in (found.value, found.low, found.high))]
-            for metric, found in differences.items()
+            [metric, *(f"{value:+z.4f}" for value in (difference.value, difference.low, difference.high))]
+            for metric, difference in differences.items()
         ]
         print_table([[f"{name} minus {report.names[0]}", "difference", "95 % from", "to"], *table])
     click.echo()

@@ -18,7 +18,7 @@ from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import Reading
 
-# What the options are where they are not given.
+# Defaults of options, for each preset.
 _PRESETS = {
     "paper-small": {
         "methods": "mpu,mpu:levels=1,br,elkan08,m3l-linear,m3l-rbf,well",
@@ -62,7 +62,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     is_eager=True,
     expose_value=False,
     callback=_choose_preset,
-    help="Settings of the paper for options that are not given. paper-small: 6,000 instances, 10 folds, all methods, "
+    help="Settings of the paper for options that are not set. paper-small: 6,000 instances, 10 folds, all methods, "
     "missing rates from 0 to 0.7. paper-large: all instances, one split (90 % training, 10 % test), methods that "
     "scale, missing rates 0, 0.3 and 0.6. paper-time: 4,000 instances, 8,000 and so on, fixed C and epochs, one cell "
     "at a time.",
@@ -180,7 +180,7 @@ def experiment(
 
 
 def _cell_progress(out: Path, done: int, sizes: list[int]) -> AbstractContextManager[Callable[[int], object]]:
-    """Show the progress of the cells, and the time left, taken to be in proportion to the number of instances.
+    """Show the progress of the cells, and the time left, assumed proportional to the number of instances.
 
     Parameters
     ----------

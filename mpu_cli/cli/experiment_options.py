@@ -1,4 +1,4 @@
-"""What `mpu experiment` takes as lists: methods with options, missing rates, numbers of instances."""
+"""Option types of `mpu experiment` that are lists: methods with options, missing rates, numbers of instances."""
 
 import math
 from itertools import pairwise
@@ -14,7 +14,7 @@ _MOST_RATES = 1000
 
 
 class Methods(click.ParamType):
-    """Methods separated by commas, each with options of its own after colons: ``mpu,mpu:levels=1:cost=30``."""
+    """Methods separated by commas, each with its options after colons: ``mpu,mpu:levels=1:cost=30``."""
 
     name = "method[:option=value...],..."
 
@@ -38,13 +38,13 @@ def _method(label: str, ctx: click.Context | None):
     if name not in methods.METHODS:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(methods.METHODS)}")
     declaration = methods.METHODS[name].options
-    known = options_of(declaration)
+    declared = options_of(declaration)
     values = {}
     for assignment in assignments:
         key, _, text = assignment.partition("=")
-        option = known.get(key.replace("-", "_"))
+        option = declared.get(key.replace("-", "_"))
         if option is None:
-            names = ", ".join(sorted(known)).replace("_", "-")
+            names = ", ".join(sorted(declared)).replace("_", "-")
             raise click.BadParameter(f"{label}: {key!r} is not an option of {name}; it has {names}")
         if option.name in values:
             raise click.BadParameter(f"{label}: {key!r} is there twice")
@@ -53,7 +53,7 @@ def _method(label: str, ctx: click.Context | None):
 
 
 def _converted(label: str, option: Option, text: str, ctx: click.Context | None):
-    """Convert a value as the command line converts that of the option."""
+    """Convert a value as the command line does for the option."""
     written = f"--{option.name.replace('_', '-')}"
     try:
         return click_type(_without_files(option.kind)).convert(text, None, ctx)
@@ -62,7 +62,7 @@ def _converted(label: str, option: Option, text: str, ctx: click.Context | None)
 
 
 def _without_files(kind: Kind) -> Kind:
-    """Leave out the files of one number per label: the labels that are left differ from cell to cell."""
+    """Remove the choice of a file with one number per label: the remaining labels differ from cell to cell."""
     match kind:
         case WordOr(words, PerLabel(number)):
             return WordOr(words, number)
@@ -103,12 +103,12 @@ def _steps(first: float, second: float, last: float) -> list[float]:
 
 
 class Sizes(click.ParamType):
-    """Whole numbers, separated by commas; dots at the end go on by the last factor: ``1000,2000,...``."""
+    """Whole numbers, separated by commas; dots at the end continue by the last factor: ``1000,2000,...``."""
 
     name = "n,..."
 
     def convert(self, value, param, ctx):
-        """Return a tuple of int, ascending; its last element is Ellipsis where there are dots."""
+        """Return a tuple of int, ascending; its last element is Ellipsis if there are dots."""
         if not isinstance(value, str):
             return value
         words = value.split(",")

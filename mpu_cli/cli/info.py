@@ -72,7 +72,7 @@ def info(
     sees the features alone. From the second level on, a link is what a prediction of 1 of the one label adds to the
     other at the last level: a positive link makes it more probable, a negative one less.
 
-    "not recorded" is what a model does not tell of itself, such as one that an earlier mpu has written.
+    "not recorded" marks information that the model does not have, such as one that an earlier mpu has written.
 
     \b
     Example:

@@ -18,7 +18,7 @@ _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy
 
 
 def print_report(report: "Report") -> None:
-    """Print what a model is, a line for each thing, then its labels that were asked for."""
+    """Print the properties of a model, one on each line, then the requested labels."""
     print_lines(_lines(report))
     if report.origin is not None and report.origin.files:
         click.echo()
@@ -52,13 +52,13 @@ def _lines(report: "Report") -> dict[str, str]:
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
     lines["expected"] = _expected(rest)
-    rest.pop("one_c_p_value", None)  # which earlier versions recorded
+    rest.pop("one_c_p_value", None)  # recorded by earlier versions
     lines["options"] = _listed(rest) or "none"
     lines["given"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
     if report.levels is not None:
         lines["weights"] = f"{report.weights:,} that are not zero"
     lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"
-    lines["texts"] = "taken: it keeps the vectoriser" if report.knows_texts else "not taken: it keeps no vectoriser"
+    lines["texts"] = "accepted: it has the vectoriser" if report.knows_texts else "not accepted: it has no vectoriser"
     return lines | _history(origin)
 
 
@@ -83,14 +83,14 @@ def _history(origin: "Origin | None") -> dict[str, str]:
 
 
 def _frequency(report: "Report", rest: dict[str, Any]) -> str:
-    """Say what c is, and take out of `rest` what that tells."""
+    """Describe c, and remove its values from `rest`."""
     if report.c is None:
-        return f"none: {report.method} knows no label frequency"
+        return f"none: {report.method} has no label frequency"
     low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
-    found = rest.pop("c_by_people", None)
+    reviewed = rest.pop("c_by_people", None)
     rest.pop("c_interval", None)
-    if found is not None:
-        return by_people(found)
+    if reviewed is not None:
+        return by_people(reviewed)
     if low < high:
         how = "estimated" if report.c["estimated"] else "given"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
@@ -136,7 +136,7 @@ def _print_label(label: "LabelReport", report: "Report") -> None:
         true = _NOT_RECORDED if label.true is None else f"about {counted(round(label.true), 'time')}"
     lines = {
         "label": str(label.label) + ("" if label.name is None else f" {label.name}"),
-        "c": f"none: {report.method} knows no label frequency" if label.c is None else f"{label.c:.3f}",
+        "c": f"none: {report.method} has no label frequency" if label.c is None else f"{label.c:.3f}",
         "threshold": f"{label.threshold:.3f}",
         "annotated": annotated,
         "true": true,
@@ -144,7 +144,7 @@ def _print_label(label: "LabelReport", report: "Report") -> None:
     if label.features_for is None:
         lines["features"] = f"{report.method} has no weight for a feature"
     if label.leans_on is None:
-        lines["links"] = "none: one level takes labels for independent" if report.levels else "none: it has no levels"
+        lines["links"] = "none: one level treats labels as independent" if report.levels else "none: it has no levels"
     elif label.own is not None:
         lines["own prediction"] = f"{label.own:+.3f} at the last level"
     print_lines(lines)

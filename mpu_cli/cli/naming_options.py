@@ -23,13 +23,13 @@ def names_option(function: Callable, *, older: str | None = None) -> Callable:
         metavar="NAMES",
         type=click.Path(allow_dash=True),
         help="The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
-        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, where "
-        "there is one.",
+        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if it "
+        "exists.",
     )
     first = click.option(
         "--zero-based",
         is_flag=True,
-        help="Line 1 of the names is that of label 0. Default: where the data have a label 0.",
+        help="Line 1 names label 0. Default: if the data have a label 0.",
     )
     return file(first(command))
 
@@ -37,5 +37,5 @@ def names_option(function: Callable, *, older: str | None = None) -> Callable:
 def numbers_option(function: Callable) -> Callable:
     """``--numbers``: the command gets it as `by_number`."""
     return click.option(
-        "--numbers", "by_number", is_flag=True, help="Print numbers of labels, also where names are known."
+        "--numbers", "by_number", is_flag=True, help="Print numbers of labels, even if they have names."
     )(function)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "--text-format",
     "text_form",
     type=click.Choice(FORMATS),
-    help="FILE has texts, in this format. Default: as the end of its name tells; without, it has vectors.",
+    help="FILE has texts, in this format. Default: by the suffix of its name; with another one, it has vectors.",
 )
 @click.option(
     "-o",
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first; the "
     "first one ends in the thresholds of the model, # threshold 0.31, for `mpu evaluate`. both: the labels, "
-    "then the scores of all, 3 3:0.91 7:0.5, from which `mpu evaluate` takes all of its metrics. jsonl: objects with "
+    "then the scores of all, 3 3:0.91 7:0.5, from which `mpu evaluate` has all of its metrics. jsonl: objects with "
     "id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
 )
 @click.option(
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     type=click_type(PROBABILITY),
     help="Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
     "for jsonl and tsv with --top-k, all labels; of more than 500 labels, the 20 most probable ones of an instance "
-    "(more where instances have many).",
+    "(more if instances have many).",
 )
 @click.option(
     "--rank-by",
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     default="probability",
     show_default=True,
     help="For --format scores: which scores are written, the largest first. psp: probability by propensity (Jain et "
-    "al. 2016, from the annotations that MODEL has learned from, as `mpu evaluate --training` does), which puts rare "
+    "al. 2016, from the annotations that MODEL was trained on, as `mpu evaluate --training` does), which puts rare "
     "labels further up and is best for propensity-scored precision. These scores are no probabilities.",
 )
 @click.option(
@@ -114,9 +114,9 @@ def predict(
     not grow with its size. Features that did not occur in training are ignored; a warning counts them. A FILE without
     instances gives an empty output and a warning.
 
-    Several FILEs are predicted one after the other into a directory OUT, which is made if need be. The predictions of
-    each have the name of FILE, compressed if FILE is, and appear there when they are complete; those of an earlier run
-    are replaced.
+    Several FILEs are predicted one after the other into a directory OUT, which is created if missing. The predictions
+    of each have the name of FILE, compressed if FILE is, and appear there when they are complete; those of an earlier
+    run are replaced.
 
     A MODEL of data that `mpu vectorize` made of texts takes texts too: FILE may be .jsonl, .csv or .tsv, with the same
     fields for text and id, or its texts are given by --text.
@@ -131,10 +131,10 @@ def predict(
       mpu predict news.mpu new.jsonl --format jsonl
       mpu predict news.mpu --text "Digital television starts today" --format tsv
 
-    jsonl gives lines such as {"id": "17", "labels": ["Digital television"], "probabilities": [0.93]}. The id is
-    that of the instance in new.text/ids, where that file is beside new.svm, else the number of the instance, from 1.
-    Labels have the names that MODEL knows, or else their numbers. The table of tsv has the columns id, label and
-    probability; a cell that a spreadsheet would take for a formula begins with an apostrophe.
+    jsonl has lines such as {"id": "17", "labels": ["Digital television"], "probabilities": [0.93]}. The id is that of
+    the instance in new.text/ids if this file is beside new.svm, otherwise the number of the instance, from 1. Labels
+    have the names of MODEL, or else their numbers. The table of tsv has the columns id, label and probability; a cell
+    that a spreadsheet would read as a formula begins with an apostrophe.
     """
     from mpu_cli import bundle
     from mpu_cli.commands.data.text_input import Texts
@@ -179,7 +179,7 @@ def predict(
         raise click.UsageError("--line-buffered is for vectors, and for standard output.")
     if on is not None and (not into_folder or any(map(has_texts, names))):
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
-    # On a terminal, the line of progress and predictions would get in each other's way.
+    # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = prediction.Report()
     progress = (None, "instance") if on is None else (len(names), "file")

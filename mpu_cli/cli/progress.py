@@ -1,4 +1,4 @@
-"""The progress of a command: on a terminal one line, which is gone in the end; elsewhere a line for each phase."""
+"""The progress of a command: on a terminal one line, removed at the end; elsewhere a line for each phase."""
 
 import re
 import threading
@@ -10,7 +10,7 @@ from mpu_cli.cli import messages
 from mpu_cli.cli.status_line import status_line
 from mpu_cli.errors import counted
 
-# What people read for the steps of the library; a level of the stack is numbered.
+# The steps of the library in messages; a level of the stack is numbered.
 _NAMES = {
     "read": "reading data",
     "estimate c": "estimating c",
@@ -42,14 +42,14 @@ _LEVEL = re.compile(r"level (\d+)(, out of fold)?")
 _NOUNS = {"choose C": "setting", "choose prior": "setting", "write vectors": "batch"}
 # Before this, the time left is a guess.
 _SECONDS_TO_GUESS = 1.0
-# Finished phases that took less are not mentioned.
+# Shorter phases are not mentioned.
 _SECONDS_TO_MENTION = 1.0
 _SECONDS_BETWEEN_DRAWINGS = 0.2
 _SECONDS_BETWEEN_LINES = 60.0
 
 
 def name_of(step: str) -> str:
-    """Return the name by which people know a step."""
+    """Return the name of a step in messages."""
     if level := _LEVEL.fullmatch(step):
         number = int(level[1]) + 1
         return f"predicting level {number} out of fold" if level[2] else f"learning level {number}"
@@ -57,15 +57,15 @@ def name_of(step: str) -> str:
 
 
 class Phase:
-    """What is under way.
+    """A phase of work in progress.
 
     Parameters
     ----------
     name : str
     total : int, optional
-        How much there is to do, if known.
+        Amount of work, if known.
     noun : str
-        What is counted where that is not known, in the singular.
+        Unit of the count if it is unknown, in the singular.
     """
 
     def __init__(self, name: str, total: int | None, noun: str = "step") -> None:
@@ -75,17 +75,17 @@ class Phase:
         self._lock = threading.Lock()
 
     def advance(self, by: int = 1) -> None:
-        """Count what has been done. Threads may count at the same time."""
+        """Count finished work. Threads may count at the same time."""
         with self._lock:
             self.done += by
             self.ticks += 1
 
     def seconds(self) -> float:
-        """Return how long it has taken so far."""
+        """Return the time since its start."""
         return time.monotonic() - self.start
 
     def seconds_left(self) -> float | None:
-        """Return how long it will still take, as far as it has gone by now; None where that cannot be told."""
+        """Return an estimate of the time left; None if there is none."""
         return self.seconds() * (max(self.total / self.done, 1) - 1) if self.total and self.done else None
 
     def __str__(self) -> str:
@@ -105,12 +105,12 @@ class _Line:
         self.under_way: list[Phase] = []
 
     def draw(self) -> None:
-        """Draw it anew; nothing where no phase is under way."""
+        """Draw the line again; nothing without a phase in progress."""
         if phases := list(self.under_way):
             status_line.show(self.finished, str(phases[-1]))
 
     def draw_until(self, end: threading.Event) -> None:
-        """Draw it now and then: the time goes on where nothing is counted."""
+        """Draw it at intervals, since the time changes without any count."""
         self.draw()
         while not end.wait(_SECONDS_BETWEEN_DRAWINGS):
             self.draw()
@@ -173,12 +173,12 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
 def counting(
     name: str, total: int | None = None, noun: str = "step", say: Callable[[Phase], None] | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how much has been done; elsewhere nothing, or what `say` prints, once a minute and at the end.
+    """Show the count of finished work on a terminal; elsewhere call `say`, if any, once a minute and at the end.
 
     Yields
     ------
     callable
-        Call it with how much more has been done.
+        Call it with the amount of newly finished work.
     """
     phase = Phase(name, total, noun)
     said = phase.start
@@ -196,7 +196,7 @@ def counting(
 
 
 def clock(seconds: float) -> str:
-    """Write a time: ``0:07``, ``1:02:03``."""
+    """Return a time as text: ``0:07``, ``1:02:03``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     help="Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
     "also compressed. Without texts, an instance is shown by its heaviest features.",
 )
-@click.option(
-    "--text-field", metavar="NAME", help="Which field of a .jsonl, or column of a .csv or .tsv, has the text."
-)
+@click.option("--text-field", metavar="NAME", help="Field of a .jsonl, or column of a .csv or .tsv, with the text.")
 @names_option
 @numbers_option
 @click.option(
@@ -69,7 +67,7 @@ if TYPE_CHECKING:
     "imported",
     metavar="EXPORT.json",
     type=click.Path(allow_dash=True),
-    help="Write what was decided in Label Studio, from its export in the format JSON. Takes no FILE.",
+    help="Write the decisions made in Label Studio, from its export in the format JSON, without FILE.",
 )
 @run_options("seed", "jobs", "kernel")
 @reading_options
@@ -92,11 +90,11 @@ def review(
     """Make a page on which people decide which labels are true.
 
     The page is one HTML file: open it in any browser, also without a network. It shows one instance of FILE at a time,
-    its labels, and those that may be missing; keys decide. Progress is kept in the browser. "Export" on the page saves
+    its labels, and those that may be missing; keys decide. The browser stores the progress. "Export" on the page saves
     the decisions as a review file, which `mpu train --reviewed` and `mpu estimate-c --reviewed` learn from.
 
-    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Which of its instances are
-    reviewed: N drawn at random (--sample), those with suggestions (--suggestions), or all.
+    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. The instances to
+    review are N drawn at random (--sample), those with suggestions (--suggestions), or all.
 
     \b
     Example:

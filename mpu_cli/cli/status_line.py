@@ -1,4 +1,4 @@
-"""A line at the bottom of the terminal that comes and goes, and is not part of what is printed."""
+"""A status line at the bottom of the terminal, which is not part of the output."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ class StatusLine:
         self._lock = threading.RLock()
 
     def show(self, done: list[str], text: str) -> None:
-        """Draw what is done, as much of the latest as there is room for, and a text after it."""
+        """Draw the latest finished phases, as many as fit, and a text after them."""
         width = _width() - 1  # in the last column, some terminals begin a new line
         line = one_line(text)[:width]
         mentioned: list[str] = []
@@ -43,7 +43,7 @@ class StatusLine:
 
     @contextmanager
     def removed(self) -> Iterator[None]:
-        """Keep the line away, to print something else."""
+        """Remove the line for the context, to print something else."""
         with self._lock:
             self.clear()
             yield

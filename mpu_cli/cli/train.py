@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     "--output",
     metavar="MODEL",
     type=click.Path(path_type=Path),
-    help="The model, a directory. Default: the name of FILE with the ending .mpu, where there is one FILE.",
+    help="The model, a directory. Default: the name of a single FILE with the suffix .mpu.",
 )
 @training_options
 @click.option(
     "--warm-start",
     metavar="MODEL",
     type=click.Path(path_type=Path),
-    help="Start from the weights of an earlier model, and take over its C, step size and prior. Labels and features "
-    "may have been added or removed since.",
+    help="Start from the weights of an earlier model, with its C, step size and prior. Labels and features may have "
+    "been added or removed since.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Keep finished steps in MODEL.resume until the model is saved. Take over those of an interrupted training of "
-    "the same data and options.",
+    help="Save a checkpoint of each finished step in MODEL.resume until the model is saved, and load those of an "
+    "interrupted training of the same data and options.",
 )
 @click.option(
     "--wait",
@@ -92,20 +92,20 @@ def train(
     the order given; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen
     from the incomplete labels. An existing model is replaced only when the new one is complete.
 
-    --c takes a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says what estimates
-    for single labels are worth.
+    --c is a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says how good estimates
+    for single labels are.
 
-    Names of labels teach where their words are features: in data that `mpu vectorize` has made of texts, or with a
-    file of --label-features. Labels that have a name there, and are never annotated, belong to the model too.
+    Training uses the names of labels if their words are features: in data that `mpu vectorize` has made of texts, or
+    with a file of --label-features. Labels that have a name there, and are never annotated, belong to the model too.
 
     \b
     Example:
       mpu train news.svm                          # writes the model directory news.mpu
-      mpu train news.svm.gz -o tags.mpu --c 0.4   # where you know that 40 % of the true labels are there
+      mpu train news.svm.gz -o tags.mpu --c 0.4   # if you know that 40 % of the true labels are annotated
       mpu train part-*.svm.gz -o news.mpu         # learns from all of them
       mpu train part-*.svm.gz -o news.mpu --cluster tcp://scheduler:8786
       mpu train news.svm --levels 1 --json
-      mpu train news.svm --reviewed checked.tsv   # learns from what people have checked; see `mpu review`
+      mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
     """
     from dataclasses import asdict

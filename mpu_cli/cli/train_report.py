@@ -6,7 +6,7 @@ from mpu_cli.errors import counted, one_line
 
 
 def print_report(report: dict) -> None:
-    """Print what training found, one line per finding; what only some methods find comes after what most do.
+    """Print the results of a training, one on each line; those that only some methods have come last.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def print_report(report: dict) -> None:
 
 
 def prior_line(rest: dict) -> dict[str, str]:
-    """Take the weight of the features of labels out of what is left to print, and say what it is, if it was found."""
+    """Remove the weight of label features from the values left to print, and describe it, if there is one."""
     if not isinstance(rest.get("prior"), float | int):
         return {}
     prior = rest.pop("prior")
@@ -63,7 +63,7 @@ def prior_line(rest: dict) -> dict[str, str]:
 
 
 def never_annotated(labels: int) -> str:
-    """Say how many of the labels were never annotated, where there are such."""
+    """Describe how many labels were never annotated; empty if none."""
     return f", {labels:,} of them never annotated" * bool(labels)
 
 
@@ -75,7 +75,7 @@ def print_lines(lines: dict[str, str]) -> None:
 
 
 def frequency(c: float | list[float], estimated: bool, interval: list[float] | None = None) -> str:
-    """Say what c is, estimated (perhaps with an interval) or given."""
+    """Describe c: estimated, with or without an interval, or given."""
     if isinstance(c, list):
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
     ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
@@ -84,25 +84,25 @@ def frequency(c: float | list[float], estimated: bool, interval: list[float] | N
 
 def _cluster(numbers: dict[str, int | None]) -> str:
     *of_things, (_, moved) = numbers.items()
-    found = [counted(number or 0, what.removesuffix("s")) for what, number in of_things]
-    return ", ".join([*found, *([] if moved is None else [f"{moved / 1e6:,.1f} MB moved"])])
+    counts = [counted(number or 0, what.removesuffix("s")) for what, number in of_things]
+    return ", ".join([*counts, *([] if moved is None else [f"{moved / 1e6:,.1f} MB moved"])])
 
 
 def _review(counts: dict[str, int]) -> str:
-    found = f"{counted(counts['decisions'], 'decision')}: {counted(counts['found'], 'label')} found, "
+    decided = f"{counted(counts['decisions'], 'decision')}: {counted(counts['found'], 'label')} found, "
     complete = f"{counts['refuted']:,} annotated ones refuted; {counted(counts['closed'], 'instance')} complete, "
-    return f"{found}{complete}{counts['sampled']:,} of them drawn at random"
+    return f"{decided}{complete}{counts['sampled']:,} of them drawn at random"
 
 
-def by_people(found: dict) -> str:
-    """Say where c of each label comes from that people have told.
+def by_people(estimate: dict) -> str:
+    """Describe c of each label, estimated from reviewed instances.
 
     Parameters
     ----------
-    found : dict
+    estimate : dict
         As `mpu train --json` has it under ``c_by_people``.
     """
-    (low, high), alone = found["interval"], found["by_annotations_alone"]
-    instances = counted(found["instances"], "complete instance")
-    text = f"{found['c']:.3f} ({low:.3f} to {high:.3f}) by {instances}, one for each label"
+    (low, high), alone = estimate["interval"], estimate["by_annotations_alone"]
+    instances = counted(estimate["instances"], "complete instance")
+    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) by {instances}, one for each label"
     return text + ("" if alone is None else f"; by annotations alone {alone:.3f}")

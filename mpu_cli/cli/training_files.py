@@ -1,4 +1,4 @@
-"""FILE, and what else a command that trains reads."""
+"""FILE and the other input files of a command that trains."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,18 +59,18 @@ def training_files(function: Callable) -> Callable:
             metavar="CHECKED.tsv",
             multiple=True,
             type=_READABLE,
-            help="What people have decided about labels of FILE, as the page of `mpu review` exports it. May be given "
+            help="Verified labels of FILE: decisions of people, as the page of `mpu review` exports them. May be given "
             "several times.",
         ),
         click.option(
             "--reviewed-wins",
             is_flag=True,
-            help="Where a review says no to an annotated label, believe the review. Otherwise this is an error.",
+            help="If a review says no to an annotated label, the review wins. Otherwise this is an error.",
         ),
         click.option(
             "--complete",
             metavar="MORE.svm",
-            multiple=True,  # so that a second one is seen
+            multiple=True,  # so that a second one is refused
             type=_READABLE,
             help="Learn from these instances too. Their label sets are complete.",
         ),
@@ -90,7 +90,7 @@ def label_features_option(function: Callable) -> Callable:
         metavar="LABELS.svm",
         type=click.Path(),
         help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
-        "label, whose features are numbered as those of FILE. Default: the words of the names of labels, where FILE "
+        "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
         "was made by `mpu vectorize`.",
     )
     @wraps(function)

@@ -22,11 +22,11 @@ from mpu_cli.text.vectorizer_options import TextOptions
     metavar="FILE",
     type=click.Path(allow_dash=True),
     required=True,
-    help="Write the data file here, compressed if it ends in .gz, .bz2 or .xz. What is needed again goes to a "
-    "directory beside it: news.text beside news.svm.",
+    help="Write the data file here, compressed if it ends in .gz, .bz2 or .xz. The vectoriser, names and ids "
+    "go to a directory beside it: news.text beside news.svm.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="Format of TEXTS. Default: as the end of its name tells."
+    "--format", "form", type=click.Choice(FORMATS), help="Format of TEXTS. Default: by the suffix of its name."
 )
 @click.option(
     "--text",
@@ -40,13 +40,13 @@ from mpu_cli.text.vectorizer_options import TextOptions
     help=f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]",
 )
 @click.option("--id", "key", metavar="FIELD", help=f"Field that has the id.  [default: {ID}, if there is one]")
-@click.option("--separator", metavar="TEXT", help=f"What is between tags that are one text.  [default: {SEPARATOR}]")
+@click.option("--separator", metavar="TEXT", help=f"Separator of tags that are one text.  [default: {SEPARATOR}]")
 @click.option(
     "--labels",
     metavar="NAMES",
     type=click.Path(allow_dash=True),
     help="Number the labels by this file: line k has the name of label k, perhaps with further names after tabs. "
-    "Labels that no record has are there too. Tags that are not in it get the numbers after those.",
+    "It may have labels without records. Tags that are not in it get the numbers after these.",
 )
 @click.option(
     "--like",
@@ -78,13 +78,13 @@ def vectorize(
 
     TEXTS has one record after another: JSON objects, one on each line (.jsonl, .ndjson), or a table whose first line
     names the columns (.csv, .tsv); plain or compressed; or - for standard input, with --format. It is read twice, so it
-    may be larger than the memory: first to find the features, then to write the vectors.
+    may be larger than the memory: first to choose the features, then to write the vectors.
 
     Features are words and pairs of neighbouring words, weighted by tf-idf. Labels are numbered from 1, the more
     frequent ones first, or by --labels. Texts without tags are instances without labels.
 
-    The directory beside FILE, news.text beside news.svm, keeps the features, the names of the labels and the ids, so
-    that other commands print them, and --like makes vectors of other texts that a model of FILE understands.
+    The directory beside FILE, news.text beside news.svm, has the features, the names of the labels and the ids, so
+    that other commands print them, and --like makes vectors of other texts for a model of FILE.
 
     \b
     Example:
@@ -102,7 +102,9 @@ def vectorize(
     if like is not None:
         _refuse_with_like(labels)
     elif directory_of(output) is None:
-        raise click.UsageError("-o needs a file: what is needed again is kept beside it. (With --like, - is possible.)")
+        raise click.UsageError(
+            "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
+        )
     if options["hashing"] is not None and (options["min_df"], options["max_features"]) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     beside = None if directory_of(output) is None else str(directory_of(output))
@@ -137,7 +139,7 @@ def vectorize(
 
 
 def _refuse_with_like(labels: str | None) -> None:
-    """Refuse options that the earlier file decides."""
+    """Refuse options that are those of the earlier file."""
     context = click.get_current_context()
     given = [] if labels is None else ["--labels"]
     for parameter in context.command.params:

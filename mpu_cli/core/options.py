@@ -66,7 +66,7 @@ class Descent(Regularised):
     epochs: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_EPOCHS)),
         None,
-        "Passes over the data. auto depends on how many instances there are, and how similar they are.",
+        "Passes over the data. auto: by the number of instances and their similarity.",
     )
 
 
@@ -94,27 +94,27 @@ class Options(Descent):
     loss: str | None = option(
         WordOr((AUTO,), Words(LOSSES)),
         None,
-        "What a level minimises. auto chooses it with C, by the same criterion; where labels are more than 500, "
-        "instances more than --sample, or C, eta0 or a model to start from is given, it is pu-logistic.",
+        "Loss of a level. auto chooses it with C, by the same criterion; it is pu-logistic with more than 500 labels, "
+        "with more instances than --sample, or if C, eta0 or a model to start from is given.",
     )
     eta0: float | None = option(
         WordOr((AUTO,), WEIGHT),
         None,
         "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
-        "cross-validation, with C; where C is given, it depends on the passes over the data.",
+        "cross-validation, with C; if C is given, it depends on the passes over the data.",
     )
     levels: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),
         None,
-        "Stacked levels, including the first. 1 takes labels for independent, 2 learns their correlations. auto: 2, or "
-        "1 where more F1 is expected of it, which is estimated for up to 500 labels and 50,000 instances; in a warm "
+        "Stacked levels, including the first. 1 treats labels as independent, 2 learns their correlations. auto: 2, or "
+        "1 if its expected F1 is higher, which is estimated for up to 500 labels and 50,000 instances; in a warm "
         "start as many as the earlier model has.",
     )
     c: "np.ndarray | float | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY)),
         None,
-        "Label frequency, the share of the true labels that is annotated. auto estimates it. 1 takes missing labels "
-        "for negatives.",
+        "Label frequency, the share of the true labels that is annotated. auto estimates it. 1 treats missing "
+        "labels as negatives.",
     )
     threshold: str | float = option(
         WordOr(CRITERIA, PROBABILITY),
@@ -132,14 +132,14 @@ class Options(Descent):
     prune: float | None = option(
         WordOr((AUTO,), WEIGHT_OR_0),
         None,
-        "Drop weights below this, in absolute value. auto: of more than 500 labels, as large as may be before the "
-        "expected F1 falls; of fewer, none.",
+        "Drop weights below this, in absolute value. auto: with more than 500 labels, the largest value that does not "
+        "lower the expected F1; with fewer, none.",
     )
     prior: str | float | None = option(
         WordOr((AUTO, "none"), WEIGHT_OR_0),
         None,
         "Weight of the features of labels, such as the words of their names: the length of the mean of the prior of a "
-        "label's weights. auto chooses it by cross-validation, where there are such features. none does not use them.",
+        "label's weights. auto chooses it by cross-validation, if there are such features. none does not use them.",
     )
     known: "KnownLabels | None" = None
     sampled: "np.ndarray | None" = None

@@ -100,9 +100,9 @@ def test_a_bad_line_is_told_by_part_and_line(run, cluster, files, tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
-        (("--label-features", "a.svm"), "--label-features cannot be had with --cluster"),
-        (("--prior", "3"), "--prior cannot be had with --cluster"),
+        (("--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
+        (("--label-features", "a.svm"), "--label-features and --cluster exclude each other"),
+        (("--prior", "3"), "--prior and --cluster exclude each other"),
         (("-",), "Workers of a cluster cannot read standard input"),
     ],
 )

@@ -72,7 +72,7 @@ def test_the_readable_report(run, digits):
     assert first.startswith("label frequency c  ")
     assert re.search(r"90 % interval .* covers only the sampling of instances\)$", first)
     assert re.match(r"missing labels     \d+\.\d%, about [\d,]+$", missing)
-    assert re.match(r"rests on           \d+ of 18 labels( that features tell apart best)? \(method bbe\)$", rests)
+    assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
         "reading data",
         "predicting out of fold",

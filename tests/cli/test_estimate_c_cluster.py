@@ -56,9 +56,9 @@ def test_a_bad_line_is_told_by_part_and_line(run, cluster, files):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
-        (("--complete", "a.svm"), "--complete cannot be had with --cluster"),
-        (("--cache", "there"), "--cache cannot be had with --cluster"),
+        (("--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
+        (("--complete", "a.svm"), "--complete and --cluster exclude each other"),
+        (("--cache", "there"), "--cache and --cluster exclude each other"),
         (("-",), "Workers of a cluster cannot read standard input"),
     ],
 )

@@ -124,7 +124,7 @@ def test_no_instances_at_all(run, cluster, files, trained):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
+        (("--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
         (("--predictions", "-"), "Workers of a cluster cannot read standard input"),
     ],
 )

@@ -193,7 +193,7 @@ def test_models_of_other_methods_say_what_they_do_not_have(run, digits, tmp_path
     (label,) = told(run, tmp_path / "some.mpu", "--label", 3)["of_labels"]
     text = run("info", tmp_path / "some.mpu", "--label", 3).stdout
     knows_c = method in ("br", "elkan08", "qaraei21")
-    assert (f"c           none: {method} knows no label frequency\n" in text) != knows_c
+    assert (f"c           none: {method} has no label frequency\n" in text) != knows_c
     assert (label["c"] is None, label["true"] is None) == (not knows_c, not knows_c)
     assert (label["features_for"] is None) == (method == "m3l-rbf")
     assert label["leans_on"] is None
@@ -213,7 +213,7 @@ def test_features_by_name(run, tmp_path):
     assert all(vocabulary[entry["feature"] - 1] == entry["name"] for entry in label["features_for"])
     numbered = told(run, tmp_path / "news.mpu", "--label", 1, "--numbers")["of_labels"][0]["features_for"]
     assert numbered and "name" not in numbered[0]
-    assert "texts       taken: it keeps the vectoriser\n" in run("info", tmp_path / "news.mpu").stdout
+    assert "texts       accepted: it has the vectoriser\n" in run("info", tmp_path / "news.mpu").stdout
 
 
 def test_many_labels_of_few_features(run, tmp_path):

@@ -49,9 +49,9 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     ("given", "said"),
     [
         (("--cluster", "nowhere"), "'nowhere' is no cluster"),
-        (("--cluster", "local", "--reviewed", "a.tsv"), "--reviewed cannot be had with --cluster"),
-        (("--cluster", "local", "--method", "br"), "--method cannot be had with --cluster"),
-        (("--cluster", "local", "--prior", "3"), "--prior cannot be had with --cluster"),
+        (("--cluster", "local", "--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
+        (("--cluster", "local", "--method", "br"), "--method and --cluster exclude each other"),
+        (("--cluster", "local", "--prior", "3"), "--prior and --cluster exclude each other"),
         (("--cluster", "local", "--shards", "0"), "--shards"),
         (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),
         (("--shards", "2"), "--shards needs --cluster"),
