@@ -72,9 +72,9 @@ def _refuse_idle(cluster: object, option: str, value: object) -> None:
         raise click.UsageError(f"{option} needs --cluster.")
 
 
-def refuse_with_cluster(files: Iterable[str], **given: Any) -> None:
+def refuse_with_cluster(files: Iterable[str], **values: Any) -> None:
     """Raise UsageError if an option is set that has no effect on a cluster (by parameter names), or without files."""
-    for name, value in given.items():
+    for name, value in values.items():
         if value:
             option = "--" + name.replace("_", "-")
             raise click.UsageError(f"{option} and --cluster exclude each other; leave out one of the two.")
@@ -82,11 +82,11 @@ def refuse_with_cluster(files: Iterable[str], **given: Any) -> None:
         raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
 
 
-def refuse_sources(sources: "Sources", options: Any = None, **given: Any) -> None:
+def refuse_sources(sources: "Sources", options: Any = None, **values: Any) -> None:
     """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
     from mpu_cli.svmlight.sources import files_of
 
     names = ("reviewed", "complete", "cache", "label_features")
-    given |= {name: getattr(sources, name) for name in names}
-    given["prior"] = getattr(options, "prior", None) not in (None, "none", 0)
-    refuse_with_cluster(files_of(sources.file), **given)
+    values |= {name: getattr(sources, name) for name in names}
+    values["prior"] = getattr(options, "prior", None) not in (None, "none", 0)
+    refuse_with_cluster(files_of(sources.file), **values)

@@ -235,14 +235,14 @@ def evaluate(
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
     if training and frequencies:
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
-    if not training and (given := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
-        raise click.UsageError(f"--{given[0].replace('_', '-')} needs --training.")
+    if not training and (constants := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
+        raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
     if naming.file is not None and not per_label and not reviewed:
         raise click.UsageError("--labels needs --per-label or --reviewed.")
     names = metrics.split(",") if metrics is not None else None
-    known = comparison.metric_names(ks, c) if several else evaluation.metric_names(ks)
-    if unknown := [name for name in names or () if name not in known]:
-        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}.", param_hint="--metrics")
+    all_names = comparison.metric_names(ks, c) if several else evaluation.metric_names(ks)
+    if unknown := [name for name in names or () if name not in all_names]:
+        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
 
     if on is not None:
         refuse_with_cluster((*truths, *predictions), reviewed=reviewed)

@@ -97,11 +97,11 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
     return frequency(mean, report.c["estimated"], report.c["interval"])
 
 
-def _strength(rest: dict[str, Any], given: dict[str, Any]) -> str:
+def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
     cost, step, epochs = (rest.pop(name, None) for name in ("cost", "step", "epochs"))
-    parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (given)" * ("cost" in given)]
-    parts += [] if step is None else [f"step {step:g}" + " (given)" * ("eta0" in given)]
-    parts += [] if epochs is None else [counted(epochs, "epoch") + " (given)" * ("epochs" in given)]
+    parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (given)" * ("cost" in chosen_by_user)]
+    parts += [] if step is None else [f"step {step:g}" + " (given)" * ("eta0" in chosen_by_user)]
+    parts += [] if epochs is None else [counted(epochs, "epoch") + " (given)" * ("epochs" in chosen_by_user)]
     return ", ".join(parts)
 
 

@@ -59,8 +59,8 @@ def verbosity_options(function: Callable) -> Callable:
     """``-q``, ``-v`` and ``--log-format``. The command does not get them as parameters."""
 
     def level(verbosity: int) -> Callable:
-        def remember(_ctx: click.Context, _param: click.Parameter, given: bool) -> None:
-            if given:
+        def remember(_ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+            if is_set:
                 _manner.verbosity = verbosity
 
         return remember

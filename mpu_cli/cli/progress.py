@@ -142,7 +142,7 @@ def _drawn(phase: Phase) -> AbstractContextManager[None]:
 
 
 def _has_lines() -> bool:
-    """Whether progress is told in lines: there is no terminal that shows it."""
+    """Whether progress is printed as lines, for want of a terminal."""
     return not messages.is_quiet() and not messages.on_terminal()
 
 

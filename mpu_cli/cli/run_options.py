@@ -51,10 +51,10 @@ def run_options(*names: str) -> Callable[[Callable], Callable]:
         def with_run(*args, **kwargs):
             from mpu_cli.runtime.run import Run
 
-            given = {name: kwargs.pop(name) for name in names}
-            if "memory" in given:
-                given["empty"] = _workspace(given.pop("memory"))
-            return function(*args, run=Run(**given, observe=progress), **kwargs)
+            options = {name: kwargs.pop(name) for name in names}
+            if "memory" in options:
+                options["empty"] = _workspace(options.pop("memory"))
+            return function(*args, run=Run(**options, observe=progress), **kwargs)
 
         command: Callable = with_run
         for name in reversed(names):

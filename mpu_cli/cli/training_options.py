@@ -22,11 +22,11 @@ def training_options(function: Callable) -> Callable:
 
     @wraps(function)
     def with_options(*args: Any, **kwargs: Any) -> Any:
-        given = {name: kwargs.pop(name) for name in declared}
-        method = given["method"]
+        values = {name: kwargs.pop(name) for name in declared}
+        method = values["method"]
         _refuse_others(click.get_current_context(), method)
         declaration = methods.METHODS[method].options
-        options = declaration(**{name: given[name] for name in options_of(declaration)})
+        options = declaration(**{name: values[name] for name in options_of(declaration)})
         return function(*args, method=method, options=options, **kwargs)
 
     command: Callable = with_options
@@ -37,7 +37,7 @@ def training_options(function: Callable) -> Callable:
 
 def _refuse_others(ctx: click.Context, method: str) -> None:
     for param in ctx.command.params:
-        given = ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
-        if given and method not in methods.owners(param.name):
+        is_set = ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
+        if is_set and method not in methods.owners(param.name):
             owners = " and ".join(methods.owners(param.name))
             raise click.UsageError(f"{param.opts[-1]} is an option of {owners}, not of {method}.")

@@ -141,11 +141,11 @@ def vectorize(
 def _refuse_with_like(labels: str | None) -> None:
     """Refuse options that are those of the earlier file."""
     context = click.get_current_context()
-    given = [] if labels is None else ["--labels"]
+    refused = [] if labels is None else ["--labels"]
     for parameter in context.command.params:
         name = parameter.name or ""
         if name in TextOptions.__dataclass_fields__:
             source = context.get_parameter_source(name)
-            given += [parameter.opts[-1]] if source is not click.core.ParameterSource.DEFAULT else []
-    if given:
-        raise click.UsageError(f"--like decides that already; leave {given[0]} out.")
+            refused += [parameter.opts[-1]] if source is not click.core.ParameterSource.DEFAULT else []
+    if refused:
+        raise click.UsageError(f"--like decides that already; leave {refused[0]} out.")

@@ -161,11 +161,11 @@ class DaskExecutor:
 
     def _awaited(self, function: Callable, *arguments: Any, **named: Any) -> Any:
         """Return what Dask waits for without end; ClusterError as for `wait`."""
-        found = in_background(partial(function, *arguments, **named))
-        while not found.done():
+        answer = in_background(partial(function, *arguments, **named))
+        while not answer.done():
             time.sleep(_SOON)
             self._look()
-        return found.result()
+        return answer.result()
 
     def _look(self) -> None:
         """Raise ClusterError if there has been no worker for too long."""

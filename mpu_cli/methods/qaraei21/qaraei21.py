@@ -123,8 +123,8 @@ def train(
     if options.c is None:
         sample = Sample(Features.of(matrix), labels, options.sample, options.folds, run)
         with run.step("estimate c", sample.m) as tick:
-            found = estimate(sample.naive_probabilities(tick), sample.labels)
-        c, caution = LabelFrequency.of(found.c, (n, q)).rates, found.caution
+            estimated = estimate(sample.naive_probabilities(tick), sample.labels)
+        c, caution = LabelFrequency.of(estimated.c, (n, q)).rates, estimated.caution
         del sample
     else:
         c = LabelFrequency.of(options.c, (n, q)).rates
