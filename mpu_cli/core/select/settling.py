@@ -113,7 +113,7 @@ def settle(
     usual_epochs = default_epochs(n, features.coherence, many)
 
     def starting(loss: str) -> Settings:
-        begin = _starting(loss, features, usual_epochs, many, start)
+        begin = _starting(loss, features, options.epochs or usual_epochs, many, start)
         return _given(options, begin, label_features is not None)
 
     settings = starting(loss if start is None else start.settings.loss)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.solver.sgd import default_step
 from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
@@ -116,3 +118,8 @@ def test_labels_of_instances_without_features_are_those_of_their_share():
     S = np.arange(200)[:, None] < [20, 40]
     model, _ = train(as_features(np.zeros((200, 2))), as_labels(S), Options(levels=1, c=0.5, cost=1.0))
     assert model.probabilities(as_features(np.ones((1, 2))))[0] == pytest.approx([0.2, 0.4], abs=0.03)
+
+
+def test_the_step_goes_by_the_epochs_that_are_asked_for():
+    _, report = train(as_features(X), as_labels(Y), Options(c=0.5, cost=30.0, epochs=2, levels=1))
+    assert (report.settings.epochs, report.settings.step) == (2, default_step(2, Features.of(as_features(X)).coherence))
