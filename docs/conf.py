@@ -1,8 +1,11 @@
 """Settings of Sphinx: `make docs` builds the site, `make man` the manual pages. Neither needs a network."""
 
+import ast
 import re
+from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import Directive
 from latex2mathml.converter import convert
 
 from mpu_cli import __version__
@@ -86,8 +89,28 @@ def visit_math(self, node: nodes.Node) -> None:
     raise nodes.SkipNode
 
 
+class Modules(Directive):
+    """List the modules of a package, each with the first sentence of its docstring."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a list in a fixed-width font."""
+        lines = []
+        root = Path(__file__).parent.parent / self.arguments[0]
+        for path in sorted(root.rglob("*.py"), key=lambda path: path.with_suffix("").parts):
+            depth = len(path.relative_to(root).parts) - 1
+            about = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+            if path.name != "__init__.py":
+                lines.append(f"{'  ' * (depth + 1)}{path.name:{24 - 2 * depth}} {about}")
+            elif depth:
+                lines.append(f"{'  ' * depth}{path.parent.name + '/':{26 - 2 * depth}} {about}")
+        return [nodes.literal_block("", "\n".join(lines))]
+
+
 def setup(app) -> None:
     """Add what is above to Sphinx."""
+    app.add_directive("modules", Modules)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("sphinx-click-process-description", as_literal_blocks)
     app.connect("sphinx-click-process-options", escape_bars)
