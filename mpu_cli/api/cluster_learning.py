@@ -16,22 +16,21 @@ from sklearn.utils import check_array
 from mpu_cli.api import arrays, learning
 from mpu_cli.api.blockwise import is_lazy, refuse_other_than_rows
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.cluster.address import OnCluster, connection
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.commands.train import cluster_training
 from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError, MpuWarning
-from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.file_parts import Part
-from mpu_cli.svmlight.sources import as_one
+from mpu_cli.svmlight.sources import Source, as_one
 from mpu_cli.training import provenance
+from mpu_cli.training.assembly import assembled
+from mpu_cli.training.cluster_data import ClusterData
 from mpu_cli.training.training_data import Sources
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
-    from mpu_cli.cluster.training import Collection
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
     DataError
         Something is not what a cluster can learn from.
     MpuError
-        As for `commands.train.cluster_training.train`.
+        As for `commands.train.training.train`.
     """
     if given := [name for name, value in known.items() if value is not None]:
         raise DataError(f"{given[0]} cannot be had on a cluster; learn on one machine")
@@ -91,53 +90,41 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
         refuse_repeated("X", list(map(os.fspath, X)))
     else:
         _refuse_uneven(X, y)
-    with cluster_training.borrowed(client) as executor:
+    with connection().borrowed(client, OnCluster.timeout) as executor:
         if _are_files(X):
-            return _of_files(executor, chosen, [absolute(os.fspath(path)) for path in X])
+            return _of_files(executor, chosen, as_one([absolute(os.fspath(path)) for path in X]))
         return _of_arrays(executor, chosen, X, y, classes)
 
 
-def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: list[str]) -> Learned:
-    from mpu_cli.cluster.training import read_files
-
-    sources, run = Sources(as_one(files)), learning.run_of(chosen)
-    collection = read_files(executor, files, sources.reading, run, chosen["shards"])
-    columns = np.arange(len(collection.ids))
-    options = Options(**learning.values_for(chosen, columns, len(columns)))
-    beside = cluster_training.Beside.of(sources, collection)
-    fitted = _fit(collection, chosen, options, run, beside)
-    described = provenance.Source.by_name(sources.file).described()
-    counts = cluster_training.counts_of(collection, fitted)
-    told = provenance.of_files(sources, described, counts, options, fitted, run)
-    model = cluster_training.trained(collection, options, run, fitted, told, beside)
+def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: Source) -> Learned:
+    data = ClusterData.read(executor, Sources(files), chosen["shards"], learning.run_of(chosen))
+    columns = np.arange(len(data.ids))
+    model = _learned(data, chosen, columns, len(columns), provenance.of_files(data.described(), {}))
     return Learned(model, columns, model.shown_labels(), True)
 
 
 def _of_arrays(executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any) -> Learned:
     from mpu_cli.cluster.training import Collection
 
-    (width, q), run = (X.shape[1], y.shape[1]), learning.run_of(chosen)
+    width, q = X.shape[1], y.shape[1]
     names = arrays.class_names(classes, q)
     own_numbers = arrays.label_numbers(names)
     numbers = np.arange(1, q + 1) if own_numbers is None else own_numbers
     of_x, of_y = executor.blocks(X, y)
     parts = [Part(f"block {number}") for number in range(len(of_x))]
-    data = [
+    instances = [
         executor.submit(as_instances, *blocks, part.path, width, numbers)
         for *blocks, part in zip(of_x, of_y, parts, strict=True)
     ]
     is_sparse = executor.submit(issparse, of_y[0])
     del of_x, of_y  # the workers need not keep them beside the instances
-    collection = Collection.of(executor, parts, data)
+    collection = Collection.of(executor, parts, instances)
     if not len(collection.ids):
         raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
     order = np.argsort(numbers)
     columns = order[np.searchsorted(numbers, collection.ids, sorter=order)]
-    options = Options(**learning.values_for(chosen, columns, q))
-    fitted = _fit(collection, chosen, options, run)
-    told = provenance.of_arrays(cluster_training.counts_of(collection, fitted), options, fitted, run)
-    model = cluster_training.trained(collection, options, run, fitted, told)
-    return Learned(model, columns, names, executor.gather([is_sparse])[0])
+    data = ClusterData(collection=collection, shards=chosen["shards"], ids=collection.ids)
+    return Learned(_learned(data, chosen, columns, q), columns, names, executor.gather([is_sparse])[0])
 
 
 def as_instances(x: Any, y: Any, name: str, width: int, numbers: np.ndarray) -> Dataset:
@@ -173,17 +160,14 @@ def as_instances(x: Any, y: Any, name: str, width: int, numbers: np.ndarray) -> 
     return Dataset(by_number, arrays.as_csr(features))
 
 
-def _fit(
-    collection: "Collection",
-    chosen: Mapping[str, Any],
-    options: Options,
-    run: Run,
-    beside: cluster_training.Beside = cluster_training.NOTHING,
-) -> Fitted:
-    fitted, _ = cluster_training.fit(collection, options, run, chosen["shards"], beside)
+def _learned(
+    data: ClusterData, chosen: Mapping[str, Any], columns: np.ndarray, width: int, files: dict[str, Any] | None = None
+) -> TrainedModel:
+    options, run = Options(**learning.values_for(chosen, columns, width)), learning.run_of(chosen)
+    fitted = data.fit("mpu", options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=5)
-    return fitted
+    return assembled(data, fitted, "mpu", options, run, files)
 
 
 def _are_files(X: Any) -> bool:

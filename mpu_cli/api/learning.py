@@ -27,8 +27,8 @@ from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.training import provenance
-from mpu_cli.training.label_features import known_features
+from mpu_cli.training.assembly import assembled
+from mpu_cli.training.training_data import TrainingData
 
 # Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
@@ -54,14 +54,18 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     if chosen["shards"] != OnCluster.shards:
         raise DataError(f"shards is {chosen['shards']}, and without a cluster there are none: give fit dask arrays")
     method, options, run = chosen["method"], _options(chosen, annotations), run_of(chosen)
-    fitted = methods.fit(method, matrix, annotations.labels, options, run)
+    data = TrainingData(
+        features=matrix,
+        labels=annotations.labels,
+        ids=ids,
+        known=annotations.known,
+        sampled=annotations.sampled,
+        label_features=annotations.features,
+    )
+    fitted = data.fit(method, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    occurs = known_features(matrix, annotations.features, fitted)
-    record = methods.record(options, run, fitted)
-    counts = provenance.Counts.of(annotations.labels, annotations.known, fitted.c)
-    told = provenance.of_arrays(counts, options, fitted, run)
-    return TrainedModel(method, fitted.model, ids, fitted.c, occurs, record, origin=told)
+    return assembled(data, fitted, method, options, run)
 
 
 def predictions(

@@ -20,7 +20,6 @@ from mpu_cli.svmlight.grammar import MAX_ID
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.complete.completion import Report
-    from mpu_cli.commands.complete.completion_data import Prepare
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -112,7 +111,6 @@ def complete(
       mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
     from mpu_cli.commands.complete import completion
-    from mpu_cli.commands.complete.completion_data import prepared_here
     from mpu_cli.core.complete.suggestions import Choice
 
     if fill_implied and (implied is None or form != "svm"):
@@ -121,17 +119,14 @@ def complete(
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
-    prepare: Prepare = prepared_here
     if on is not None:
-        from mpu_cli.commands.complete.cluster_completion import preparing
-
         refuse_sources(sources, options)
-        prepare = preparing(on)
     report = completion.complete(
         sources,
         output,
         options,
         Choice(top, min_probability, per_instance),
+        on=on,
         fill=form == "svm",
         implied=implied,
         fill_implied=fill_implied,
@@ -139,7 +134,6 @@ def complete(
         out_of_fold=oof,
         model=model,
         by_number=by_number,
-        prepare=prepare,
         run=run,
     )
     for warning in report.warnings:

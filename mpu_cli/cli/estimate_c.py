@@ -16,7 +16,7 @@ from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete.estimation import Read, Report
+    from mpu_cli.commands.complete.estimation import Report
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -112,14 +112,11 @@ def estimate_c(
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
-    read: Read = estimation.read_all
     if on is not None:
-        from mpu_cli.commands.complete.cluster_estimation import reading
-
         refuse_sources(sources)
-        read = reading(on)
     report = estimation.estimate(
         sources,
+        on=on,
         method=method,
         per_label=per_label,
         output=output,
@@ -127,7 +124,6 @@ def estimate_c(
         folds=folds,
         sample=sample,
         by_number=by_number,
-        read=read,
         run=run,
     )
     for caution in report.cautions:

@@ -125,14 +125,21 @@ def train(
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
-    common: dict[str, Any] = {"resume": resume, "wait": wait, "out_of_fold": oof, "history": history, "run": run}
-    if on is None:
-        done = training.train(sources, output, method, options, warm_start=warm_start, **common)
-    else:
-        from mpu_cli.commands.train import cluster_training
-
+    if on is not None:
         refuse_sources(sources, options, method=method != DEFAULT and method, warm_start=warm_start)
-        done = cluster_training.train(sources, output, options, on=on, **common)
+    done = training.train(
+        sources,
+        output,
+        options,
+        method=method,
+        on=on,
+        warm_start=warm_start,
+        resume=resume,
+        wait=wait,
+        out_of_fold=oof,
+        history=history,
+        run=run,
+    )
     for warning in done.warnings:
         warn(warning)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))

@@ -143,7 +143,7 @@ def read_files(
 
 def learn(
     collection: Collection, options: Options, run: Run, n_shards: int = FEW_SHARDS, hold_out_all: bool = False
-) -> tuple[StackedModel, Report, int]:
+) -> tuple[StackedModel, Report]:
     """Learn a model of all labels.
 
     Up to 200,000 instances (50,000 if there are more than 500 labels), or up to the size of the sample, one worker
@@ -163,8 +163,6 @@ def learn(
     Returns
     -------
     StackedModel, Report
-    n_shards : int
-        Number of these models.
 
     Raises
     ------
@@ -175,11 +173,17 @@ def learn(
     """
     n = len(collection)
     if _by_one_worker(n, len(collection.ids), options):
-        return *_learn_together(collection.executor, collection.data, options, run, hold_out_all), 1
+        return _learn_together(collection.executor, collection.data, options, run, hold_out_all)
     instances, columns = collection.instances()
     collection.data.clear()  # so that the workers can release them
     model, report = train_on_parts(instances, options, run, n_shards, hold_out_all)
-    return replace(model, columns=columns), report, min(n_shards, len(instances.parts))
+    return replace(model, columns=columns), report
+
+
+def shards_of_training(collection: Collection, options: Options, n_shards: int) -> int:
+    """Return how many models `learn` learns side by side where so many are asked for."""
+    alone = _by_one_worker(len(collection), len(collection.ids), options)
+    return 1 if alone else min(n_shards, len(collection.parts))
 
 
 def _by_one_worker(n: int, q: int, options: Options) -> bool:

@@ -6,14 +6,11 @@ A label that has features, or is named by ``--labels``, belongs to the model als
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Columns, with_width
-from mpu_cli.errors import InputError, MpuError
-from mpu_cli.methods import Fitted
+from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import header_instances
@@ -24,16 +21,15 @@ from mpu_cli.text.stored import Stored
 from mpu_cli.training.training_data import Sources, TrainingData
 
 
-def with_label_features(data: TrainingData, sources: Sources, kept: Stored | None, run: Run) -> TrainingData:
+def with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
     """Add features of labels, and labels that are never annotated.
 
     Parameters
     ----------
     data : TrainingData
     sources : Sources
-        Where it comes from. Features of labels are those of its file of them, or else the vectors of their names.
-    kept : Stored or None
-        The vectoriser that made the data of texts, if one did.
+        Where it comes from. Features of labels are those of its file of them, or else the vectors of their names, by
+        the vectoriser that made the data.
     run : Run
 
     Raises
@@ -44,8 +40,8 @@ def with_label_features(data: TrainingData, sources: Sources, kept: Stored | Non
     names = data.names
     if sources.label_features is not None:
         numbers, vectors = _of_file(sources.label_features, data, sources, run)
-    elif kept is not None and names is not None:
-        numbers, vectors = _of_names(names, kept)
+    elif data.vectorizer is not None and names is not None:
+        numbers, vectors = _of_names(names, data.vectorizer)
     else:
         numbers, vectors = np.empty(0, int), None
     named = {} if names is None or sources.naming.file is None else names.by_number
@@ -54,31 +50,6 @@ def with_label_features(data: TrainingData, sources: Sources, kept: Stored | Non
     if vectors is None:
         return data
     return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
-
-
-def known_features(matrix: csr_array, label_features: csr_array | None, fitted: Fitted) -> Columns:
-    """Return the features that a model knows: those that occur in its data, or in features of labels that it uses.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D)
-    label_features : csr_array, shape (q, any), or None
-    fitted : Fitted
-    """
-    columns = getattr(fitted.model, "columns", None)
-    if columns is not None:  # it has weights of no others, and of all of them
-        return columns
-    used = [label_features] if label_features is not None and fitted.findings.get("prior") else []
-    return Columns.occurring(*(with_width(part, fitted.model.n_features) for part in (matrix, *used)))
-
-
-def refuse_idle_prior(prior: Any, label_features: csr_array | None) -> None:
-    """Raise MpuError where a weight is given for features of labels that are not there."""
-    if label_features is None and isinstance(prior, float | int) and prior:
-        raise MpuError(
-            f"--prior {prior:g} is the weight of the features of labels, and there are none: give --label-features, or "
-            "data that mpu vectorize made, with names of labels"
-        )
 
 
 def _of_file(path: str | Path, data: TrainingData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
@@ -113,12 +84,12 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     return InputError(str(path), line, problem)
 
 
-def _of_names(names: LabelNames, kept: Stored) -> tuple[np.ndarray, csr_array]:
+def _of_names(names: LabelNames, vectorizer: Stored) -> tuple[np.ndarray, csr_array]:
     """Return the labels whose names have known words, and the vectors of these."""
     from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
 
     named = names.by_number
-    vectors = Vectorizer.of(kept).transform_names(list(named.values()))
+    vectors = Vectorizer.of(vectorizer).transform_names(list(named.values()))
     known = np.flatnonzero(np.diff(vectors.indptr))
     return np.array(list(named), int)[known], from_one(vectors[known])
 

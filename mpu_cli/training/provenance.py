@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,12 +19,10 @@ from mpu_cli.bundle.origin import Origin
 from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
-from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import Files
-from mpu_cli.training.training_data import Sources
 from mpu_cli.version import __version__
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
@@ -106,44 +105,37 @@ class Counts:
         return cls(labels.shape[0], count_annotations(labels), true)
 
 
-def of_files(
-    sources: Sources,
-    described: dict[str, Any],
-    counts: Counts,
-    options: Any,
-    fitted: Fitted,
-    run: Run,
-    warm_start: Path | None = None,
-) -> bytes:
-    """Return what a training of files records.
+def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: Path | None = None) -> dict[str, Any]:
+    """Return what `record` takes of a training on files.
 
     Parameters
     ----------
-    sources : Sources
     described : dict
-        What `Source.described` says of the file of `sources`.
-    counts : Counts
-    options : object
-        As the user gave them: `c` may be a Path.
-    fitted : Fitted
-    run : Run
+        What `Source.described` says of the data.
+    others : mapping
+        More files that were learned from, by their options; None: there is none.
     warm_start : Path, optional
         The earlier model that it started from.
     """
-    named = [(option, path) for option, path in sources.others().items() if path is not None]
-    files = {
-        **described,
-        "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
-    }
+    named = [(option, path) for option, path in others.items() if path is not None]
+    texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
+    files = {**described, "others": texts}
     if warm_start is not None:
         files |= {"warm_start": str(warm_start), "warm_start_sha256": checksum(warm_start / MANIFEST)}
-    return of_arrays(counts, options, fitted, run, **files)
+    return files
 
 
-def of_arrays(counts: Counts, options: Any, fitted: Fitted, run: Run, **files: Any) -> bytes:
-    """Return what a training of arrays records; of files, with what `Origin` has of them.
+def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> bytes:
+    """Return what a training records of itself, as `bundle.origin` writes it.
 
-    Parameters are those of `of_files`.
+    Parameters
+    ----------
+    counts : Counts
+    options : object
+        As the user gave them: `c` may be a Path.
+    run : Run
+    files : dict
+        From `of_files`; empty where the data were arrays.
     """
     kernel = "numba" if run.compiled else "numpy"
     given, versions = _given(options, run), _versions(run)

@@ -1,24 +1,33 @@
-"""The data of a training: a file, what people have decided about its labels, and a second file with complete labels."""
+"""A training set: a file, what people have decided about its labels, and a second file with complete labels."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.data.features import with_width
+from mpu_cli import methods
+from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.frequency.label_frequency import count_annotations
-from mpu_cli.errors import InputError, counted
+from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions, matching
+from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import Stored
+from mpu_cli.training import provenance
 from mpu_cli.training.frequencies import read_frequencies
 
 
@@ -66,7 +75,7 @@ class Sources:
         return {**reviews, "--complete": self.complete, **of_labels}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReviewCounts:
     """What was found in review files.
 
@@ -96,6 +105,19 @@ class ReviewCounts:
     closed: int
     sampled: int
 
+    @classmethod
+    def of(cls, found: matching.Reviewed) -> "ReviewCounts":
+        """Count what was found."""
+        return cls(
+            decisions=found.decisions,
+            found=found.found,
+            refuted=found.refuted,
+            unused=found.unused,
+            new_labels=found.new_labels.tolist(),
+            closed=int(np.count_nonzero(found.known.instances)),
+            sampled=len(found.sampled),
+        )
+
     def cautions(self) -> list[str]:
         """Say what may be a mistake in a review."""
         found = []
@@ -109,37 +131,134 @@ class ReviewCounts:
         return found
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """What a training learns from.
+@dataclass(frozen=True, kw_only=True)
+class TrainingSet(ABC):
+    """Annotated instances that a model is learned from: in this process, or on the workers of a cluster.
+
+    Attributes
+    ----------
+    ids : ndarray of int, shape (q,)
+        The label, as written in files, of each column; ascending.
+    names : LabelNames or None
+        The names of labels, where there are some; also of labels that do not occur.
+    vectorizer : Stored or None
+        That which made the data of texts.
+    source : provenance.Source or None
+        The data file; None: they come from arrays.
+    review : ReviewCounts or None
+    """
+
+    ids: np.ndarray
+    names: LabelNames | None = None
+    vectorizer: Stored | None = None
+    source: provenance.Source | None = None
+    review: ReviewCounts | None = None
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    def of_file(self) -> int:
+        """How many instances are those of the file, and not of the second one."""
+        return len(self)
+
+    @property
+    @abstractmethod
+    def annotations(self) -> np.ndarray:
+        """How many instances are annotated with each label: ndarray of int, shape (q,)."""
+
+    @property
+    def annotations_of_file(self) -> np.ndarray:
+        """How many of those are of the file, and not of the second one."""
+        return self.annotations
+
+    @property
+    def never_annotated(self) -> np.ndarray:
+        """The labels that are never annotated, ascending."""
+        return self.ids[self.annotations == 0]
+
+    @property
+    @abstractmethod
+    def content(self) -> Any:
+        """What is the same only for the same data, for `runtime.resume.fingerprint`."""
+
+    @abstractmethod
+    def labels_and_checksum(self, run: Run, with_checksum: bool) -> tuple[csr_array, str]:
+        """Return the annotated labels, shape (n, q), and the checksum of the features of the file, or ""."""
+
+    @abstractmethod
+    def drawn(self, size: int, run: Run) -> "TrainingData":
+        """Return instances among which those are that `core.select.sample.draw` draws."""
+
+    @abstractmethod
+    def fit(
+        self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
+    ) -> Fitted:
+        """Learn a model, as `methods.fit` does; its warnings include those about the data."""
+
+    @abstractmethod
+    def features_of(self, fitted: Fitted) -> Columns:
+        """Return the features that a model learned from these data has weights for."""
+
+    @abstractmethod
+    def counts(self, fitted: Fitted) -> provenance.Counts:
+        """Count the data, for the record of a training."""
+
+    def described(self) -> dict[str, Any]:
+        """Return names, sizes and checksums of the data, as `provenance.Source.described` has them."""
+        return {} if self.source is None else self.source.described()
+
+    def work(self, options: Any, fitted: Fitted) -> dict[str, int | None] | None:
+        """Return how a cluster carried out a training; None where there was none."""
+        return None
+
+    def completed(self, options: Any) -> Any:
+        """Return options with what the data have for them: label frequencies of a file, and verified labels.
+
+        Raises
+        ------
+        InputError
+            The file of label frequencies cannot be read, or has none of one of the labels.
+        MpuError
+            The options weigh features of labels, and there are none.
+        """
+        file = frequency_file(options)
+        return options if file is None else replace(options, c=self.frequencies_of(file))
+
+    def frequencies_of(self, file: Path) -> np.ndarray:
+        """Read the label frequency of each label; those that are never annotated may be absent from the file."""
+        return read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+
+
+def frequency_file(options: Any) -> Path | None:
+    """Return the file of label frequencies that options name."""
+    c = getattr(options, "c", None)
+    return c if isinstance(c, Path) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingData(TrainingSet):
+    """A training set in this process.
 
     Attributes
     ----------
     features : csr_array of float32, shape (n, D)
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    ids : ndarray of int, shape (q,)
-        The label, as written in files, of each column; ascending.
     known : KnownLabels or None
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed.
     second : ndarray of int or None
         The instances of the second file.
-    review : ReviewCounts or None
-    names : LabelNames or None
-        The names of labels, where they are known; also of labels that do not occur.
     label_features : csr_array of float32, shape (q, any), or None
         Features of labels, where there are some.
     """
 
     features: csr_array
     labels: csr_array
-    ids: np.ndarray
     known: KnownLabels | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
-    review: ReviewCounts | None = None
-    names: LabelNames | None = None
     label_features: csr_array | None = None
 
     def __len__(self) -> int:
@@ -155,32 +274,71 @@ class TrainingData:
         """Whether c can come from complete label sets."""
         return self.sampled is not None or self.second is not None
 
+    @cached_property
+    def annotations(self) -> np.ndarray:
+        """How many instances are annotated with each label."""
+        return count_annotations(self.labels)
+
     @property
-    def never_annotated(self) -> np.ndarray:
-        """The labels that are never annotated, ascending."""
-        return self.ids[count_annotations(self.labels) == 0]
+    def annotations_of_file(self) -> np.ndarray:
+        """How many of those are of the file, and not of the second one."""
+        return self.annotations if self.second is None else count_annotations(self.labels[: self.of_file])
 
-    def frequencies_of(self, file: Path) -> np.ndarray:
-        """Read the label frequency of each label from a file, as `read_frequencies` does.
+    @property
+    def content(self) -> tuple[csr_array, csr_array]:
+        """Features and labels."""
+        return self.features, self.labels
 
-        Labels that are never annotated may be absent from it.
-        """
-        return read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+    def labels_and_checksum(self, run: Run, with_checksum: bool) -> tuple[csr_array, str]:
+        """Return the annotated labels, and the checksum of the features of the file, or ""."""
+        return self.labels, checksum(self.features[: self.of_file]) if with_checksum else ""
 
-    def model_names(self) -> LabelNames | None:
-        """Return the names of these labels alone, as a model keeps them."""
-        return None if self.names is None else self.names.only(self.ids.tolist())
+    def drawn(self, size: int, run: Run) -> "TrainingData":
+        """Return all instances: they need not be fetched."""
+        return self
 
-    def widened(self, every: np.ndarray) -> "TrainingData":
-        """Return the same data with more labels, which are never annotated: these are all, ascending."""
-        known = self.known and KnownLabels(_widened(self.known.cells, self.ids, every), self.known.instances)
-        return replace(self, labels=_widened(self.labels, self.ids, every), ids=every, known=known)
+    def fit(
+        self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
+    ) -> Fitted:
+        """Learn a model in this process; what may be a mistake in a review is among its warnings."""
+        fitted = methods.fit(method, self.features, self.labels, options, run, start=start, hold_out_all=hold_out_all)
+        cautions = [] if self.review is None else self.review.cautions()
+        return replace(fitted, warnings=(*cautions, *fitted.warnings))
+
+    def features_of(self, fitted: Fitted) -> Columns:
+        """Return the features that occur in the data, or in features of labels that the model uses."""
+        columns = getattr(fitted.model, "columns", None)
+        if columns is not None:  # it has weights of no others, and of all of them
+            return columns
+        used = self.label_features if fitted.findings.get("prior") else None
+        parts = [self.features] if used is None else [self.features, used]
+        return Columns.occurring(*(with_width(part, fitted.model.n_features) for part in parts))
+
+    def counts(self, fitted: Fitted) -> provenance.Counts:
+        """Count annotated labels, and true ones by the label frequency and verified labels."""
+        return provenance.Counts.of(self.labels, self.known, fitted.c)
+
+    def completed(self, options: Any) -> Any:
+        """Return options with what the data have for them: label frequencies of a file, and verified labels."""
+        options = super().completed(options)
+        prior = getattr(options, "prior", None)
+        if self.label_features is None and isinstance(prior, float | int) and prior:
+            raise MpuError(
+                f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
+                "--label-features, or data that mpu vectorize made, with names of labels"
+            )
+        return self.known_of(options)
 
     def known_of(self, options: Any) -> Any:
         """Return options of a training with what is known of these labels."""
         names = {f.name for f in fields(options)}
         given = {name: getattr(self, name) for name in ("known", "sampled", "second", "label_features")}
         return replace(options, **{name: value for name, value in given.items() if name in names})
+
+    def widened(self, every: np.ndarray) -> "TrainingData":
+        """Return the same data with more labels, which are never annotated: these are all, ascending."""
+        known = self.known and KnownLabels(_widened(self.known.cells, self.ids, every), self.known.instances)
+        return replace(self, labels=_widened(self.labels, self.ids, every), ids=every, known=known)
 
 
 def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
@@ -198,44 +356,28 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     InputError
         A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
     """
-    sidecars = sidecars or Sidecars(sources.file)
+    source, sidecars = provenance.Source.of(sources.file), sidecars or Sidecars(sources.file)
     file = read(sources.file, sources.reading, run, sources.cache, sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
+    data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, source=source)
     if sources.reviewed:
         decided = decisions.read(sources.reviewed, names)
         named = [] if names is None else [number for number, texts in names.by_number.items() if texts]
         found = matching.match(decided, file, sources.file, wins=sources.reviewed_wins, also=named)
-        counts = ReviewCounts(
-            found.decisions,
-            found.found,
-            found.refuted,
-            found.unused,
-            found.new_labels.tolist(),
-            int(np.count_nonzero(found.known.instances)),
-            len(found.sampled),
-        )
-        data = TrainingData(file.features, found.labels, found.ids, found.known, _some(found.sampled), None, counts)
-    else:
-        data = TrainingData(file.features, labels, ids)
+        sampled = found.sampled if len(found.sampled) else None
+        review = ReviewCounts.of(found)
+        data = replace(data, labels=found.labels, ids=found.ids, known=found.known, sampled=sampled, review=review)
     if sources.complete is not None:
-        data = _with_complete(data, *_occurring(str(sources.complete), sources, run))
+        data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
     if not len(data.ids):
         raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
-    return replace(data, names=names)
+    return data
 
 
-def _some(rows: np.ndarray) -> np.ndarray | None:
-    return rows if len(rows) else None
-
-
-def _occurring(path: str, sources: Sources, run: Run) -> tuple[csr_array, csr_array, np.ndarray]:
-    more = read(path, sources.reading, run, sources.cache)
-    return more.features, *more.occurring_labels()
-
-
-def _with_complete(data: TrainingData, features: csr_array, labels: csr_array, ids: np.ndarray) -> TrainingData:
+def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
     """Append instances whose label sets are complete."""
+    features, (labels, ids) = more.features, more.occurring_labels()
     n, m = len(data), features.shape[0]
     width = max(data.features.shape[1], features.shape[1])
     every = np.union1d(data.ids, ids)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.complete.cluster_completion import preparing
 from mpu_cli.commands.complete.completion import complete
 from mpu_cli.core.complete.suggestions import Choice
 from tests.cluster.conftest import OPTIONS, at
@@ -12,7 +11,7 @@ from tests.slow import slow
 
 
 def listed(sources, on, target: Path, run) -> bytes:
-    complete(sources, target, OPTIONS, Choice(top=100), prepare=preparing(on), run=run)
+    complete(sources, target, OPTIONS, Choice(top=100), on=on, run=run)
     return target.read_bytes()
 
 

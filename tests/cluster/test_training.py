@@ -13,8 +13,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.train.cluster_training import train
-from mpu_cli.commands.train.training import train as train_here
+from mpu_cli.commands.train.training import train
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.executor import InProcess
 from mpu_cli.runtime.resume import folder_of
@@ -58,13 +57,13 @@ def test_one_part_gives_the_model_of_a_single_machine(sources, files, on, tmp_pa
     one = replace(sources, file=files[0])
     options = replace(OPTIONS, sample=40)
     train(one, tmp_path / "cluster.mpu", options, on=on)
-    train_here(one, tmp_path / "here.mpu", options=options)
+    train(one, tmp_path / "here.mpu", options=options)
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources, on, tmp_path):
     train(sources, tmp_path / "cluster.mpu", on=on)
-    train_here(sources, tmp_path / "here.mpu")
+    train(sources, tmp_path / "here.mpu")
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.train.cluster_training import train
-from mpu_cli.commands.train.training import train as train_here
+from mpu_cli.commands.train.training import train
 from mpu_cli.core.options import Options
 from mpu_cli.core.side import shortlist
 from mpu_cli.runtime.executor import InProcess
@@ -64,7 +63,7 @@ def test_a_worker_that_dies_changes_nothing(files, on, processes, tmp_path, phas
 def test_one_part_gives_the_model_of_a_single_machine(files, on, tmp_path):
     one = Sources(files[0])
     train(one, tmp_path / "cluster.mpu", OPTIONS, on=on)
-    train_here(one, tmp_path / "here.mpu", options=OPTIONS)
+    train(one, tmp_path / "here.mpu", options=OPTIONS)
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
@@ -72,7 +71,7 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, o
     monkeypatch.undo()  # as the worker has it
     options = replace(OPTIONS, folds=None)
     train(Sources(Files(files)), tmp_path / "cluster.mpu", options, on=on)
-    train_here(Sources(Files(files)), tmp_path / "here.mpu", options=options)
+    train(Sources(Files(files)), tmp_path / "here.mpu", options=options)
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli import methods
 from mpu_cli.commands.complete import missing_labels
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
-from mpu_cli.core.train.training import Options, train
 from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
@@ -47,8 +48,8 @@ def data(tmp_path_factory):
 def find(data, choice=FIFTY, options=OPTIONS, implications=None, jobs=1):
     _, features, labels, _ = data
     run = Run(jobs=jobs)
-    learned = train(features, labels, options, run, hold_out_all=True)
-    return missing_labels.find(*learned, labels, IDS, options, choice, implications, run)
+    fitted = methods.fit("mpu", features, labels, options, run, hold_out_all=True)
+    return missing_labels.find(fitted, labels, IDS, options, choice, implications, run)
 
 
 def test_what_is_listed_is_missing_and_mostly_right(data):

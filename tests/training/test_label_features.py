@@ -23,7 +23,7 @@ def data(tmp_path):
 
 def widened(data, **sources):
     found = Sources(data, **sources)
-    return with_label_features(read_training_data(found, Run()), found, None, Run())
+    return with_label_features(read_training_data(found, Run()), found, Run())
 
 
 def features_of(tmp_path, text):

@@ -1,30 +1,29 @@
 """Find the labels that are missing from a file: ``mpu complete``."""
 
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mpu_cli import bundle, methods
-from mpu_cli.commands.complete.completion_data import Prepare, prepared_here
+from mpu_cli import bundle
+from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.core.complete.suggestions import Choice, Count
-from mpu_cli.core.train.training import Options
-from mpu_cli.methods import mpu
+from mpu_cli.core.options import Options
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
-from mpu_cli.text.packed import packed
 from mpu_cli.training import provenance
-from mpu_cli.training.training_data import ReviewCounts, Sources
+from mpu_cli.training.assembly import assembled, training_set
+from mpu_cli.training.training_data import ReviewCounts, Sources, frequency_file
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right.
 
@@ -105,6 +104,7 @@ def complete(
     options: Options,
     choice: Choice,
     *,
+    on: OnCluster | None = None,
     fill: bool = False,
     implied: str | Path | None = None,
     fill_implied: bool = False,
@@ -112,7 +112,6 @@ def complete(
     out_of_fold: Path | None = None,
     model: Path | None = None,
     by_number: bool = False,
-    prepare: Prepare = prepared_here,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Find the labels that are missing from a file, and list them or fill them in.
@@ -126,6 +125,8 @@ def complete(
         As for `commands.train.training.train`.
     choice : Choice
         Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
+    on : OnCluster, optional
+        As for `commands.train.training.train`. Labels and predictions are fetched.
     fill : bool
         Write a copy of the data with labels filled in, in place of the list.
     implied : str or Path, optional
@@ -140,19 +141,18 @@ def complete(
         Where to save the model that was trained.
     by_number : bool
         Write numbers of labels also where names are known.
-    prepare : callable
-        `completion_data.prepared_here`, or the same by other processes.
     run : Run
 
     Raises
     ------
     InputError
         A file cannot be read, or not twice where labels are to be filled in.
+    ClusterError
+        The cluster cannot be reached, cannot be used, or has failed.
     MpuError
         The data cannot be learned from, or an output cannot be written.
     """
-    frequencies = options.c if isinstance(options.c, Path) else None
-    inputs = {**sources.by_option(), "--c": frequencies, "--implied": implied}
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--implied": implied}
     outputs = {
         "--output": target,
         "--suspects": suspects,
@@ -166,50 +166,39 @@ def complete(
         refuse_stream(sources.file)
     with ExitStack() as stack:
         save = None if model is None else stack.enter_context(bundle.writer(model))
-        given, has_list = options, not fill or suspects is not None
-        prepared = stack.enter_context(prepare(sources, options, has_list, run))
-        data, digits = prepared.data, prepared.checksum or ""
-        if frequencies is not None:
-            options = replace(options, c=data.frequencies_of(frequencies))
+        data = stack.enter_context(training_set(sources, run, on))
+        labels, digits = data.labels_and_checksum(run, with_checksum=not fill or suspects is not None)
+        asked = data.completed(options)
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if by_number else data.names
-        asked = data.known_of(options)
-        found = find(*prepared.train(asked, run), data.labels, data.ids, asked, choice, implications, run)
-        n = data.of_file
+        fitted = data.fit("mpu", asked, run, hold_out_all=True)
+        found = find(fitted, labels, data.ids, asked, choice, implications, run)
         filled = None
         if fill:
             most = found.worth if choice == Choice() else None
             rules = implications if fill_implied else None
-            filled = write_filled(sources.file, target, found, most, rules, sources.reading, n)
+            filled = write_filled(sources.file, target, found, most, rules, sources.reading, data.of_file)
         else:
             write_list(target, found, digits, sources.file, names)
         if suspects is not None:
             write_suspects(suspects, found, digits, sources.file, choice.top, names)
         if out_of_fold is not None:
-            write_out_of_fold(out_of_fold, found.training.held_out.probabilities, found.model.thresholds, data.ids, n)
-        fitted = mpu.fitted(asked, found.model, found.training)
+            write_out_of_fold(out_of_fold, fitted, data.ids, data.of_file)
         if save is not None:
-            known = prepared.known_features(fitted)
-            record = methods.record(asked, run, fitted)
-            vectorizer = None if prepared.vectorizer is None else packed(prepared.vectorizer)
-            counts = provenance.Counts.of(data.labels, data.known, fitted.c)
-            told = provenance.of_files(sources, prepared.described(), counts, given, fitted, run)
-            names_kept = data.model_names()
-            save(
-                bundle.TrainedModel("mpu", found.model, data.ids, fitted.c, known, record, names_kept, vectorizer, told)
-            )
+            files = provenance.of_files(data.described(), sources.others())
+            save(assembled(data, fitted, "mpu", options, run, files))
     return Report(
-        found.of_all,
-        found.of_labels,
-        found.ids,
-        len(found.listed),
-        int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
-        found.right,
-        found.worth,
-        filled,
-        found.f1_before,
-        found.f1_after,
-        data.review,
-        names,
-        (*([] if data.review is None else data.review.cautions()), *prepared.cautions, *fitted.warnings),
+        missing=found.of_all,
+        of_labels=found.of_labels,
+        ids=found.ids,
+        listed=len(found.listed),
+        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
+        right=found.right,
+        worth_filling_in=found.worth,
+        filled_in=filled,
+        expected_f1_before=found.f1_before,
+        expected_f1_after=found.f1_after,
+        review=data.review,
+        names=names,
+        warnings=fitted.warnings,
     )

@@ -1,16 +1,16 @@
 """Estimate the label frequency c of a file."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mpu_cli.cluster.address import OnCluster
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.frequency import propensity
-from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
@@ -18,11 +18,12 @@ from mpu_cli.core.select.sample import Sample, draw_labels
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+from mpu_cli.training.assembly import training_set
 from mpu_cli.training.frequencies import frequency_lines
-from mpu_cli.training.training_data import Sources, TrainingData, read_training_data
+from mpu_cli.training.training_data import Sources, TrainingData
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelReport:
     """The label frequency of one label.
 
@@ -54,7 +55,7 @@ class LabelReport:
     unreliable: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The label frequency of a file.
 
@@ -96,11 +97,11 @@ class Report:
     labels: int
     instances: int
     separable: bool
-    complete_instances: int | None
-    by_annotations_alone: float | None
-    plan: dict[float, int]
-    per_label: list[LabelReport] | None
-    cautions: list[str]
+    complete_instances: int | None = None
+    by_annotations_alone: float | None = None
+    plan: dict[float, int] = field(default_factory=dict)
+    per_label: list[LabelReport] | None = None
+    cautions: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as one JSON object."""
@@ -113,49 +114,10 @@ class Report:
         return {name: value for name, value in numbers.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class Whole:
-    """What was counted in the data that an estimate is for; no more of them are needed than a sample.
-
-    Attributes
-    ----------
-    instances : int
-    of_file : int
-        Those that are not of a second file.
-    annotations : ndarray of int, shape (q,)
-        How many instances are annotated with each label.
-    annotations_of_file : ndarray of int, shape (q,)
-        How many of those.
-    """
-
-    instances: int
-    of_file: int
-    annotations: np.ndarray
-    annotations_of_file: np.ndarray
-
-    @classmethod
-    def of(cls, data: TrainingData) -> "Whole":
-        """Count."""
-        annotations = count_annotations(data.labels)
-        if data.second is None:
-            return cls(len(data), len(data), annotations, annotations)
-        return cls(len(data), data.of_file, annotations, count_annotations(data.labels[: data.of_file]))
-
-
-# From files, the size of the sample and the run to data, all of them or the sample, and what the whole has.
-Read = Callable[[Sources, int, Run], tuple[TrainingData, Whole]]
-
-
-def read_all(sources: Sources, _sample: int, run: Run) -> tuple[TrainingData, Whole]:
-    """Read files here."""
-    with run.step("read"):
-        data = read_training_data(sources, run)
-    return data, Whole.of(data)
-
-
 def estimate(
     sources: Sources,
     *,
+    on: OnCluster | None = None,
     method: str = "bbe",
     per_label: bool = False,
     output: str | Path | None = None,
@@ -163,7 +125,6 @@ def estimate(
     folds: int | None = Validation.folds,
     sample: int = Validation.sample,
     by_number: bool = False,
-    read: Read = read_all,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
@@ -171,6 +132,8 @@ def estimate(
     Parameters
     ----------
     sources : Sources
+    on : OnCluster, optional
+        Where workers read; the sample alone is fetched. Files and names of labels only. Default: this process reads.
     method : {"bbe", "e1", "e2", "e3"}
         See `propensity.estimate`.
     per_label : bool
@@ -185,8 +148,6 @@ def estimate(
         Instances to estimate from, at most; drawn at random.
     by_number : bool
         Give no names of labels, also where they are known.
-    read : callable
-        `read_all`, or the same by other processes.
     run : Run
 
     Returns
@@ -197,11 +158,14 @@ def estimate(
     ------
     InputError
         A file cannot be read, a line breaks the grammar, or no instance has a label.
+    ClusterError
+        The cluster cannot be reached, cannot be used, or has failed.
     MpuError
         The output cannot be written; TooLargeError where the data do not fit in memory.
     """
     refuse_unwritable(output)
-    data, whole = read(sources, sample, run)
+    with training_set(sources, run, on, method=None) as whole:
+        data = whole.drawn(sample, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
     surely_from = propensity.FEWEST_ANNOTATIONS if per_label else np.inf
@@ -228,7 +192,7 @@ def estimate(
         report = _by_people(known, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        report = _by_annotations(pooled, annotated, method, q, whole.instances)
+        report = _by_annotations(pooled, annotated, method, q, len(whole))
     if data.review is not None:
         report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
     if output is not None:
@@ -242,36 +206,35 @@ def estimate(
     if not per_label:
         return report
     assert single is not None
-    names = [None if by_number or data.names is None else data.names.name(label) for label in data.ids.tolist()]
-    columns = (
-        data.ids.tolist(),
-        names,
-        annotations.tolist(),
-        single.c.tolist(),
-        [(low, high) for low, high in single.intervals.tolist()],
-        missing(annotations, single.c, report.c).tolist(),
-        single.pooled.tolist(),
-        single.unreliable.tolist(),
-    )
-    return replace(report, per_label=[LabelReport(*row) for row in zip(*columns, strict=True)])
+    missing_of_label = missing(annotations, single.c, report.c).tolist()
+    rows = [
+        LabelReport(
+            label=label,
+            name=None if by_number or data.names is None else data.names.name(label),
+            annotations=int(annotations[k]),
+            c=float(single.c[k]),
+            interval=(float(single.intervals[k, 0]), float(single.intervals[k, 1])),
+            missing=missing_of_label[k],
+            pooled=bool(single.pooled[k]),
+            unreliable=bool(single.unreliable[k]),
+        )
+        for k, label in enumerate(data.ids.tolist())
+    ]
+    return replace(report, per_label=rows)
 
 
 def _by_annotations(pooled: propensity.FrequencyEstimate, annotated: int, method: str, q: int, n: int) -> Report:
     return Report(
-        pooled.c,
-        1 - pooled.c,
-        annotated * (1 / pooled.c - 1),
-        _interval(pooled),
-        method,
-        len(pooled.labels),
-        q,
-        n,
-        pooled.separable,
-        None,
-        None,
-        {},
-        None,
-        [] if pooled.caution is None else [pooled.caution],
+        c=pooled.c,
+        missing_rate=1 - pooled.c,
+        missing=annotated * (1 / pooled.c - 1),
+        interval=_interval(pooled),
+        method=method,
+        labels_used=len(pooled.labels),
+        labels=q,
+        instances=n,
+        separable=pooled.separable,
+        cautions=[] if pooled.caution is None else [pooled.caution],
     )
 
 
@@ -284,20 +247,18 @@ def _by_people(
     method = "reviewed" if data.sampled is not None else "complete"
     contradiction = known.contradiction(pooled)
     return Report(
-        known.c,
-        1 - known.c,
-        annotated * (1 / known.c - 1),
-        known.interval,
-        method,
-        int(np.count_nonzero(known.true)),
-        len(data.ids),
-        len(data),
-        pooled is not None and pooled.separable,
-        known.instances,
-        None if pooled is None else pooled.c,
-        {},
-        None,
-        [contradiction] if contradiction else [],
+        c=known.c,
+        missing_rate=1 - known.c,
+        missing=annotated * (1 / known.c - 1),
+        interval=known.interval,
+        method=method,
+        labels_used=int(np.count_nonzero(known.true)),
+        labels=len(data.ids),
+        instances=len(data),
+        separable=pooled is not None and pooled.separable,
+        complete_instances=known.instances,
+        by_annotations_alone=None if pooled is None else pooled.c,
+        cautions=[contradiction] if contradiction else [],
     )
 
 

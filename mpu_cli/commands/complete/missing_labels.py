@@ -14,10 +14,10 @@ from mpu_cli.core.data.known_labels import Verdict
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
-from mpu_cli.core.train.training import Options
-from mpu_cli.core.train.training import Report as TrainingReport
 from mpu_cli.errors import InputError
+from mpu_cli.methods import Fitted
 from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
@@ -30,15 +30,12 @@ from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Completion:
     """What was found to be missing from data.
 
     Attributes
     ----------
-    model : StackedModel
-    training : core.train.training.Report
-        Of the training, with predictions of all instances out of fold.
     probabilities : ndarray or csr_array of float32, shape (n, q)
         How probable each label is by the features, out of fold, and of few labels also by the other annotations.
     ids : ndarray of int, shape (q,)
@@ -62,8 +59,6 @@ class Completion:
         What the labels of each instance imply and is not among them; not listed.
     """
 
-    model: StackedModel
-    training: TrainingReport
     probabilities: Predictions
     ids: np.ndarray
     annotated: csr_array
@@ -85,8 +80,7 @@ class Completion:
 
 
 def find(
-    model: StackedModel,
-    report: TrainingReport,
+    fitted: Fitted,
     labels: csr_array,
     ids: np.ndarray,
     options: Options,
@@ -94,12 +88,11 @@ def find(
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
 ) -> Completion:
-    """List what is missing, by a training that has predicted all instances out of fold.
+    """List what is missing, by a model of the method mpu and its predictions of all instances out of fold.
 
     Parameters
     ----------
-    model : StackedModel
-    report : core.train.training.Report
+    fitted : Fitted
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     ids : ndarray of int, shape (q,)
@@ -112,11 +105,13 @@ def find(
         Labels that are implied by those of an instance are left out.
     run : Run
     """
-    frequency = LabelFrequency.of(report.c, labels.shape, options.known)
+    model, held_out = fitted.model, fitted.out_of_fold
+    assert isinstance(model, StackedModel) and held_out is not None
+    frequency = LabelFrequency.of(fitted.c, labels.shape, options.known)
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("other labels"):
-        probabilities = given_other_labels(report.held_out.probabilities, labels, frequency, run)
+        probabilities = given_other_labels(held_out, labels, frequency, run)
     with run.step("list"):
         of_labels, of_all = suggestions.missing_labels(labels, frequency)
         missing = float(of_all.expected)
@@ -128,22 +123,20 @@ def find(
         worth, before, after = suggestions.worth_filling_in(listed, annotated, missing)
     blocks = 1 if model.calibration is None else len(model.calibration.actual)  # of about as many true labels each
     return Completion(
-        model,
-        report,
-        probabilities,
-        ids,
-        positive,
-        csr_array(positive > labels),
-        csr_array(labels.astype(bool) > positive),
-        frequency,
-        of_labels,
-        of_all,
-        listed,
-        suggestions.expected_right(listed, frequency, missing / blocks),
-        worth,
-        before,
-        after,
-        implied,
+        probabilities=probabilities,
+        ids=ids,
+        annotated=positive,
+        confirmed=csr_array(positive > labels),
+        refuted=csr_array(labels.astype(bool) > positive),
+        frequency=frequency,
+        of_labels=of_labels,
+        of_all=of_all,
+        listed=listed,
+        right=suggestions.expected_right(listed, frequency, missing / blocks),
+        worth=worth,
+        f1_before=before,
+        f1_after=after,
+        implied=implied,
     )
 
 

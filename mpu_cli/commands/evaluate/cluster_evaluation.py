@@ -14,7 +14,6 @@ from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect, E
 from mpu_cli.commands.predict.cluster_prediction import ModelFiles, loaded
 from mpu_cli.commands.predict.fitness import Fitness
-from mpu_cli.commands.train.cluster_training import connected
 from mpu_cli.errors import MpuError, shown
 from mpu_cli.runtime.executor import Executor, reduced
 from mpu_cli.runtime.run import Run
@@ -31,7 +30,7 @@ def collecting(on: OnCluster) -> Iterator[Collect]:
     ClusterError where the cluster fails, MpuError where one file has the predictions of several, and those of
     `Candidate.collect`.
     """
-    with connected(on) as executor:
+    with on.connected() as executor:
         yield partial(_collect, executor)
 
 

@@ -12,7 +12,6 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.predict.prediction import Report, predict
 from mpu_cli.commands.predict.psp_order import ordered_by_psp
-from mpu_cli.commands.train.cluster_training import connected
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -76,7 +75,7 @@ def predict_files(
     """
     meant = ModelFiles.of(model, by_psp)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
-    with connected(on) as executor:
+    with on.connected() as executor:
         done = [
             executor.submit(_predict, meant, file, state_of(file), target, options, run.on_a_worker())
             for file, target in files.items()

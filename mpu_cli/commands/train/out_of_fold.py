@@ -5,28 +5,28 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.commands.predict.prediction import select
-from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.methods import Fitted
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_and_score_lines
 
 _ROWS = 4096
 
 
-def write_out_of_fold(
-    target: str | Path, predictions: Predictions, thresholds: np.ndarray, ids: np.ndarray, n: int
-) -> None:
+def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
     """Write the labels and scores of the first n instances, in the form of ``mpu predict --format both``.
 
     Parameters
     ----------
     target : str or Path
         Written completely or not at all.
-    predictions : ndarray or csr_array of float32, shape (at least n, q)
-    thresholds : ndarray of float32, shape (q,)
+    fitted : Fitted
+        With predictions of all instances out of fold.
     ids : ndarray of int64, shape (q,)
         The labels, as written in files.
     n : int
     """
+    predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
+    assert predictions is not None  # of a method that takes it
     everything = np.zeros(1, np.float32)
     with open_output(target) as out:
         for start in range(0, n, _ROWS):

@@ -1,7 +1,6 @@
-"""Train a model on a file: ``mpu train``."""
+"""Train a model on files, here or by a cluster: ``mpu train``."""
 
 import logging
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -9,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mpu_cli import bundle, methods
+from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.commands.train.warm_start import match
@@ -22,16 +21,14 @@ from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
-from mpu_cli.text.packed import packed
-from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
-from mpu_cli.training.label_features import known_features, refuse_idle_prior, with_label_features
-from mpu_cli.training.training_data import ReviewCounts, Sources, read_training_data
+from mpu_cli.training.assembly import assembled, training_set
+from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, TrainingSet, frequency_file
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What `train` did.
 
@@ -42,6 +39,8 @@ class Report:
     method : str
     instances, features, labels : int
         How many there are; of features, those that occur.
+    annotations : int
+        How many labels of instances are annotated.
     never_annotated : int
         How many of the labels are known by their names or features alone.
     findings : dict
@@ -65,6 +64,7 @@ class Report:
     instances: int
     features: int
     labels: int
+    annotations: int
     never_annotated: int
     findings: dict[str, Any]
     thresholds: dict[int, float]
@@ -77,9 +77,10 @@ class Report:
 def train(
     sources: Sources,
     target: Path,
-    method: str = methods.DEFAULT,
     options: Any = None,
     *,
+    method: str = methods.DEFAULT,
+    on: OnCluster | None = None,
     warm_start: Path | None = None,
     resume: bool = False,
     wait: float = 0,
@@ -94,14 +95,18 @@ def train(
     Parameters
     ----------
     sources : Sources
+        With `on`: files and names of labels only. The workers read the files, by their full names; the model and the
+        predictions out of fold are written here.
     target : Path
         The model, a directory.
-    method : str
-        One of `methods.INDUCTIVE`.
     options : object, optional
         An instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
+    method : str
+        One of `methods.INDUCTIVE`; with `on`, mpu.
+    on : OnCluster, optional
+        Where workers read and learn. Default: this process does.
     warm_start : Path, optional
-        An earlier model whose weights training starts from.
+        An earlier model whose weights training starts from; not with `on`.
     resume : bool
         Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
     wait : float
@@ -122,12 +127,13 @@ def train(
         The data, or the file of label frequencies, cannot be read.
     BusyError
         Another training is at work there.
+    ClusterError
+        The cluster cannot be reached, cannot be used, or has failed.
     MpuError
         The method cannot learn from the data, or the model cannot be written.
     """
-    given = asked = methods.METHODS[method].options() if options is None else options
-    frequencies = getattr(asked, "c", None)
-    frequencies = frequencies if isinstance(frequencies, Path) else None
+    options = methods.METHODS[method].options() if options is None else options
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--warm-start": warm_start}
     outputs = {
         "--output": target,
         "--cache": sources.cache,
@@ -135,72 +141,54 @@ def train(
         "--oof": out_of_fold,
         "--history": history,
     }
-    inputs = {**sources.by_option(), "--c": frequencies, "--warm-start": warm_start}
     refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
     refuse_unwritable(out_of_fold)
     if history is not None:
         refuse_unappendable(history)
+    hold_out_all = out_of_fold is not None
+    seconds: dict[str, float] = {}
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, wait))
-        start, source = time.perf_counter(), provenance.Source.of(sources.file)
-        with run.step("read"):
-            sidecars = Sidecars(sources.file)
-            data = read_training_data(sources, run, sidecars)
-            kept = sidecars.vectorizer(data.of_file)
-            if "label_features" in methods.METHODS[method].takes:
-                data = with_label_features(data, sources, kept, run)
-        described = in_background(source.described)  # while models are learned
-        labels, ids = data.labels, data.ids
-        seconds = {"read": time.perf_counter() - start}
-
-        if frequencies is not None:
-            asked = replace(asked, c=data.frequencies_of(frequencies))
-        asked = data.known_of(asked)
-        refuse_idle_prior(getattr(asked, "prior", None), data.label_features)
-        begin = None if warm_start is None else _begin(warm_start, asked.levels, data.features, ids)
+        data = stack.enter_context(training_set(sources, run.timed(seconds), on, method))
+        described = in_background(data.described)  # while models are learned
+        asked = data.completed(options)
+        start = None if warm_start is None else _start(warm_start, asked.levels, data)
         steps = None
         if resume:
-            key = fingerprint(run, method, data.features, labels, asked, begin)
-            steps = stack.enter_context(resumed(target, key + " out of fold" * (out_of_fold is not None)))
+            key = fingerprint(run, method, data.content, asked, start, hold_out_all)
+            steps = stack.enter_context(_kept_steps(target, key))
             run = replace(run, journal=steps)
-        fitted = methods.fit(
-            method, data.features, labels, asked, run, start=begin, hold_out_all=out_of_fold is not None
-        )
-
-        known = known_features(data.features, data.label_features, fitted)
-        start = time.perf_counter()
-        with run.step("write"):
+        fitted = data.fit(method, asked, run, start, hold_out_all)
+        with run.timed(seconds).step("write"):
             if out_of_fold is not None:
-                assert fitted.out_of_fold is not None  # of a method that takes it
-                thresholds = fitted.model.thresholds
-                write_out_of_fold(out_of_fold, fitted.out_of_fold, thresholds, ids, data.of_file)
-            record = methods.record(asked, run, fitted)
-            vectorizer = None if kept is None else packed(kept)
-            counts = provenance.Counts.of(data.labels, data.known, fitted.c)
-            told = provenance.of_files(sources, described.result(), counts, given, fitted, run, warm_start)
-            names = data.model_names()
-            save(bundle.TrainedModel(method, fitted.model, ids, fitted.c, known, record, names, vectorizer, told))
+                write_out_of_fold(out_of_fold, fitted, data.ids, data.of_file)
+            files = provenance.of_files(described.result(), sources.others(), warm_start)
+            model = assembled(data, fitted, method, options, run, files)
+            save(model)
         if steps is not None:
             steps.remove()
+        work = data.work(asked, fitted)
     report = Report(
-        target,
-        method,
-        len(data),
-        len(known.indices),
-        len(ids),
-        len(data.never_annotated),
-        fitted.findings,
-        dict(zip(ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
-        data.review,
-        seconds | fitted.seconds | {"write": time.perf_counter() - start},
-        (*([] if data.review is None else data.review.cautions()), *fitted.warnings),
+        model=target,
+        method=method,
+        instances=len(data),
+        features=len(model.known.indices),
+        labels=len(data.ids),
+        annotations=int(data.annotations.sum()),
+        never_annotated=len(data.never_annotated),
+        findings=fitted.findings,
+        thresholds=dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
+        review=data.review,
+        seconds={"read": seconds["read"], **fitted.seconds, "write": seconds["write"]},
+        warnings=fitted.warnings,
+        cluster=work,
     )
     if history is not None:
-        append(history, remembered(report, sources, labels.nnz))
+        append(history, _remembered(report, sources))
     return report
 
 
-def remembered(report: Report, sources: Sources, annotations: int) -> dict[str, Any]:
+def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
     """Return the line about a training in a history."""
     findings = report.findings
     c = findings.get("c")
@@ -212,7 +200,7 @@ def remembered(report: Report, sources: Sources, annotations: int) -> dict[str, 
         "instances": report.instances,
         "features": report.features,
         "labels": report.labels,
-        "annotations": int(annotations),
+        "annotations": report.annotations,
         "c": float(np.mean(c)) if isinstance(c, list) else c,
         "c_estimated": findings.get("c_estimated"),
         "c_interval": findings.get("c_interval"),
@@ -223,18 +211,19 @@ def remembered(report: Report, sources: Sources, annotations: int) -> dict[str, 
     }
 
 
-def _begin(path: Path, levels: int | None, features: csr_array, ids: np.ndarray) -> WarmStart:
-    begin, counts = match(path, levels, features, ids)
+def _start(path: Path, levels: int | None, data: TrainingSet) -> WarmStart:
+    assert isinstance(data, TrainingData)  # a cluster has no warm start
+    start, counts = match(path, levels, data.features, data.ids)
     said = [
         f"{what} {counts[f'{what}_shared']:,} known, {counts[f'{what}_new']:,} new, {counts[f'{what}_vanished']:,} gone"
         for what in ("labels", "features")
     ]
     _log.info(f"warm start: {'; '.join(said)}", extra={"counts": counts})
-    return begin
+    return start
 
 
 @contextmanager
-def resumed(target: Path, key: str) -> Iterator[KeptSteps]:
+def _kept_steps(target: Path, key: str) -> Iterator[KeptSteps]:
     """Keep finished steps beside a model, and say how many there were already."""
     with keep_steps(folder_of(target), key) as steps:
         if steps.found:
