@@ -295,7 +295,7 @@ def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]
         with counting("evaluating", noun="instance") as count:
             yield {"count": count}
         return
-    from mpu_cli.commands.evaluate.cluster_evaluation import collecting
+    from mpu_cli.commands.evaluate.candidates import collecting
 
     with collecting(on) as collect, counting("evaluating", n_files, "file") as count:
         yield {"count": count, "collect": collect}

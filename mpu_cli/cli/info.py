@@ -100,13 +100,13 @@ def info(
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-    from mpu_cli.commands.train import history, history_figure
+    from mpu_cli.commands.train import history
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"--history": path}, {"--plot": plot})
     entries = history.read(path)
     if plot is not None:
-        history_figure.draw(path, entries, plot)
+        history.draw(path, entries, plot)
     if as_json:
         print_json({"trainings": entries})
         return

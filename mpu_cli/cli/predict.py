@@ -188,7 +188,7 @@ def predict(
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
         if on is not None:
-            from mpu_cli.commands.predict.cluster_prediction import predict_files
+            from mpu_cli.commands.predict.prediction import predict_files
 
             counts = predict_files(
                 model,

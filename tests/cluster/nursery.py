@@ -21,8 +21,8 @@ from distributed.cli.dask_scheduler import main as scheduler
 from distributed.cli.dask_worker import main as worker
 
 import mpu_cli.cluster.training
-import mpu_cli.commands.evaluate.cluster_evaluation
-import mpu_cli.commands.predict.cluster_prediction
+import mpu_cli.commands.evaluate.candidates
+import mpu_cli.commands.predict.prediction
 import mpu_cli.training.cluster_data
 from mpu_cli.runtime.run import DEFAULT_RUN
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.predict.cluster_prediction import predict_files
-from mpu_cli.commands.predict.prediction import Report
+from mpu_cli.commands.predict.prediction import Report, predict_files
 from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.sources import Files

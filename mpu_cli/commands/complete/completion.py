@@ -11,7 +11,7 @@ from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
-from mpu_cli.commands.train.out_of_fold import write_out_of_fold
+from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.suggestions import Choice, Count
 from mpu_cli.core.options import Options
 from mpu_cli.names import LabelNames

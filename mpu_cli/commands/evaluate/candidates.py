@@ -1,28 +1,35 @@
-"""Predictions that are evaluated: a file of them, or a model that makes them."""
+"""Predictions that are evaluated, here or by a cluster: a file of them, or a model that makes them."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from operator import add
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
+from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.predict.fitness import Fitness
+from mpu_cli.commands.predict.prediction import ModelFiles, loaded
 from mpu_cli.commands.predict.prediction_parts import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
-from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverflowingError, shown
 from mpu_cli.evaluation.compare import pairs_of_files, pairs_of_part
 from mpu_cli.evaluation.score_files import iter_predictions
+from mpu_cli.runtime.executor import Executor, reduced
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.growing import GrowingCsr
-from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.svmlight.reader import iter_chunks, no_instances
 from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
 
 _log = logging.getLogger(__name__)
@@ -199,3 +206,76 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Ru
             scores = csr_array((found.data, ids[found.indices], found.indptr), shape=(n, width))
         labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
         yield part, Dataset(labels, scores)
+
+
+@contextmanager
+def collecting(on: OnCluster) -> Iterator[Collect]:
+    """Give what adds the instances of files to evidence by a cluster, as `Candidate.collect` does here.
+
+    All workers can reach the files, and the models or predictions. It counts files, and not instances. Its errors are
+    ClusterError where the cluster fails, MpuError where one file has the predictions of several, and those of
+    `Candidate.collect`.
+    """
+    with on.connected() as executor:
+        yield partial(_collect, executor)
+
+
+@dataclass(frozen=True)
+class _Found(Generic[E]):
+    """What was found in some files: evidence, whether a model fits them, and the number of instances."""
+
+    evidence: E
+    fitness: Fitness
+    instances: int
+
+    def __add__(self, other: "_Found[E]") -> "_Found[E]":
+        return _Found(self.evidence + other.evidence, self.fitness + other.fitness, self.instances + other.instances)
+
+
+def _collect(
+    executor: Executor,
+    candidate: Candidate,
+    evidence: E,
+    truth: Source,
+    reading: Reading,
+    run: Run,
+    /,
+    called: str = "PREDICTIONS",
+    count: Callable[[int], None] = lambda _: None,
+) -> E:
+    files = list(map(absolute, files_of(truth)))
+    done = [
+        executor.submit(_of_part, evidence, candidate.name, predicted, file, state_of(file), reading, run.on_a_worker())
+        for file, predicted in zip(files, _predictions(candidate, files), strict=True)
+    ]
+    executor.wait(done, lambda: count(1))
+    found: _Found[E] = executor.gather([reduced(executor, add, done)])[0]
+    if not found.instances:
+        raise no_instances(truth)
+    candidate.warn(found.fitness)
+    return found.evidence
+
+
+def _predictions(candidate: Candidate, files: list[str]) -> list[str] | list[ModelFiles]:
+    """Return what the predictions of each file come from."""
+    if candidate.model is not None:
+        return [ModelFiles.of(Path(candidate.name))] * len(files)
+    found = list(map(absolute, files_of(candidate.source)))
+    if len(found) != len(files):
+        raise MpuError(
+            f"{shown(candidate.name)}: is no directory with predictions of {len(files)} files; with --cluster, give "
+            "the one that `mpu predict` has written of them, or a model"
+        )
+    return found
+
+
+def _of_part(
+    begun: E, name: str, predicted: str | ModelFiles, truth: str, state: State | None, reading: Reading, run: Run
+) -> _Found[E]:
+    refuse_other(truth, state)
+    model = loaded(predicted) if isinstance(predicted, ModelFiles) else None
+    candidate = Candidate(name, model, "" if isinstance(predicted, ModelFiles) else predicted)
+    evidence = deepcopy(begun)  # which other units may be given too
+    sizes: list[int] = []
+    fitness = candidate.collect_part(evidence, truth, reading, run, sizes.append)
+    return _Found(evidence, fitness, sum(sizes))

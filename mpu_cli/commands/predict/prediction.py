@@ -1,20 +1,28 @@
-"""Predict a file, in constant memory."""
+"""Predict files: one in constant memory, several by a cluster; and out-of-fold predictions as a file."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle import TrainedModel
+from mpu_cli import bundle
+from mpu_cli.bundle import MANIFEST, TrainedModel
+from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.data.text_input import Texts
 from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.predict.prediction_records import HEADERS, Ids, record_writer
+from mpu_cli.commands.predict.psp_order import ordered_by_psp
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
-from mpu_cli.errors import InputError, OverflowingError
+from mpu_cli.errors import InputError, ModelError, OverflowingError
 from mpu_cli.evaluation.score_files import with_thresholds
+from mpu_cli.methods import Fitted
+from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -26,6 +34,9 @@ from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_li
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
 # labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
+
+# Out-of-fold predictions that are written at a time.
+_ROWS = 4096
 
 FORMS = ("labels", "scores", "both", *HEADERS)
 
@@ -231,3 +242,110 @@ def select(
     if not ranked:
         order.sort()
     return rows[order], columns[order], probabilities[order]
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model that all workers can read.
+
+    Attributes
+    ----------
+    path : Path
+    sha256 : str
+        Of its manifest, which tells it from others of that name.
+    by_psp : bool
+        Whether its scores are probability / propensity.
+    """
+
+    path: Path
+    sha256: str
+    by_psp: bool
+
+    @classmethod
+    def of(cls, model: Path, by_psp: bool = False) -> "ModelFiles":
+        """Name a model for all workers."""
+        return cls(model.absolute(), checksum(model / MANIFEST), by_psp)
+
+
+def predict_files(
+    model: Path,
+    targets: Mapping[str, Path],
+    *,
+    on: OnCluster,
+    by_psp: bool = False,
+    tick: Callable[[], None] = lambda: None,
+    run: Run = DEFAULT_RUN,
+    **options: Any,
+) -> Report:
+    """Predict files, each of which, as the model and the places of the predictions, all workers can reach.
+
+    Parameters
+    ----------
+    model : Path
+    targets : mapping of str to Path
+        Where the predictions of each file go.
+    on : OnCluster
+    by_psp : bool
+        Write probability / propensity; see `psp_order`.
+    tick : callable
+        Called once per file.
+    run : Run
+    **options
+        As for `prediction.predict`.
+
+    Raises
+    ------
+    ClusterError
+        The cluster cannot be reached, cannot be used, or has failed.
+    MpuError
+        As for `prediction.predict`; the predictions of other files may be there then, each of them whole.
+    """
+    meant = ModelFiles.of(model, by_psp)
+    files = {absolute(source): target.absolute() for source, target in targets.items()}
+    with on.connected() as executor:
+        done = [
+            executor.submit(_predict, meant, file, state_of(file), target, options, run.on_a_worker())
+            for file, target in files.items()
+        ]
+        executor.wait(done, tick)
+        return sum(executor.gather(done), Report())
+
+
+def _predict(
+    model: ModelFiles, source: str, state: State | None, target: Path, options: dict[str, Any], run: Run
+) -> Report:
+    refuse_other(source, state)
+    return predict(loaded(model), source, target, run=run, **options)
+
+
+@lru_cache(maxsize=1)
+def loaded(model: ModelFiles) -> TrainedModel:
+    """Load a model once for all files that a worker predicts."""
+    found = bundle.load(model.path)
+    if checksum(model.path / MANIFEST) != model.sha256:
+        raise ModelError(f"{model.path}: is another model than when the work began")
+    return ordered_by_psp(found, model.path) if model.by_psp else found
+
+
+def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
+    """Write the labels and scores of the first n instances, in the form of ``mpu predict --format both``.
+
+    Parameters
+    ----------
+    target : str or Path
+        Written completely or not at all.
+    fitted : Fitted
+        With predictions of all instances out of fold.
+    ids : ndarray of int64, shape (q,)
+        The labels, as written in files.
+    n : int
+    """
+    predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
+    assert predictions is not None  # of a method that takes it
+    everything = np.zeros(1, np.float32)
+    with open_output(target) as out:
+        for start in range(0, n, _ROWS):
+            part = predictions[start : min(start + _ROWS, n)]
+            rows, columns, values = select(part, everything, None, True)
+            ends = np.searchsorted(rows, np.arange(part.shape[0] + 1))
+            out.write(label_and_score_lines(ends, ids[columns], values, values >= thresholds[columns]))

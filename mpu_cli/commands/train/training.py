@@ -11,8 +11,8 @@ import numpy as np
 
 from mpu_cli import bundle, methods
 from mpu_cli.cluster.address import OnCluster
+from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.commands.train.history import append, refuse_unappendable
-from mpu_cli.commands.train.out_of_fold import write_out_of_fold
 from mpu_cli.commands.train.warm_start import match
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import counted, without_secrets
