@@ -130,15 +130,20 @@ def test_help_shows_an_example_with_a_command_a_line(run, command):
     assert all("mpu " in line or line.startswith(" " * 6) for line in example)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *[[name, "--help"] for name in COMMANDS], ["--version"]])
-def test_help_imports_nothing_heavy(arguments):
+def test_help_imports_nothing_heavy():
+    """In one process, which says after each of them what has been imported by then."""
     code = (
-        "import sys; from mpu_cli.cli import mpu; mpu(sys.argv[1:], standalone_mode=False); "
-        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+        "import sys; from mpu_cli.cli import mpu\n"
+        "for words in sys.argv[1:]:\n"
+        "    mpu(words.split(), standalone_mode=False)\n"
+        "    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
+        "    print('---')"
     )
+    arguments = ["--help", *[f"{name} --help" for name in COMMANDS], "--version"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert done.stdout
-    assert not HEAVY & set(done.stderr.split())
+    assert all(text.strip() for text in done.stdout.split("---\n")[:-1])
+    imported = dict(zip(arguments, done.stderr.splitlines(), strict=True))
+    assert {words: found for words, names in imported.items() if (found := HEAVY & set(names.split()))} == {}
 
 
 def test_version(run):
