@@ -88,6 +88,7 @@ def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
     assert model_files(tmp_path / "a.mpu") == model_files(tmp_path / "b.mpu")
 
 
+@pytest.mark.slow  # tests/runtime/test_run.py does so without the estimator
 def test_two_threads_get_the_models_of_two_runs(dense):
     X, _, S = dense
     models = [MPUClassifier(seed=seed, levels=levels) for seed, levels in ((0, 1), (1, 2), (2, 2), (3, 1))]

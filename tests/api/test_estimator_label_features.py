@@ -32,6 +32,7 @@ def test_a_label_that_is_never_annotated_is_learned(problem):
     assert not without.predict_proba(X)[:, 0].any()
 
 
+@pytest.mark.slow
 def test_dense_features_and_names_are_as_sparse_ones(problem):
     X, S, _, V = problem
     names = [f"label {k}" for k in range(60)]

@@ -43,6 +43,7 @@ def test_the_top_are_the_largest_of_all_probabilities(k, method):
         np.testing.assert_array_equal(top[[i]].data, row[sorted(best)])
 
 
+@pytest.mark.slow
 def test_of_many_labels_so_many_are_predicted_and_ranked(many):
     model, X = many
     top = model.predict_top(X[:50], 30)

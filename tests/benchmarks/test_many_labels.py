@@ -64,6 +64,7 @@ def test_peers_that_are_not_there_do_not_stop_the_others(run):
     assert len({line.count("|") for line in table.splitlines()[2:]}) == 1
 
 
+@pytest.mark.slow  # six processes
 def test_labels_are_removed_from_what_tools_learn_only(run, tmp_path):
     results, table = run("--missing", "0.5")
     left = (tmp_path / "out" / "data-missing.svm").read_text()

@@ -163,6 +163,7 @@ def save_often(path, seeds):
             save(make_model(seed))
 
 
+@pytest.mark.slow
 def test_writers_and_readers_at_the_same_time_see_whole_models(saved):
     processes = multiprocessing.get_context("spawn")
     writers = [processes.Process(target=save_often, args=(saved, range(k, k + 10))) for k in (100, 200)]

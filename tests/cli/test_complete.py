@@ -122,6 +122,7 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     assert after != before
 
 
+@pytest.mark.slow
 def test_the_model_is_saved(run, incomplete, tmp_path):
     run("complete", incomplete[0], "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv", "-q")
     run("train", incomplete[0], "-o", tmp_path / "trained.mpu", "-q")

@@ -12,6 +12,7 @@ from mpu_cli.svmlight.sources import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
 from tests.endurance.commands import model_files
+from tests.slow import slow
 
 # What large data get by default, which these few are to be learned like.
 LARGE = ("--epochs", 1, "--folds", 2, "--sample", 100, "--levels", 2, "--shards", 2)
@@ -24,6 +25,7 @@ def files(tmp_path) -> list[str]:
     return [*paths[:2], str(tmp_path / "empty.svm"), *paths[2:]]
 
 
+@pytest.mark.slow  # two trainings with all that is chosen
 def test_few_instances_give_what_one_machine_gives(run, cluster, files, tmp_path):
     results = {}
     for name, given in {"here": (), "there": ("--cluster", cluster)}.items():
@@ -38,7 +40,7 @@ def test_few_instances_give_what_one_machine_gives(run, cluster, files, tmp_path
     assert results["here"][0] == 0
 
 
-@pytest.mark.parametrize("options", [(), LARGE])
+@pytest.mark.parametrize("options", [(), *slow((LARGE,))])
 def test_train_writes_the_same_predictions_out_of_fold(run, cluster, files, tmp_path, options):
     commands = {
         "train": ("train", *files, "-o", tmp_path / "a.mpu", "--cluster", cluster),
@@ -71,6 +73,7 @@ def test_many_instances_are_predicted_by_models_that_have_not_seen_them(run, clu
     assert (again.exit_code, (tmp_path / "missing.tsv").read_bytes()) == (0, lines)
 
 
+@pytest.mark.slow  # two trainings with all that is chosen
 def test_the_model_is_that_of_a_training(run, cluster, files, tmp_path):
     common = ("--cluster", cluster, "-q", *LARGE, "--threshold", "per-label")  # which predicts all instances too
     assert run("train", *files, "-o", tmp_path / "train.mpu", *common).exit_code == 0

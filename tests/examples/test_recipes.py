@@ -211,6 +211,7 @@ def test_what_fails_is_not_taken_for_worse(nights, place):
     assert nights(0, keep="-1")[0] == [2]
 
 
+@pytest.mark.slow
 def test_cron_mails_nothing_after_a_success_and_the_status_of_a_failure(nightly, place, shell):
     (line,) = [line for line in (EXAMPLES / "crontab").read_text().splitlines() if re.match(r"[\d*]", line)]
     minute, hour, *days, command = line.split(maxsplit=5)

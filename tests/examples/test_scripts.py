@@ -9,6 +9,7 @@ import pytest
 from tests.examples.conftest import EXAMPLES
 
 
+@pytest.mark.slow
 def test_text_to_tags(shell):
     result = shell("python3", EXAMPLES / "text_to_tags.py")
     assert (result.returncode, result.stderr) == (0, "")

@@ -43,6 +43,7 @@ def test_time_against_sizes(tmp_path):
     assert names(tmp_path) == both("time")
 
 
+@pytest.mark.slow
 def test_sizes_have_figures_of_their_own(tmp_path):
     draw([*RATES, *(row(rate=rate, instances=120) for rate in (0.0, 0.3))], tmp_path)
     assert names(tmp_path) == both("micro_f1-60", "macro_f1-60", "micro_f1-120", "macro_f1-120", "time")
@@ -100,6 +101,7 @@ def test_corrected_metrics_have_figures_where_there_are_any(tmp_path):
     assert names(tmp_path) == both("micro_f1", "macro_f1", "corrected_micro_f1", "corrected_macro_f1")
 
 
+@pytest.mark.slow
 def test_the_same_rows_give_the_same_bytes(tmp_path):
     folders = [tmp_path / name for name in "ab"]
     for folder in folders:

@@ -70,6 +70,7 @@ def test_an_experiment(run):
     assert "fail" not in summary
 
 
+@pytest.mark.slow
 def test_the_estimator(run):
     script = """
 from mpu_cli import MPUClassifier

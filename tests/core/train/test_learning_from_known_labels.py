@@ -30,6 +30,7 @@ from tests.core.known import (
 )
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.train.test_training import as_bytes
+from tests.slow import slow
 
 
 def training_set(X, S) -> TrainingSet:
@@ -40,6 +41,10 @@ def training_set(X, S) -> TrainingSet:
 def kernel(request):
     with kernels.default(request.param):
         yield
+
+
+# Of the whole algorithm, the second kernel is slow.
+one_kernel = pytest.mark.parametrize("kernel", [kernels.AVAILABLE[-1], *slow(*kernels.AVAILABLE[:-1])], indirect=True)
 
 
 def test_gradient_of_the_objective_by_finite_differences():
@@ -151,6 +156,7 @@ VARIANTS = {
 }
 
 
+@one_kernel
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 def test_with_all_instances_complete_c_is_1(variant):
@@ -168,6 +174,7 @@ def test_with_all_instances_complete_c_is_1(variant):
     assert as_bytes(warm) == as_bytes(cold)
 
 
+@one_kernel
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("variant", [*VARIANTS.values(), {"c": None}], ids=[*VARIANTS, "c estimated"])
 def test_an_ignored_cell_has_no_influence(variant):

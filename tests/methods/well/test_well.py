@@ -15,6 +15,7 @@ from mpu_cli.methods.well import well
 from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide
+from tests.slow import slow
 
 
 def problem(n=40, q=3, seed=0) -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -41,7 +42,7 @@ def gradient(f, L, s, alpha, beta):
     return 2 * alpha * L @ f + 2 * beta * s * (f - 1) + 1
 
 
-@pytest.mark.parametrize("sparse_below", [0, 1])
+@pytest.mark.parametrize("sparse_below", [0, *slow(1)])
 @pytest.mark.parametrize(("alpha", "beta"), [(100.0, 10.0), (1.0, 10.0), (0.1, 0.4), (10.0, 1000.0)])
 def test_the_solution_is_that_of_an_exact_solver(alpha, beta, sparse_below, monkeypatch):
     monkeypatch.setattr(graphs, "_SPARSE_BELOW", sparse_below)
