@@ -23,7 +23,7 @@ from mpu_cli.text.rows import Bad, format_of
 from mpu_cli.text.sidecars import Sidecars
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What there is to review.
 
@@ -40,7 +40,7 @@ class Report:
     labels: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportReport:
     """What an export held.
 
@@ -128,7 +128,7 @@ def prepare(
     with open_output(target) as out:
         out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
     n_suggested = sum(len(item.suggested) for item in work.items)
-    return Report(len(work.items), n_suggested, len(work.labels.numbers))
+    return Report(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
 
 
 def _texts(source: str | Path, wanted: set[int], n: int, field: str | None, max_line_bytes: int) -> dict[int, str]:
@@ -193,4 +193,4 @@ def import_label_studio(source: str | Path, target: str | Path, *, naming: Namin
             checksum=export.checksum,
         )
     closed = int(np.count_nonzero(cells[:, 1] == NOTHING_ELSE))
-    return ImportReport(export.tasks, export.open_tasks, len(cells), closed)
+    return ImportReport(tasks=export.tasks, open_tasks=export.open_tasks, decisions=len(cells), closed=closed)

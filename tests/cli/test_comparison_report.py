@@ -7,5 +7,16 @@ from mpu_cli.evaluation.paired import Difference
 
 def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
     differences = [{"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}]
-    print_comparison(Report(5, 2, None, ["a", "b"], [{"micro_f1": 0.5}] * 2, differences, ["no verdict"], []))
+    print_comparison(
+        Report(
+            instances=5,
+            labels=2,
+            c=None,
+            names=["a", "b"],
+            metrics=[{"micro_f1": 0.5}] * 2,
+            differences=differences,
+            verdicts=["no verdict"],
+            cut=[],
+        )
+    )
     assert "+0.0000 -0.0063 +0.0063" in " ".join(capsys.readouterr().out.split())

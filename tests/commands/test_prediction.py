@@ -90,7 +90,8 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
     matrix, thresholds = draw(n * q).reshape(n, q), draw(1 if one_threshold else q)
     expected = [brute_force(row, thresholds, top_k, ranked) for row in matrix]
     for predictions in (matrix, csr_array(matrix)) if (thresholds > 0).all() else (matrix,):
-        rows, columns, probabilities = select(predictions, thresholds, top_k, ranked)
+        cells = select(predictions, thresholds, top_k, ranked)
+        rows, columns, probabilities = cells.rows, cells.columns, cells.probabilities
         assert [columns[rows == i].tolist() for i in range(n)] == expected
         assert (np.diff(rows) >= 0).all()
         np.testing.assert_array_equal(probabilities, matrix[rows, columns])
@@ -258,7 +259,11 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
 
 def test_one_label():
     found = select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
-    assert [part.tolist() for part in found] == [[1], [0], [pytest.approx(0.6)]]
+    assert [part.tolist() for part in (found.rows, found.columns, found.probabilities)] == [
+        [1],
+        [0],
+        [pytest.approx(0.6)],
+    ]
 
 
 def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):

@@ -17,7 +17,7 @@ from mpu_cli.svmlight.rereading import read_twice
 from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_output
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The result of `corrupt`.
 
@@ -126,7 +126,7 @@ def _copy(
         n_removed += int(np.count_nonzero(removed))
         left = np.bincount(rows_of(spans.sizes)[~removed], minlength=len(spans.sizes))
         emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
-    return Report(instances, labels, n_removed, emptied)
+    return Report(instances=instances, labels=labels, removed=n_removed, emptied=emptied)
 
 
 def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_instance: int) -> bytes:

@@ -67,7 +67,7 @@ class Source:
         )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Report:
     """The result of `vectorize`.
 

@@ -24,7 +24,7 @@ from mpu_cli.text.packed import unpacked
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelReport:
     """What a model has for one label.
 
@@ -62,7 +62,7 @@ class LabelReport:
     leaned_on_by: list[dict[str, Any]] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What a model says of itself.
 
@@ -199,20 +199,20 @@ class _Described:
         named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
         thresholds = model.predictor.thresholds
         return Report(
-            str(self.path),
-            model.method,
-            len(levels) or None,
-            len(model.label_ids),
-            named,
-            None if self.origin is None else self.origin.annotated.count(0),
-            len(model.known.indices),
-            sum(_count(level.weights) for level in levels),
-            model.vectorizer is not None,
-            self._frequency(),
-            {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
-            {name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
-            self.origin,
-            of_labels,
+            model=str(self.path),
+            method=model.method,
+            levels=len(levels) or None,
+            labels=len(model.label_ids),
+            named=named,
+            never_annotated=None if self.origin is None else self.origin.annotated.count(0),
+            features=len(model.known.indices),
+            weights=sum(_count(level.weights) for level in levels),
+            knows_texts=model.vectorizer is not None,
+            c=self._frequency(),
+            thresholds={"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
+            options={name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
+            origin=self.origin,
+            of_labels=of_labels,
         )
 
     def column(self, label: str) -> int:
@@ -238,12 +238,12 @@ class _Described:
         model, told = self.model, self.origin
         knows_c = "c" in model.options
         found = LabelReport(
-            int(model.label_ids[k]),
-            self._name(k),
-            float(model.c[k]) if knows_c else None,
-            float(model.predictor.thresholds[k]),
-            None if told is None else told.annotated[k],
-            float(told.true[k]) if told is not None and told.annotated[k] and knows_c else None,
+            label=int(model.label_ids[k]),
+            name=self._name(k),
+            c=float(model.c[k]) if knows_c else None,
+            threshold=float(model.predictor.thresholds[k]),
+            annotated=None if told is None else told.annotated[k],
+            true=float(told.true[k]) if told is not None and told.annotated[k] and knows_c else None,
         )
         if self.stacked is None:
             return found

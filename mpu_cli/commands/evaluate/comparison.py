@@ -21,7 +21,7 @@ _VERDICT = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What several predictions of the same instances are worth.
 
@@ -133,14 +133,16 @@ def evaluate_several(
     by = _VERDICT if _VERDICT in names else names[0]
     n, width = every[0].truth.shape
     return Report(
-        n,
-        width - 1,
-        c,
-        list(map(without_secrets, predictions)),
-        [{name: one[name] for name in names} for one in found],
-        [{name: one[name] for name in names} for one in differences],
-        [_verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)],
-        cut,
+        instances=n,
+        labels=width - 1,
+        c=c,
+        names=list(map(without_secrets, predictions)),
+        metrics=[{name: one[name] for name in names} for one in found],
+        differences=[{name: one[name] for name in names} for one in differences],
+        verdicts=[
+            _verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)
+        ],
+        cut=cut,
     )
 
 

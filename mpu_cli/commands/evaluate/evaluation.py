@@ -38,7 +38,7 @@ from mpu_cli.text.sidecars import Sidecars
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The metrics of a file of predictions.
 
@@ -266,13 +266,13 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
         found = corrected_metrics(counts, c)
         estimates = {name: found[name] for name in [*names, "clipped", "clipped_labels"] if name in found}
     return Report(
-        counts.instances,
-        len(counts.labels),
-        int(counts.support.sum()),
-        {name: results[name] for name in names},
-        comparison.threshold,
-        c,
-        estimates,
+        instances=counts.instances,
+        labels=len(counts.labels),
+        true_labels=int(counts.support.sum()),
+        metrics={name: results[name] for name in names},
+        threshold=comparison.threshold,
+        c=c,
+        corrected=estimates,
     )
 
 

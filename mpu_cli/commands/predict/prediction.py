@@ -18,6 +18,7 @@ from mpu_cli.commands.data.text_input import Texts
 from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.predict.prediction_records import HEADERS, Ids, record_writer
 from mpu_cli.commands.predict.psp_order import ordered_by_psp
+from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.errors import InputError, ModelError, OverflowingError
 from mpu_cli.evaluation.score_files import with_thresholds
@@ -41,7 +42,7 @@ _ROWS = 4096
 FORMS = ("labels", "scores", "both", *HEADERS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The result of `predict`.
 
@@ -60,7 +61,11 @@ class Report:
 
     def __add__(self, other: "Report") -> "Report":
         """Add the numbers of two parts of a file."""
-        return Report(self.instances + other.instances, self.labels + other.labels, self.fitness + other.fitness)
+        return Report(
+            instances=self.instances + other.instances,
+            labels=self.labels + other.labels,
+            fitness=self.fitness + other.fitness,
+        )
 
 
 def predict(
@@ -205,23 +210,21 @@ def _predict_rows(
         predictions = predict(top_k)
     else:
         predictions = all_reaching(predict, thresholds)
-    rows, columns, probabilities = select(predictions, thresholds, top_k, ranked)
+    cells = select(predictions, thresholds, top_k, ranked)
     n = predictions.shape[0]
-    counts = Report(n, len(columns), Fitness.of(model, features))
-    return write(ids, np.searchsorted(rows, np.arange(n + 1)), columns, probabilities), counts
+    counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
+    ends = np.searchsorted(cells.rows, np.arange(n + 1))
+    return write(ids, ends, cells.columns, cells.probabilities), counts
 
 
-def select(
-    predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool) -> Cells:
     """Choose the labels at or over their threshold, the top k of them.
 
     Returns
     -------
-    rows, columns : ndarray of int
-        Their instances, ascending, and their labels: within a row from the most probable down (equals: lower column
-        first) if `ranked`, else ascending.
-    probabilities : ndarray of float32
+    Cells
+        Instances ascend. The labels of one are from the most probable down (equals: lower column first) if `ranked`,
+        else they ascend.
     """
     if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
         predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
@@ -233,15 +236,16 @@ def select(
         columns, probabilities = predictions.indices, predictions.data
         reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
         rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]
+    cells = Cells(rows, columns, probabilities)
     if not ranked and top_k is None:
-        return rows, columns, probabilities
+        return cells
     order = np.lexsort((-probabilities, rows))
     if top_k is not None:
         first = np.searchsorted(rows, rows)  # rows ascend before and after
         order = order[np.arange(len(rows)) - first < top_k]
     if not ranked:
         order.sort()
-    return rows[order], columns[order], probabilities[order]
+    return cells[order]
 
 
 @dataclass(frozen=True)
@@ -346,6 +350,7 @@ def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: in
     with open_output(target) as out:
         for start in range(0, n, _ROWS):
             part = predictions[start : min(start + _ROWS, n)]
-            rows, columns, values = select(part, everything, None, True)
-            ends = np.searchsorted(rows, np.arange(part.shape[0] + 1))
-            out.write(label_and_score_lines(ends, ids[columns], values, values >= thresholds[columns]))
+            cells = select(part, everything, None, True)
+            ends = np.searchsorted(cells.rows, np.arange(part.shape[0] + 1))
+            reach = cells.probabilities >= thresholds[cells.columns]
+            out.write(label_and_score_lines(ends, ids[cells.columns], cells.probabilities, reach))
