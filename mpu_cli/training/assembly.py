@@ -22,7 +22,11 @@ from mpu_cli.training.training_data import Sources, TrainingSet, read_training_d
 
 @contextmanager
 def training_set(
-    sources: Sources, run: Run, on: OnCluster | None = None, method: str | None = methods.DEFAULT
+    sources: Sources,
+    run: Run,
+    on: OnCluster | None = None,
+    method: str | None = methods.DEFAULT,
+    is_read_again: bool = False,
 ) -> Iterator[TrainingSet]:
     """Read files, to learn from them as long as the context lasts.
 
@@ -35,6 +39,8 @@ def training_set(
         Where workers read and learn. Default: this process does.
     method : str or None
         That will learn from them; None: no model is learned, and the vectoriser beside the data is not looked at.
+    is_read_again : bool
+        Whether the file will be read a second time, so that its checksum is wanted; not on a cluster.
 
     Raises
     ------
@@ -51,7 +57,10 @@ def training_set(
         return
     with run.step("read"):
         sidecars = Sidecars(sources.file)
+        if is_read_again:
+            sidecars.contents.setdefault(str(sources.file))
         data = read_training_data(sources, run, sidecars)
+        data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
         if method is not None:
             data = replace(data, vectorizer=sidecars.vectorizer(data.of_file))
             if "label_features" in methods.METHODS[method].takes:

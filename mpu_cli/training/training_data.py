@@ -22,6 +22,7 @@ from mpu_cli.review import decisions, matching
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
+from mpu_cli.svmlight.content import Content
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Files, Source
@@ -146,6 +147,8 @@ class TrainingSet(ABC):
     source : provenance.Source or None
         The data file; None: they come from arrays.
     review : ReviewCounts or None
+    file_content : tuple or None
+        Bytes that were read of the file, and their checksum, where somebody has asked for it.
     """
 
     ids: np.ndarray
@@ -153,6 +156,7 @@ class TrainingSet(ABC):
     vectorizer: Stored | None = None
     source: provenance.Source | None = None
     review: ReviewCounts | None = None
+    file_content: Content | None = None
 
     @abstractmethod
     def __len__(self) -> int: ...

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from mpu_cli.commands.complete import completion
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.svmlight.grammar import Reading
@@ -49,6 +50,22 @@ def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
         return 2 * (labels & truth).sum() / (labels.sum() + truth.sum())
 
     assert f1(after) > f1(before) + 0.05
+
+
+def test_data_that_are_edited_before_labels_are_filled_in_are_an_error(run, tiny, tmp_path, monkeypatch):
+    """With as many instances as before: labels would go to others."""
+    find = completion.find
+
+    def find_and_edit(*arguments):
+        tiny.write_text("".join(reversed(tiny.read_text().splitlines(keepends=True))))
+        return find(*arguments)
+
+    monkeypatch.setattr(completion, "find", find_and_edit)
+    options = ("--c", 0.5, "--cost", 1, "--epochs", 1, "--top", 2)
+    result = run("complete", tiny, *options, "--format", "svm", "-o", tmp_path / "filled.svm")
+    assert result.exit_code == 1
+    assert "changed while it was being read; try again" in result.stderr
+    assert not (tmp_path / "filled.svm").exists()
 
 
 def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_path):

@@ -166,7 +166,7 @@ def complete(
         refuse_stream(sources.file)
     with ExitStack() as stack:
         save = None if model is None else stack.enter_context(bundle.writer(model))
-        data = stack.enter_context(training_set(sources, run, on))
+        data = stack.enter_context(training_set(sources, run, on, is_read_again=fill))
         labels, digits = data.labels_and_checksum(run, with_checksum=not fill or suspects is not None)
         asked = data.completed(options)
         implications = None if implied is None else read_implications(implied, data.names)
@@ -177,7 +177,9 @@ def complete(
         if fill:
             most = found.worth if choice == Choice() else None
             rules = implications if fill_implied else None
-            filled = write_filled(sources.file, target, found, most, rules, sources.reading, data.of_file)
+            filled = write_filled(
+                sources.file, target, found, most, rules, sources.reading, data.of_file, data.file_content
+            )
         else:
             write_list(target, found, digits, sources.file, names)
         if suspects is not None:

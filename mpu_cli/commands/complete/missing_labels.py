@@ -23,6 +23,7 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import STANDARD_STREAM
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.content import Content, Counted
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
@@ -202,6 +203,7 @@ def write_filled(
     implications: Implications | None = None,
     reading: Reading = DEFAULT_READING,
     instances: int | None = None,
+    content: Content | None = None,
 ) -> int:
     """Copy the data with labels filled in: suggestions, and what was found true.
 
@@ -222,6 +224,8 @@ def write_filled(
         As the data were read.
     instances : int, optional
         How many of the instances, the first ones, are those of the data. Default: all.
+    content : tuple, optional
+        Bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
 
     Returns
     -------
@@ -247,7 +251,8 @@ def write_filled(
     rows, labels = rows[order], labels[order]
     copied = 0
     with open_input(str(source)) as stream, open_output(target) as out:
-        for header, lines in _lines(stream, str(source), reading):
+        again = Counted(stream)
+        for header, lines in _lines(again, str(source), reading):
             spans = find_labels(lines)
             if found.refuted.nnz:
                 there = found.refuted[copied : copied + len(spans.sizes)]
@@ -256,7 +261,7 @@ def write_filled(
             here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
             out.write(header + with_labels(lines, spans, rows[here] - copied, labels[here]))
             copied += len(spans.sizes)
-        if copied != n:
+        if copied != n or content not in (None, again.content()):
             raise InputError(str(source), None, "changed while it was being read; try again")
     return len(rows)
 
