@@ -123,17 +123,19 @@ def complete(
         refuse_sources(sources, options)
     report = completion.complete(
         sources,
-        output,
+        completion.Outputs(
+            target=output,
+            fill=form == "svm",
+            suspects=suspects,
+            out_of_fold=oof,
+            model=model,
+            by_number=by_number,
+        ),
         options,
         Choice(top, min_probability, per_instance),
         on=on,
-        fill=form == "svm",
         implied=implied,
         fill_implied=fill_implied,
-        suspects=suspects,
-        out_of_fold=oof,
-        model=model,
-        by_number=by_number,
         run=run,
     )
     for warning in report.warnings:

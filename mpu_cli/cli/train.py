@@ -134,10 +134,7 @@ def train(
         method=method,
         on=on,
         warm_start=warm_start,
-        resume=resume,
-        wait=wait,
-        out_of_fold=oof,
-        history=history,
+        saving=training.Saving(resume=resume, wait=wait, out_of_fold=oof, history=history),
         run=run,
     )
     for warning in done.warnings:

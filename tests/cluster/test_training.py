@@ -13,7 +13,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.train.training import train
+from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.executor import InProcess
 from mpu_cli.runtime.resume import folder_of
@@ -207,10 +207,17 @@ def test_a_client_that_died_is_resumed(sources, files, on, processes, tmp_path):
 
     model = tmp_path / "news.mpu"
     with pytest.raises(Died):
-        train(sources, model, OPTIONS, on=on, resume=True, run=at("level 1", die))
+        train(sources, model, OPTIONS, on=on, saving=Saving(resume=True), run=at("level 1", die))
     assert list(folder_of(model).iterdir())
     steps = []
-    train(sources, model, OPTIONS, on=on, resume=True, run=Run(observe=lambda name, ticks=None: _noted(steps, name)))
+    train(
+        sources,
+        model,
+        OPTIONS,
+        on=on,
+        saving=Saving(resume=True),
+        run=Run(observe=lambda name, ticks=None: _noted(steps, name)),
+    )
     assert learned(model) == arrays(expected(files))
     assert not folder_of(model).exists()
 

@@ -8,7 +8,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
-from mpu_cli.commands.train.training import train
+from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.core.options import Options
 from mpu_cli.core.side import shortlist
 from mpu_cli.runtime.executor import InProcess
@@ -84,9 +84,9 @@ def test_a_client_that_died_is_resumed(files, on, tmp_path):
 
     model, sources = tmp_path / "news.mpu", Sources(Files(files))
     with pytest.raises(Died):
-        train(sources, model, OPTIONS, on=on, resume=True, run=at("level 1", die))
+        train(sources, model, OPTIONS, on=on, saving=Saving(resume=True), run=at("level 1", die))
     kept = [path.name for path in folder_of(model).iterdir()]
-    train(sources, model, OPTIONS, on=on, resume=True)
+    train(sources, model, OPTIONS, on=on, saving=Saving(resume=True))
     assert kept
     assert learned(model) == expected(files)
     assert not folder_of(model).exists()

@@ -98,20 +98,43 @@ def _interval(name: str, count: Count) -> dict[str, float]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), map(float, _parts(count)), strict=True))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """What `complete` writes: each file as a whole or not at all.
+
+    Attributes
+    ----------
+    target : str or Path
+        A review file in which nothing is decided, or a copy of the data.
+    fill : bool
+        Whether it is a copy of the data with labels filled in.
+    suspects : str, Path or None
+        Where to list annotated labels that are probably false.
+    out_of_fold : Path or None
+        Where to write the predictions of the instances of the file by models that have not seen them.
+    model : Path or None
+        Where to save the model that was trained.
+    by_number : bool
+        Write numbers of labels also where names are known.
+    """
+
+    target: str | Path
+    fill: bool = False
+    suspects: str | Path | None = None
+    out_of_fold: Path | None = None
+    model: Path | None = None
+    by_number: bool = False
+
+
 def complete(
     sources: Sources,
-    target: str | Path,
+    outputs: Outputs,
     options: Options,
     choice: Choice,
     *,
     on: OnCluster | None = None,
-    fill: bool = False,
     implied: str | Path | None = None,
     fill_implied: bool = False,
-    suspects: str | Path | None = None,
-    out_of_fold: Path | None = None,
-    model: Path | None = None,
-    by_number: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Find the labels that are missing from a file, and list them or fill them in.
@@ -119,28 +142,17 @@ def complete(
     Parameters
     ----------
     sources : Sources
-    target : str or Path
-        Written as a whole or not at all: a review file in which nothing is decided, or a copy of the data.
+    outputs : Outputs
     options : Options
         As for `commands.train.training.train`.
     choice : Choice
         Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     on : OnCluster, optional
         As for `commands.train.training.train`. Labels and predictions are fetched.
-    fill : bool
-        Write a copy of the data with labels filled in, in place of the list.
     implied : str or Path, optional
         A file of narrower and broader labels: what is implied is left out.
     fill_implied : bool
         Fill in what is implied too.
-    suspects : str or Path, optional
-        Where to list annotated labels that are probably false.
-    out_of_fold : Path, optional
-        Where to write the predictions of the instances of the file by models that have not seen them.
-    model : Path, optional
-        Where to save the model that was trained.
-    by_number : bool
-        Write numbers of labels also where names are known.
     run : Run
 
     Raises
@@ -152,29 +164,30 @@ def complete(
     MpuError
         The data cannot be learned from, or an output cannot be written.
     """
+    target, suspects, out_of_fold = outputs.target, outputs.suspects, outputs.out_of_fold
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--implied": implied}
-    outputs = {
+    written = {
         "--output": target,
         "--suspects": suspects,
         "--oof": out_of_fold,
-        "--model": model,
+        "--model": outputs.model,
         "--cache": sources.cache,
     }
-    refuse_overlaps(inputs, outputs, ("--model",))
+    refuse_overlaps(inputs, written, ("--model",))
     refuse_unwritable(target, suspects, out_of_fold)
-    if fill:
+    if outputs.fill:
         refuse_stream(sources.file)
     with ExitStack() as stack:
-        save = None if model is None else stack.enter_context(bundle.writer(model))
-        data = stack.enter_context(training_set(sources, run, on, is_read_again=fill))
-        labels, digits = data.labels_and_checksum(run, with_checksum=not fill or suspects is not None)
+        save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
+        data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
+        labels, digits = data.labels_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
         asked = data.completed(options)
         implications = None if implied is None else read_implications(implied, data.names)
-        names = None if by_number else data.names
+        names = None if outputs.by_number else data.names
         fitted = data.fit("mpu", asked, run, hold_out_all=True)
         found = find(fitted, labels, data.ids, asked, choice, implications, run)
         filled = None
-        if fill:
+        if outputs.fill:
             most = found.worth if choice == Choice() else None
             rules = implications if fill_implied else None
             filled = write_filled(

@@ -29,6 +29,28 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Saving:
+    """How a model is saved, and what is written beside it.
+
+    Attributes
+    ----------
+    resume : bool
+        Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
+    wait : float
+        Seconds to wait for another training of the same model to end.
+    out_of_fold : Path or None
+        Where to write predictions of the instances of the file by models that have not seen them.
+    history : Path or None
+        A file to which a line about this training is added.
+    """
+
+    resume: bool = False
+    wait: float = 0
+    out_of_fold: Path | None = None
+    history: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What `train` did.
 
@@ -82,10 +104,7 @@ def train(
     method: str = methods.DEFAULT,
     on: OnCluster | None = None,
     warm_start: Path | None = None,
-    resume: bool = False,
-    wait: float = 0,
-    out_of_fold: Path | None = None,
-    history: Path | None = None,
+    saving: Saving = Saving(),
     run: Run = DEFAULT_RUN,
 ) -> Report:
     """Learn a model of all labels of files, and write it.
@@ -107,14 +126,7 @@ def train(
         Where workers read and learn. Default: this process does.
     warm_start : Path, optional
         An earlier model whose weights training starts from; not with `on`.
-    resume : bool
-        Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
-    wait : float
-        Seconds to wait for another training of the same model to end.
-    out_of_fold : Path, optional
-        Where to write predictions of the instances of the file by models that have not seen them.
-    history : Path, optional
-        A file to which a line about this training is added.
+    saving : Saving
     run : Run
 
     Returns
@@ -137,31 +149,31 @@ def train(
     outputs = {
         "--output": target,
         "--cache": sources.cache,
-        "--resume": folder_of(target) if resume else None,
-        "--oof": out_of_fold,
-        "--history": history,
+        "--resume": folder_of(target) if saving.resume else None,
+        "--oof": saving.out_of_fold,
+        "--history": saving.history,
     }
     refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
-    refuse_unwritable(out_of_fold)
-    if history is not None:
-        refuse_unappendable(history)
-    hold_out_all = out_of_fold is not None
+    refuse_unwritable(saving.out_of_fold)
+    if saving.history is not None:
+        refuse_unappendable(saving.history)
+    hold_out_all = saving.out_of_fold is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
-        save = stack.enter_context(bundle.writer(target, wait))
+        save = stack.enter_context(bundle.writer(target, saving.wait))
         data = stack.enter_context(training_set(sources, run.timed(seconds), on, method))
         described = in_background(data.described)  # while models are learned
         asked = data.completed(options)
         start = None if warm_start is None else _start(warm_start, asked.levels, data)
         steps = None
-        if resume:
+        if saving.resume:
             key = fingerprint(run, method, data.content, asked, start, hold_out_all)
             steps = stack.enter_context(_kept_steps(target, key))
             run = replace(run, journal=steps)
         fitted = data.fit(method, asked, run, start, hold_out_all)
         with run.timed(seconds).step("write"):
-            if out_of_fold is not None:
-                write_out_of_fold(out_of_fold, fitted, data.ids, data.of_file)
+            if saving.out_of_fold is not None:
+                write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
             model = assembled(data, fitted, method, options, run, files)
             save(model)
@@ -183,8 +195,8 @@ def train(
         warnings=fitted.warnings,
         cluster=work,
     )
-    if history is not None:
-        append(history, _remembered(report, sources))
+    if saving.history is not None:
+        append(saving.history, _remembered(report, sources))
     return report
 
 
