@@ -111,6 +111,7 @@ def test_cron_has_nothing_to_mail_after_a_success(shell, tmp_path):
     assert (tmp_path / "news.mpu").is_dir()
 
 
+@pytest.mark.slow  # trainings in processes, with default options
 def test_cron_mails_the_error_of_a_failure(shell, tmp_path):
     (tmp_path / "news.svm").write_text(NEWS + "sports 1:1\n")
     result = shell("sh", "-c", recipe("mpu train", "--wait", "--quiet"))
@@ -118,6 +119,7 @@ def test_cron_mails_the_error_of_a_failure(shell, tmp_path):
     assert re.fullmatch("error: news.svm:91: label 'sports' .*\n", result.stderr)
 
 
+@pytest.mark.slow  # trainings in processes, with default options
 def test_cron_with_a_log_has_nothing_to_mail_after_a_success(shell, tmp_path):
     result = shell("sh", "-c", recipe("mpu train", "--wait", "train.log"))
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

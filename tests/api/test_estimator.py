@@ -18,6 +18,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from mpu_cli import MPUClassifier, MpuError, MpuWarning, load
 from mpu_cli.svmlight.reader import read
 from tests.endurance.commands import model_files
+from tests.slow import slow
 
 QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
 
@@ -34,7 +35,7 @@ def from_file(path):
 @pytest.mark.parametrize(
     ("options", "parameters"),
     [
-        ((), {}),
+        *slow(((), {})),
         (("--seed", 3, "--levels", 1, "--threshold", "per-label"), {"seed": 3, "levels": 1, "threshold": "per-label"}),
         (
             ("--c", 0.5, "--cost", 10, "--epochs", 3, "--folds", 2, "--stack-scale", 0.1, "--threshold", 1, "-j", 1),

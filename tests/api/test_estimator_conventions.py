@@ -30,6 +30,12 @@ def checks_of(estimator):
     return parametrize_with_checks([estimator], expected_failed_checks=lambda _: EXPECTED_FAILURES)
 
 
+@checks_of(MPUClassifier(c=1.0, cost=10.0, levels=1, threshold=0.5))
+def test_keeps_the_conventions_of_scikit_learn_where_little_is_chosen(estimator, check, monkeypatch):
+    keep(estimator, check, monkeypatch)
+
+
+@pytest.mark.slow
 @checks_of(MPUClassifier(threshold=0.5))
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)

@@ -42,6 +42,7 @@ def test_dense_features_and_names_are_as_sparse_ones(problem):
     np.testing.assert_array_equal(dense.predict_proba(X), sparse.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_the_command_line_gives_the_same_model(problem, tmp_path, run):
     X, S, _, V = problem
     with (tmp_path / "data.svm").open("wb") as file:

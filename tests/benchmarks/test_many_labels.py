@@ -57,6 +57,7 @@ def test_a_tool_is_measured_and_tabled(run):
     assert header.count("|") == line.count("|")
 
 
+@pytest.mark.slow  # thirteen processes
 def test_peers_that_are_not_there_do_not_stop_the_others(run):
     results, table = run("--peers", "/no/such/python")
     assert isinstance(results["copies"], dict)

@@ -12,7 +12,6 @@ from mpu_cli.svmlight.sources import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
 from tests.endurance.commands import model_files
-from tests.slow import slow
 
 # What large data get by default, which these few are to be learned like.
 LARGE = ("--epochs", 1, "--folds", 2, "--sample", 100, "--levels", 2, "--shards", 2)
@@ -40,7 +39,8 @@ def test_few_instances_give_what_one_machine_gives(run, cluster, files, tmp_path
     assert results["here"][0] == 0
 
 
-@pytest.mark.parametrize("options", [(), *slow((LARGE,))])
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), LARGE])
 def test_train_writes_the_same_predictions_out_of_fold(run, cluster, files, tmp_path, options):
     commands = {
         "train": ("train", *files, "-o", tmp_path / "a.mpu", "--cluster", cluster),

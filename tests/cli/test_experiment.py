@@ -89,6 +89,7 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
     assert (tmp_path / "out" / "summary.md").exists()
 
 
+@pytest.mark.slow
 def test_the_format_of_figures_is_chosen(compare, tmp_path):
     pytest.importorskip("matplotlib")
     compare("--missing-rates", "0,0.5", "--format", "pdf")
@@ -192,6 +193,7 @@ def temporary():
         yield Path(name)
 
 
+@pytest.mark.slow  # it starts a server of its own
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, temporary, how):
     out = tmp_path / "out"
@@ -223,6 +225,7 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, temporary,
     assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow  # it starts a server of its own
 def test_a_directory_of_temporary_files_that_is_of_no_use_is_told(data, tmp_path):
     temporary = tmp_path / ("long" * 30)
     temporary.mkdir()

@@ -141,6 +141,7 @@ def test_the_next_run_removes_what_a_killed_one_has_left(run, folder, number):
     assert names_in(folder) == before | {"tags", "other"}
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_output_at_once_do_not_disturb_each_other(folder):
     processes = []
     for _ in range(2):
@@ -186,6 +187,7 @@ def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
     assert (entry.is_file() and not entry.is_symlink()) == (kind != "directory")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pipe", *slow("directory", "device", "broken link")])
 def test_kept_steps_that_are_no_regular_files_are_taken_again(run, folder, monkeypatch, kind):
     options = ("--resume", "-q", "--kernel", "numpy", "--c", 0.5, "--cost", 30, "--levels", 2, "--epochs", 2)

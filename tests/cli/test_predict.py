@@ -193,6 +193,7 @@ def test_values_that_an_option_does_not_take(run, model, source, option, value):
     assert f"Invalid value for '{option}'" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_ends_it_quietly(model, tmp_path):
     (tmp_path / "long.svm").write_text(DATA * 50_000)
     command = [sys.executable, "-m", "mpu_cli", "predict", str(model), str(tmp_path / "long.svm"), "--format", "scores"]

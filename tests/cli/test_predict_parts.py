@@ -163,6 +163,7 @@ def test_a_thousand_parts(run, model, tmp_path):
     assert time.perf_counter() - start < 60
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_whole_files(model, parts, tmp_path):
     os.mkfifo(tmp_path / "data" / "pipe.svm")  # nobody writes to it
     files = [*map(str, parts), str(tmp_path / "data" / "pipe.svm")]

@@ -116,6 +116,7 @@ def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, sma
     assert len(session.screen) == 90
 
 
+@pytest.mark.slow
 def test_evaluation_counts_instances(run, small, tmp_path):
     assert run("train", small, *QUICK, "-q").exit_code == 0
     model = small.with_suffix(".mpu")

@@ -11,6 +11,7 @@ from mpu_cli.cli import mpu
 from mpu_cli.cli.train import default_model
 from tests.cli.training import QUICK, TINY, message
 from tests.endurance.commands import model_files
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def test_verbose_says_where_the_time_went(run, tiny):
     assert "seconds: read " in run("train", tiny, *QUICK, "-v").stderr
 
 
-@pytest.mark.parametrize("options", [(), ("--threshold", "per-label", "--levels", 3)])
+@pytest.mark.parametrize("options", [(), *slow((("--threshold", "per-label", "--levels", 3),))])
 def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted, tmp_path, options):
     names = {"one": (1, 0), "two": (2, 0), "other": (2, 1)}
     for name, (jobs, seed) in names.items():

@@ -73,10 +73,10 @@ def test_wrong_usage(run, files, tmp_path, given, said):
         ("none.json", "none.json: cannot be read: No such file"),
     ],
 )
-def test_no_cluster_answers(files, tmp_path, monkeypatch, address, said):
+def test_no_cluster_answers(run, files, tmp_path, monkeypatch, address, said):
     monkeypatch.chdir(tmp_path)
-    done = train(*files, "-o", "news.mpu", "--cluster", address, "--cluster-timeout", "1", "--quiet")
-    assert done.returncode == 1
+    done = run("train", *files, "-o", "news.mpu", "--cluster", address, "--cluster-timeout", "1", "--quiet")
+    assert done.exit_code == 1
     assert done.stderr.startswith(f"error: {said}")
     assert done.stderr.count("\n") == 1
 
@@ -103,6 +103,7 @@ def test_names_of_labels_that_are_not_used_are_said(run, cluster, tmp_path):
         assert (done.exit_code, done.stderr.count("names of labels")) == (0, count), done.stderr
 
 
+@pytest.mark.slow  # it starts a cluster of its own
 def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):
     with Path(files[1]).open("a") as file:
         file.write("1 1:x\n")
@@ -130,6 +131,7 @@ def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
     assert said.read_text() == "interrupted\n"
 
 
+@pytest.mark.slow  # it starts a cluster of its own
 def test_a_scheduler_that_is_gone_is_told_in_one_line(tmp_path):
     files = write_parts(tmp_path, 40)
     started = Processes(tmp_path)

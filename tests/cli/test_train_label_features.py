@@ -139,6 +139,7 @@ def test_the_report_speaks_of_the_prior_where_there_is_one(run, texts, prior, li
         assert all(line in text for text in lines)
 
 
+@pytest.mark.slow
 def test_a_suggestion_that_was_rejected_is_known(run, texts):
     """Also of a label that is never annotated."""
     (texts / "checked.tsv").write_text("instance\tlabel\tverdict\n1\trailways\tno\n")

@@ -15,7 +15,7 @@ def listed(sources, on, target: Path, run) -> bytes:
     return target.read_bytes()
 
 
-@pytest.mark.parametrize("phase", ["level 0", *slow("fetch labels", "level 1")])
+@pytest.mark.parametrize("phase", slow("fetch labels", "level 0", "level 1"))
 def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, phase):
     expected = listed(sources, on, tmp_path / "a.tsv", at("", None))
     assert listed(sources, on, tmp_path / "b.tsv", at(phase, processes.kill_worker)) == expected

@@ -43,6 +43,7 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes):
         estimate(sources, on=replace(on, timeout=2), sample=150, run=at("fetch the sample", none_left))
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_leaves_no_work_behind(tmp_path, processes):
     files = write_parts(tmp_path, 40)
     command = [sys.executable, "-m", "mpu_cli", "estimate-c", *files, "--cluster", str(processes.file)]

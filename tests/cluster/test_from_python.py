@@ -250,6 +250,7 @@ def test_a_worker_of_another_version_is_refused(processes, parts):
         MPUClassifier(**LARGE).fit(lazy(parts[0]), lazy(parts[1]), client=processes.client)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(processes, parts, monkeypatch):
     x, y = lazy(parts[0]), lazy(parts[1])
     expected = MPUClassifier(**LARGE, shards=2).fit(x, y, client=processes.client)

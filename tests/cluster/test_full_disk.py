@@ -62,6 +62,7 @@ def test_predictions_that_find_no_room_are_named_and_not_there(model, files, pro
     wait(lambda: not names(new))
 
 
+@pytest.mark.slow  # it starts workers of its own
 def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(run, model, files, processes, tmp_path):
     processes.replace(worker_with_room(ROOM))
     out, here = tmp_path / "out", tmp_path / "here"

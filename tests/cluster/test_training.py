@@ -126,7 +126,7 @@ def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, 
             train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", join))
 
 
-@pytest.mark.parametrize("how", ["changes", *slow("vanishes")])
+@pytest.mark.parametrize("how", slow("changes", "vanishes"))
 def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files, on, processes, tmp_path, how):
     def other():
         for path in files:

@@ -53,7 +53,7 @@ def learned(path: Path) -> list[bytes]:
     return [array.tobytes() for array in as_arrays(bundle.load(path).predictor)]
 
 
-@pytest.mark.parametrize("phase", ["level 1", *slow(None, "shortlist", "level 0")])
+@pytest.mark.parametrize("phase", slow(None, "shortlist", "level 0", "level 1"))
 def test_a_worker_that_dies_changes_nothing(files, on, processes, tmp_path, phase):
     report = train(Sources(Files(files)), tmp_path / "news.mpu", OPTIONS, on=on, run=at(phase, processes.kill_worker))
     assert report.labels > 500
@@ -75,6 +75,7 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, o
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
+@pytest.mark.slow
 def test_a_client_that_died_is_resumed(files, on, tmp_path):
     class Died(BaseException):
         pass

@@ -114,6 +114,7 @@ def test_a_worse_model_is_not_used(nightly, place, shell):
     assert shell("mpu", "info", "news.candidate").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_failed_training_leaves_the_model_and_says_why(nightly, place):
     assert nightly().returncode == 0
     in_use = (place / "news.mpu").readlink()

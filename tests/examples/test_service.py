@@ -14,6 +14,7 @@ import urllib.request
 import pytest
 
 from tests.examples.conftest import EXAMPLES
+from tests.slow import slow
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -140,12 +141,14 @@ def test_it_predicts_what_the_command_predicts_and_refuses_what_makes_no_sense(s
     assert asked.ask("/health")[1]["status"] == "ok"
 
 
+@pytest.mark.slow  # each starts a service
 def test_texts(service):
     status, found = service("texts").ask("/predict", {"texts": ["a new law", "the match"]})
     assert status == 200
     assert [one["labels"] for one in found["predictions"]] == [["Law"], ["Sport"]]
 
 
+@pytest.mark.slow  # each starts a service
 def test_clients_are_answered_by_one_model_or_the_other_while_it_is_replaced(service, run, tmp_path):
     asked = service("one")
     (tmp_path / "m.svm").write_text(OTHER)
@@ -188,7 +191,7 @@ def test_a_model_that_cannot_be_read_leaves_the_old_one_in_use(service, tmp_path
     assert asked.ask("/health")[1]["status"] == "ok"
 
 
-@pytest.mark.parametrize("body", [b"", b'{"instances"'])
+@pytest.mark.parametrize("body", [b'{"instances"', *slow(b"")])
 def test_clients_that_leave_in_mid_body_leave_nothing_in_the_log(service, body):
     """Each left 2.8 kB of traceback."""
     asked = service("one")
@@ -200,6 +203,7 @@ def test_clients_that_leave_in_mid_body_leave_nothing_in_the_log(service, body):
     assert asked.end() == ""
 
 
+@pytest.mark.slow  # each starts a service
 def test_no_model_is_an_error(tmp_path):
     command = [sys.executable, str(EXAMPLES / "service.py"), str(tmp_path)]
     result = subprocess.run(

@@ -165,7 +165,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".nbi", *slow(".nbc")])
+@pytest.mark.parametrize("suffix", slow(".nbi", ".nbc"))
 def test_damaged_files_are_replaced(folder, suffix):
     """A function for each damage, so that three processes do for all."""
     write_module(folder, list(DAMAGE))
@@ -212,6 +212,7 @@ def test_no_room(folder):
     assert [said(folder) for _ in range(2)] == [[ONCE], []]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
 def test_the_disk_is_full(folder):
     (folder / "full").mkdir()

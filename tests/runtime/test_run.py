@@ -17,7 +17,7 @@ OPTIONS = Options(folds=3, epochs=8)
 
 
 def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_runs():
-    X, Y = linear_problem(400, 12, 20)
+    X, Y = linear_problem(150, 12, 8)
     problem = as_features(X), hide(Y, 0.3)
     runs = [Run(seed=seed, jobs=2, kernel=kernel) for seed, kernel in enumerate((kernels.AVAILABLE * 3)[:3])]
 

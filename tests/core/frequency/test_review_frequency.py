@@ -14,8 +14,7 @@ from mpu_cli.core.frequency.review_frequency import from_complete, from_review, 
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
 from tests.hypotheses import examples
-
-SLOW = pytest.mark.slow
+from tests.slow import slow
 
 
 def review(Y, S, rows):
@@ -133,7 +132,7 @@ def prior_draw(rng, q):
     return np.clip(rng.beta(alpha * mu, alpha * (1 - mu), q), 1e-9, 1)
 
 
-@pytest.mark.parametrize("size", [pytest.param(1, marks=SLOW), 4, pytest.param(60, marks=SLOW)])
+@pytest.mark.parametrize("size", slow(1, 4, 60))
 def test_nine_in_ten_labels_drawn_from_the_model_lie_in_their_intervals(size):
     """720 of 800; the standard deviation is about 13, as labels of a draw may be missed together."""
     inside = 0
@@ -145,7 +144,7 @@ def test_nine_in_ten_labels_drawn_from_the_model_lie_in_their_intervals(size):
     assert 680 <= inside <= 755
 
 
-@pytest.mark.parametrize("share", [pytest.param(0.02, marks=SLOW), 0.2, pytest.param(0.75, marks=SLOW)])
+@pytest.mark.parametrize("share", slow(0.02, 0.2, 0.75))
 def test_nine_in_ten_labels_in_two_files_lie_in_their_intervals(share):
     """Frequent labels too, whose counts vary less than those of rare ones. The profile likelihood is approximate."""
     inside, two_files = 0, partial(posterior.two_shares, n=1500, m=600)
@@ -158,12 +157,13 @@ def test_nine_in_ten_labels_in_two_files_lie_in_their_intervals(share):
     assert 675 <= inside <= 770
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "c",
     [
-        pytest.param(np.full(20, 0.5), marks=SLOW),
+        np.full(20, 0.5),
         np.linspace(0.1, 0.9, 20),
-        pytest.param(np.full(20, 0.95), marks=SLOW),
+        np.full(20, 0.95),
     ],
 )
 def test_intervals_of_a_review_cover_what_is_fixed(c):
@@ -238,7 +238,7 @@ def test_two_files_give_c(c):
     assert found.instances == 4000
 
 
-@pytest.mark.parametrize("share", [0.02, pytest.param(0.3, marks=SLOW)])
+@pytest.mark.parametrize("share", [0.02, *slow(0.3)])
 def test_overall_interval_of_two_files_covers_nine_in_ten(share):
     c, inside = np.linspace(0.2, 0.8, 10), 0
     for seed in range(40):

@@ -44,6 +44,7 @@ def test_a_saved_model_and_its_predictions(run):
     assert run("-m", "mpu_cli", "predict", "data.mpu", "data.svm", *NUMPY) == "1\n2\n1,2\n\n" * 5
 
 
+@pytest.mark.slow
 def test_the_estimator_minimises_the_loss(run):
     script = """
 import numpy as np

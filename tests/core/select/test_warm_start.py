@@ -126,6 +126,7 @@ def test_a_start_at_the_end_of_another_goes_on_from_there():
     assert_array_equal(found_bias, bias)
 
 
+@pytest.mark.slow
 def test_on_more_digits_fewer_epochs_reach_the_same_f1(digits):
     """The earlier model has seen 80 % of the instances, and lacks a label that came later."""
     X, Y, _, _ = read_digits(digits)

@@ -88,6 +88,7 @@ def test_labels_are_learned_from_their_features_where_annotations_are_few():
     assert f1[1] > f1[0] + 0.05
 
 
+@pytest.mark.slow  # it chooses all options
 def test_features_that_mean_nothing_are_not_used():
     matrix, annotated, _, of_labels = named_problem(missing=0.2)
     shuffled = of_labels[np.random.default_rng(3).permutation(60)]

@@ -194,6 +194,7 @@ def test_thresholds_per_label(trained):
     assert own.expected_f1 >= report.expected_f1
 
 
+@pytest.mark.slow
 def test_thresholds_for_macro_f1(trained):
     """Where most labels have few annotations, only the thresholds go by the F1 of each."""
     _, columns = trained

@@ -157,7 +157,7 @@ def unreviewed(digits):
     return X, Y, as_labels(S), f1, f1(train(X, as_labels(S), Options())[0])
 
 
-@pytest.mark.parametrize("m", [200, *slow(50)])
+@pytest.mark.parametrize("m", slow(50, 200))
 def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, m):
     """Without review 0.80, with c known 0.91 (docs/choices.md)."""
     X, Y, S, f1, without = unreviewed
