@@ -17,7 +17,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.commands.complete import missing_labels
 from mpu_cli.core.complete.suggestions import Choice
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
@@ -64,7 +65,7 @@ def remove(path: Path, rate: float, seed: int) -> Task:
 def by_mpu(task: Task) -> Ranking:
     """Rank by `mpu complete`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
-    trained = train(task.features, task.annotated, Options(), hold_out_all=True)
+    trained = train(Problem(task.features, task.annotated), Options(), hold_out_all=True)
     found = missing_labels.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
@@ -88,8 +89,8 @@ def by_cleanlab_and_scikit_learn(task: Task) -> Ranking:
 
 def by_cleanlab_and_mpu(task: Task) -> Ranking:
     """Rank by cleanlab, on probabilities of binary relevance by `mpu`."""
-    options = Options(levels=1, c=1.0, calibrated=False)
-    _, report = train(task.features, task.annotated, options, Run(), hold_out_all=True)
+    options = Options(levels=1, c=1.0)
+    _, report = train(Problem(task.features, task.annotated), options, Run(), hold_out_all=True, calibrated=False)
     return _by_cleanlab(task, report.held_out.probabilities.astype(float))
 
 

@@ -16,8 +16,9 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.suggestions import Cells, Choice, suggest
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 
 INSTANCE = "instance"
@@ -38,7 +39,7 @@ def one(of: Collection, way: str, seed: int, run: Run) -> list[tuple[float, floa
     S = annotations(of, way, seed)
     kept = S.any(axis=0)
     labels, missing = csr_array(S[:, kept]), (of.Y.toarray() & ~S)[:, kept]
-    _, report = train(of.X, labels, Options(), run, hold_out_all=True)
+    _, report = train(Problem(of.X, labels), Options(), run, hold_out_all=True)
     frequency, by_features = LabelFrequency.of(report.c, labels.shape), report.held_out.probabilities
     given = given_other_labels(by_features, labels, frequency, run)
     R = int((of.Y.toarray() & ~S).sum())

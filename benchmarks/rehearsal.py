@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,20 @@ from scipy.sparse import csr_array
 
 from benchmarks.simulation import Costs
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.data.predictions import HeldOut, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.settling import Settled
+from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.side.clustering import INSTANCES, directions_of
 from mpu_cli.core.side.shortlist import Groups, labels_to_group
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings
-from mpu_cli.core.train import group_units, parts
+from mpu_cli.core.train import group_units, mixing, parts
 from mpu_cli.core.train.group_units import Picked, Whole
 from mpu_cli.core.train.instances import Selected
-from mpu_cli.core.train.parts import EVERYTHING, PartRows
+from mpu_cli.core.train.parts import Counted, PartRows, Pass
+from mpu_cli.core.validate.plans import EVERYTHING
 from mpu_cli.runtime.executor import run_unit
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -115,9 +115,9 @@ class Rehearsal:
             return PartRows(Features.of(data.features[start:end]), labels[start:end], number)
 
         part, other, fewer = some(0, size), some(size, 2 * size, 1), some(size, size + size // _FEWER, 1)
-        frequency = LabelFrequency.of(options.c, labels.shape)
+        rates = LabelFrequency.of(options.c, labels.shape).rates
         settings = Settings(options.cost, options.eta0, options.epochs, thin=True)
-        settled = Settled(frequency, None, None, None, settings, settings, None, options.prune, None)
+        chosen = HyperParameters(rates=rates, settings=settings, level_settings=settings, prune=options.prune)
 
         grouped = labels_to_group(annotations)
         everything = some(0, len(data))
@@ -127,13 +127,13 @@ class Rehearsal:
         groups, grouping = timed(group_units.group, *given)
         one, another = (group_units.sums_of_labels(each, grouped, INSTANCES) for each in (part, other))
 
-        model_of_groups = _model_of_groups(other, groups, settled)
+        model_of_groups = _model_of_groups(other, groups, chosen)
         listed = [group_units.listed(each, groups, model_of_groups, len(each), _RUN) for each in (fewer, other)]
-        _learn(listed[0], groups, settled)  # compiled
-        (few, few_cells, few_seconds), (model, cells, seconds) = (_learn(each, groups, settled) for each in listed)
+        _learn(listed[0], groups, chosen)  # compiled
+        (few, few_cells, few_seconds), (model, cells, seconds) = (_learn(each, groups, chosen) for each in listed)
         of_cell = max(seconds - few_seconds, 0.0) / (cells - few_cells)
         of_group = max(seconds - of_cell * cells, 0.0) / (len(groups) - 1) / part.features.width
-        top = Top.enough_for(part.labels, options.c)
+        top = Top.enough_for(np.diff(part.labels.indptr), len(annotations), options.c)
         (_, quickly), (predictions, slowly) = (_predicted(part, each, top) for each in (few, model))
         of_weight = max(slowly - quickly, 0.0) / (model.weights.nnz - few.weights.nnz) / len(part)
         of_instance = max(slowly / len(part) - of_weight * model.weights.nnz, 0.0)
@@ -151,7 +151,7 @@ class Rehearsal:
             grouping,
             of_group,
             of_cell,
-            _growth(part, everything, model_of_groups, groups, settled),
+            _growth(part, everything, model_of_groups, groups, chosen),
             (one + another).nnz / one.nnz,
         )
 
@@ -177,58 +177,61 @@ def _key(argument: Any) -> Any:
         return argument.tobytes()
     if isinstance(argument, slice):
         return argument.start, argument.stop
-    return id(argument) if isinstance(argument, csr_array | BinnedCells | PartRows | Groups | LinearModel) else argument
+    return (
+        id(argument)
+        if isinstance(argument, csr_array | Counted | HeldOut | PartRows | Groups | LinearModel)
+        else argument
+    )
 
 
-def _model_of_groups(part: PartRows, groups: Groups, settled: Settled) -> LinearModel:
+def _model_of_groups(part: PartRows, groups: Groups, chosen: HyperParameters) -> LinearModel:
     annotated = group_units.annotated_groups(part, groups)
     of_blocks = (group_units.of_labels(annotated, block) for block in sgd.label_blocks(len(groups) - 1, _RUN))
     return group_units.side_by_side(
-        [group_units.pruned_model(_from_all(of_block, settled.settings), settled.prune) for of_block in of_blocks]
+        [mixing.pruned_model(_from_all(of_block, chosen.settings), chosen.prune) for of_block in of_blocks]
     )
 
 
 def _from_all(part: PartRows, settings: Settings) -> LinearModel:
     """Learn labels from all instances of a part."""
-    start = _start(part, LabelFrequency.of(1.0, part.labels.shape))
     rates = np.ones(part.labels.shape[1])
+    start, pass_ = _start(part, rates), Pass(EVERYTHING, replace(settings, epochs=1), len(part))
 
     def learned(block: slice) -> LinearModel:
-        given = part, EVERYTHING, block, rates, settings, start.block(block), 0, len(part), 0, _RUN
-        return parts.learn(*given)
+        return parts.learn(part, pass_, block, rates, start.block(block), _RUN)
 
     return parts.joined([learned(block) for block in sgd.label_blocks(len(rates), _RUN)])
 
 
-def _start(part: PartRows, frequency: LabelFrequency) -> LinearModel:
-    return Selected(EVERYTHING, [len(part)], count_annotations(part.labels)).start(frequency)
+def _start(part: PartRows, rates: np.ndarray) -> LinearModel:
+    return Selected(EVERYTHING, [len(part)], parts.count(part, EVERYTHING, 0)[1]).start(rates)
 
 
-def _learn(listed: PartRows, groups: Groups, settled: Settled) -> tuple[LinearModel, int, float]:
+def _learn(listed: PartRows, groups: Groups, chosen: HyperParameters) -> tuple[LinearModel, int, float]:
     """Learn all groups from a part; return the model, the cells of those but the first, and their seconds."""
     first, *others = group_units.shortlist_of(listed).groups()
-    dense = _from_all(group_units.of_first_group(listed, first), settled.settings)
-    of_first = group_units.pruned_model(dense, settled.prune)
-    of_others, cells, seconds = _learn_groups(listed, 1, others, settled)
+    dense = _from_all(group_units.of_first_group(listed, first), chosen.settings)
+    of_first = mixing.pruned_model(dense, chosen.prune)
+    of_others, cells, seconds = _learn_groups(listed, 1, others, chosen)
     labels = [first, np.concatenate(others)]
     return group_units.side_by_side([of_first, of_others], labels), cells, seconds
 
 
 def _learn_groups(
-    listed: PartRows, first: int, groups: list[np.ndarray], settled: Settled
+    listed: PartRows, first: int, groups: list[np.ndarray], chosen: HyperParameters
 ) -> tuple[LinearModel, int, float]:
     """Learn groups from one on, of these labels, from a part; return the model, cells, and seconds."""
     labels, sizes = np.concatenate(groups), np.array([len(group) for group in groups])
     picked = group_units.pick_groups(listed, first, first + len(groups), labels, [EVERYTHING], _RUN.seed)
-    bias = _start(listed, settled.frequency).bias[labels]
+    bias = _start(listed, chosen.rates).bias[labels]
     whole = Whole(len(listed), listed.features.mean_squared_norm(np.arange(len(listed))), bias)
-    given = [picked], sizes, [whole], settled.frequency.rates[labels], settled.settings, settled.prune, _RUN
+    given = [picked], sizes, [whole], chosen.rates[labels], chosen.settings, chosen.prune, _RUN
     (model,), seconds = timed(group_units.learn_groups, *given)
     return model, cells_of(picked), seconds
 
 
 def _growth(
-    some: PartRows, everything: PartRows, model_of_groups: LinearModel, groups: Groups, settled: Settled
+    some: PartRows, everything: PartRows, model_of_groups: LinearModel, groups: Groups, chosen: HyperParameters
 ) -> float:
     """Return by which power of the number of instances the weights grow that are left of the model of some groups."""
 
@@ -236,7 +239,7 @@ def _growth(
         listed = group_units.listed(part, groups, model_of_groups, len(part), _RUN)
         labels = group_units.shortlist_of(listed).groups()
         drawn = range(1, len(groups), -(-len(groups) // _GROUPS))
-        return sum(_learn_groups(listed, group, [labels[group]], settled)[0].weights.nnz for group in drawn)
+        return sum(_learn_groups(listed, group, [labels[group]], chosen)[0].weights.nnz for group in drawn)
 
     return float(np.log(weights(everything) / weights(some)) / np.log(len(everything) / len(some)))
 
@@ -248,8 +251,9 @@ def _predicted(part: PartRows, model: LinearModel, top: Top) -> tuple[csr_array,
 
 def costs_of(part: PartRows, settings: Settings) -> Costs:
     """Measure what labels take that are learned from all instances, on a part."""
-    _from_all(parts.pick(part, np.arange(min(len(part), 100))), settings)  # compiled
+    few = part.fetch(np.arange(min(len(part), 100)))
+    _from_all(PartRows(few.features, few.labels), settings)  # compiled
     model, learning = timed(_from_all, part, settings)
-    _, predicting = timed(parts.predict_selected, part, EVERYTHING, model, _RUN)
+    _, predicting = timed(parts.predict_held_out, part, [model], [EVERYTHING], None, _RUN)
     cells = len(part) * part.labels.shape[1]
     return Costs(learning / cells, predicting / cells, timed(parts.added, model, model)[1] / model.weights.nbytes)

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
 from benchmarks.review_sizes import SIZES, reviewed
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import frequency_posterior
 from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.frequency.review_frequency import from_review
@@ -34,18 +35,21 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
     labels = csr_array(S[:, columns])
     true = of.Y.sum(axis=0)[columns]
     c = labels.sum(axis=0) / true
-    automatic = estimate(Sample(Features.of(of.X), labels, SAMPLE_SIZE, None, run).naive_probabilities(), labels).c
+    automatic = estimate(
+        Sample(Rows(Features.of(of.X), labels), SAMPLE_SIZE, None, run).naive_probabilities(), labels
+    ).c
 
     def error(rates: np.ndarray | float) -> float:
         return float(np.average(np.abs(np.log(rates / c)), weights=true))
 
     for size in SIZES:
-        options = reviewed(of, S, size, seed=1000 + seed)
+        found = reviewed(of, S, size, seed=1000 + seed)
+        known = found["known"], found["sampled"]
         yield NAMES[0], size, error(automatic)
-        yield NAMES[1], size, error(from_review(labels, options.known, options.sampled).rates)
+        yield NAMES[1], size, error(from_review(labels, *known).rates)
         for worth, name in zip(WORTHS, NAMES[2:], strict=True):
             with patch.object(frequency_posterior, "_PRIOR_OBSERVATIONS", float(worth)):
-                yield name, size, error(from_review(labels, options.known, options.sampled, automatic).rates)
+                yield name, size, error(from_review(labels, *known, automatic).rates)
 
 
 @click.command()

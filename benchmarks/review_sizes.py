@@ -6,8 +6,8 @@ review, and c known for each label. `docs/choices.md` has the table.
     python -m benchmarks.review_sizes --data DIR
 """
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -15,29 +15,30 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
 from mpu_cli.core.data.known_labels import KnownLabels
-from mpu_cli.core.train.training import Options, Report, train
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.train.algorithm import Options, Report, train
 from mpu_cli.runtime.run import Run
 
 SIZES = (10, 25, 50, 100, 200, 500)
 _KEPT = 0.5
 
 
-def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run) -> tuple[float, Report]:
+def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run, **known: Any) -> tuple[float, Report]:
     """Learn from the labels that are annotated somewhere and score test predictions of all."""
     columns = np.flatnonzero(S.any(axis=0))
-    model, report = train(of.X, csr_array(S[:, columns]), options, run)
+    model, report = train(Problem(of.X, csr_array(S[:, columns]), **known), options, run)
     predicted = np.zeros(of.Y_test.shape, bool)
     predicted[:, columns] = model.probabilities(of.X_test, run) >= model.thresholds
     truth = of.Y_test.toarray()
     return 2 * float((predicted & truth).sum()) / float(predicted.sum() + truth.sum()), report
 
 
-def reviewed(of: Collection, S: np.ndarray, size: int, seed: int) -> Options:
+def reviewed(of: Collection, S: np.ndarray, size: int, seed: int) -> dict[str, Any]:
     """Review so many instances drawn at random."""
     rows = np.sort(np.random.default_rng(seed).choice(len(S), size, replace=False))
     true = of.Y[rows][:, np.flatnonzero(S.any(axis=0))].nonzero()
     known = KnownLabels.of((len(S), int(S.any(axis=0).sum())), true=(rows[true[0]], true[1]), complete=rows)
-    return Options(known=known, sampled=rows)
+    return {"known": known, "sampled": rows}
 
 
 def row(of: Collection, scheme: str, draws: int, run: Run) -> list[float]:
@@ -47,8 +48,8 @@ def row(of: Collection, scheme: str, draws: int, run: Run) -> list[float]:
         S = lose(scheme, of, _KEPT, seed=draw)
         kept = S.sum(axis=0) / np.maximum(of.Y.sum(axis=0), 1)
         by_size = [reviewed(of, S, size, seed=1000 + draw) for size in SIZES]
-        options = [Options(), *by_size, replace(Options(), c=kept[kept > 0])]
-        scores.append([micro_f1(of, S, option, run)[0] for option in options])
+        tried = [(Options(), {}), *((Options(), known) for known in by_size), (Options(c=kept[kept > 0]), {})]
+        scores.append([micro_f1(of, S, options, run, **known)[0] for options, known in tried])
     return np.mean(scores, axis=0).tolist()
 
 

@@ -17,13 +17,14 @@ from benchmarks.scaling_groups import simulated
 from benchmarks.simulation import Costs, DenseModel, Simulation, share
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelCounts
 from mpu_cli.core.options import Options
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Mixing, rounds_of
-from mpu_cli.core.train.parts import PartRows, Selection
+from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.validate.plans import Plan, Selection
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.reader import read
@@ -40,7 +41,7 @@ _LAST = 40
 def levels(
     costs: Costs, n_parts: int, instances: int, features: int, labels: int, workers: int, shards: int
 ) -> Iterator[Simulation]:
-    """Yield the two levels of a training of few labels, as `core.train.distributed` has them.
+    """Yield the two levels of a training of few labels, as `core.train.mixing` has them.
 
     Parameters
     ----------
@@ -52,26 +53,20 @@ def levels(
     """
 
     def selected(selection: Selection) -> Selected:
-        return Selected(selection, [round(instances * share(selection))] * n_parts, np.ones(labels))
+        return Selected(selection, [round(instances * share(selection))] * n_parts, counts)
 
-    frequency = LabelFrequency.of(np.ones(labels), (n_parts * instances, labels))
-    n = n_parts * instances
+    n, ones = n_parts * instances, np.ones(labels)
+    counts = LabelCounts(n * ones, ones, np.zeros(labels))
     for level in range(2):
         simulation = Simulation(costs, instances, features + level * labels, workers)
-        mixing = Mixing(simulation, frequency, shards, rounds_of(shards), Run())
+        mixing = Mixing(simulation, ones, _SETTINGS, shards, Run())
         placed = simulation.placed(n_parts, shards)
-        if level == 0:
-            of_halves = [selected(Selection(2, half)) for half in range(2)]
-            halves = [mixing.learn(placed, half, _SETTINGS, n) for half in of_halves]
-            mixing.mean(halves, [1, 1])
-            for part in placed:
-                simulation.submit(parts.predict_out_of_fold, part, halves)
-        else:
-            first, last = selected(Selection(_LAST)), selected(Selection(_LAST, inside=True))
-            begun = mixing.learn(placed, first, _SETTINGS, n)
-            mixing.go_on(placed, last, _SETTINGS, begun, len(first))
-            for part in placed:
-                simulation.submit(parts.predict_selected, part, last.selection, begun)
+        plan = Plan.halves() if level == 0 else Plan.progressive(_LAST)
+        models = [mixing.through(placed, [selected(one) for one in chain.learned]) for chain in plan.whole]
+        mixing.mean([of_chain[-1] for of_chain in models], [1] * len(models))
+        for part in placed:
+            given = [of_chain[0] for of_chain in models], [chain.predicted for chain in plan.whole]
+            simulation.submit(parts.predict_held_out, part, *given)
         yield simulation
 
 

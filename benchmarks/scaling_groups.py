@@ -1,4 +1,4 @@
-"""A simulated training of many labels: the units of work that `core.train.distributed_groups` makes.
+"""A simulated training of many labels: the units of work that `core.train.groups` makes.
 
 Units that take a part are run here, once of their kind, on a part of a file: so their results are as large as they are.
 What cannot be run here is reckoned from what `rehearsal` has measured.
@@ -15,11 +15,13 @@ from scipy.sparse import csr_array
 from benchmarks.rehearsal import Rehearsal, cells_of
 from benchmarks.simulation import FLOAT, DenseModel, Simulation, Unit
 from mpu_cli.cluster.sizes import size_of
+from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.options import FEW_SHARDS
-from mpu_cli.core.train import group_units, parts
-from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train import group_units, mixing, parts
+from mpu_cli.core.train.algorithm import train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.validate.level import rows_of
 from mpu_cli.runtime.run import Run
 
 # A weight that is left, with its column.
@@ -58,22 +60,22 @@ class GroupSimulation(Simulation):
         size = sum(one.bytes for one in inputs)
         if function is group_units.group:
             return rehearsal.grouping, size_of(rehearsal.groups), rehearsal.groups
-        if function is group_units.pruned_model:
+        if function is mixing.pruned_model:
             return self.costs.add * value.bytes, self._bytes_left(value.features, value.labels), value
         if function is group_units.side_by_side:
             return self.costs.add * size, size, rehearsal.model_of_groups if len(arguments) == 1 else rehearsal.model
-        if function in (group_units.learn_groups, group_units.learn_groups_in_turn):
+        if function is group_units.learn_groups:
             return self._learn_groups(value.features, sum(one.value.cells for one in inputs), *arguments[1:3])
         if function is group_units.pick_groups:
             found, seconds = rehearsal.run(_picked_cells, *map(_value, arguments))
             return seconds, found.bytes, found
         if function is getitem:
             return 0.0, size // value, None
-        if function is group_units.predict_top_out_of_fold:
-            return self._predicting * self.instances, size_of(rehearsal.predictions), rehearsal.predictions
-        if function is group_units.predict_top_selected:
-            found = rehearsal.predictions[arguments[1].rows(value, arguments[-1].seed)]
-            return self._predicting * found.shape[0], size_of(found), found
+        if function is parts.predict_held_out:
+            selections, seed = arguments[2], arguments[-1].seed
+            rows = rows_of([value.rows(selection, seed) for selection in selections], len(value))
+            held_out = HeldOut(rows, rehearsal.predictions[rows])
+            return self._predicting * held_out.probabilities.shape[0], size_of(held_out), held_out
         if isinstance(value, DenseModel) or function is parts.learn:
             return super().estimate(function, arguments, inputs)
         return self._rehearsed(function, arguments, inputs)
@@ -105,7 +107,7 @@ class GroupSimulation(Simulation):
 
     def place(self, function: Callable, inputs: Sequence[Unit]) -> int:
         """Return the worker of a unit: pieces of groups, which take instances of all workers, are dealt out."""
-        if function not in (group_units.learn_groups, group_units.learn_groups_in_turn):
+        if function is not group_units.learn_groups:
             return super().place(function, inputs)
         self._pieces += 1
         return self._pieces % self.threads

@@ -133,11 +133,10 @@ class Simulation:
         part = inputs[0].value
         if function is parts.learn:
             model = DenseModel(self.width(part), arguments[2].stop - arguments[2].start)
-            return self.costs.learn * self.instances * share(arguments[1]) * model.labels, model.bytes, model
-        if function is parts.predict_out_of_fold:
-            return self.costs.predict * self.instances * arguments[1][0].value.labels, 0, None
-        if function is parts.predict_selected:
-            return self.costs.predict * self.instances * share(arguments[1]) * arguments[2].value.labels, 0, None
+            return self.costs.learn * self.instances * share(arguments[1].selection) * model.labels, model.bytes, model
+        if function is parts.predict_held_out:
+            instances = self.instances * sum(map(share, arguments[2]))
+            return self.costs.predict * instances * arguments[1][0].value.labels, 0, None
         model = part
         if function is LinearModel.block:
             model = DenseModel(model.features, arguments[1].stop - arguments[1].start)

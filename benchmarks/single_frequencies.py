@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from benchmarks import losing
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import propensity
 from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
 from mpu_cli.core.select.sample import Sample
@@ -55,7 +56,7 @@ def measure(true: csr_array, X: csr_array, way: Callable, kept: float, seed: int
     annotated = dense & (rng.random(dense.shape) < way(X, dense, kept, rng))
     some = np.flatnonzero(annotated.any(axis=0))
     dense, labels = dense[:, some], csr_array(annotated[:, some])
-    sample = Sample(Features.of(X), labels, _INSTANCES, None, Run(seed=seed, jobs=jobs))
+    sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
     of_all = propensity.estimate(probabilities, labels, "bbe", propensity.REPLICATES, seed)
     single = estimate_singly(probabilities, labels, "bbe", of_all)

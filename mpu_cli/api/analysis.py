@@ -215,12 +215,12 @@ def out_of_fold(
     matrix = arrays.features(X, annotated)
     annotations = Annotations.of(annotated, None, reviewed, complete, ignored, sampled)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
-    found, given, c = learning.held_out(chosen, matrix, annotations)
-    posteriors = unannotated_posterior(given, c)
+    found = learning.held_out(chosen, matrix, annotations)
+    posteriors = unannotated_posterior(found.given_others, found.c)
     columns, width = annotations.columns, annotations.width
     return OutOfFold(
-        arrays.widened(found, columns, width),
-        arrays.widened(c, columns, width, np.nan),
+        arrays.widened(found.probabilities, columns, width),
+        arrays.widened(found.c, columns, width, np.nan),
         arrays.widened(posteriors, columns, width),
     )
 

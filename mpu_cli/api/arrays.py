@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length
 
 from mpu_cli.core.data.known_labels import Cells, KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -40,6 +41,10 @@ class Annotations:
     known: KnownLabels | None
     sampled: np.ndarray | None = None
     features: csr_array | None = None
+
+    def problem(self, matrix: csr_array) -> Problem:
+        """Return what methods learn from, with the features of the instances."""
+        return Problem(matrix, self.labels, known=self.known, sampled=self.sampled, label_features=self.features)
 
     @classmethod
     def of(

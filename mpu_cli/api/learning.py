@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,13 @@ from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import propensity
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.options import PER_LABEL, PU_F1
 from mpu_cli.core.select.sample import Sample, draw_labels
-from mpu_cli.core.train import training
+from mpu_cli.core.train import algorithm
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
@@ -109,25 +110,39 @@ def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int)
     return csr_array(vstack(kept, format="csr"))
 
 
-def held_out(
-    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predict every instance by models that have not seen it.
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Predictions of every instance by models that have not seen it.
 
-    Returns Pr(y=1 | x), the same given the annotations of the other labels too (both n x q), and the c of each label.
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        Pr(y=1 | x).
+    given_others : ndarray of float32, shape (n, q)
+        The same given the annotations of the other labels too.
+    c : ndarray of float64, shape (q,)
+        Of each label.
     """
+
+    probabilities: np.ndarray
+    given_others: np.ndarray
+    c: np.ndarray
+
+
+def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> HeldOut:
+    """Predict every instance by models that have not seen it."""
     if chosen["method"] != "mpu":
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
     options = _options(chosen, annotations)
     refuse_large_predictions(*annotations.labels.shape)
     run = run_of(chosen)
-    _, report = training.train(matrix, annotations.labels, options, run, hold_out_all=True)
+    _, report = algorithm.train(annotations.problem(matrix), options, run, hold_out_all=True)
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.known)
     found = report.held_out.probabilities
     given = given_other_labels(found, annotations.labels, frequency, run)
-    return _dense(found), _dense(given), report.c
+    return HeldOut(probabilities=_dense(found), given_others=_dense(given), c=report.c)
 
 
 def _dense(predictions: Predictions) -> np.ndarray:
@@ -143,8 +158,8 @@ def estimate_frequency(
     run = run_of(chosen)
     some = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
-    features = Features.of(matrix)
-    drawn = Sample(features, annotations.labels, chosen["sample"], chosen["folds"], run, annotations.known, some)
+    rows = Rows(Features.of(matrix), annotations.labels, known=annotations.known)
+    drawn = Sample(rows, chosen["sample"], chosen["folds"], run, some)
     probabilities = drawn.naive_probabilities()
     found = drawn.of_all_labels(
         propensity.estimate(probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known)
@@ -170,18 +185,13 @@ def best_thresholds(
 
 
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
-    """Return the options of the chosen method, with what is known of the labels."""
-    declaration = methods.METHODS[chosen["method"]].options
-    values = values_for(chosen, annotations.columns, annotations.width)
-    if annotations.features is not None:
-        if not hasattr(declaration, "label_features"):
-            raise DataError(f"label_features: the method {chosen['method']} does not use them")
-        values["label_features"] = annotations.features
-    if annotations.known is not None:
-        if not hasattr(declaration, "known"):
-            raise DataError(f"reviewed, complete, ignored and sampled: the method {chosen['method']} does not use them")
-        values |= {"known": annotations.known, "sampled": annotations.sampled}
-    return declaration(**values)
+    """Return the options of the chosen method, which must use what is known of the labels."""
+    method = methods.METHODS[chosen["method"]]
+    if annotations.features is not None and "label_features" not in method.takes:
+        raise DataError(f"label_features: the method {method.name} does not use them")
+    if annotations.known is not None and "reviewed" not in method.takes:
+        raise DataError(f"reviewed, complete, ignored and sampled: the method {method.name} does not use them")
+    return method.options(**values_for(chosen, annotations.columns, annotations.width))
 
 
 def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> dict[str, Any]:

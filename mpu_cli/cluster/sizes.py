@@ -12,12 +12,13 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy.sparse import csr_array
 
-from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.data.predictions import HeldOut
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.side.shortlist import Groups
 from mpu_cli.core.train.group_units import Picked
-from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.train.parts import Counted, PartRows
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -38,5 +39,5 @@ def size_of(value: Any) -> int:
 @cache
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
-    for kind in (csr_array, BinnedCells, Dataset, Groups, LinearModel, PartRows, Picked, StackedModel):
+    for kind in (csr_array, Counted, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows, StackedModel):
         sizeof.register(kind, size_of)

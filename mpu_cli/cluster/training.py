@@ -10,13 +10,13 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.cluster.reading import Facts, facts_of, placed, read_unchanged, state_of
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.side.shortlist import is_worthwhile
-from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train.algorithm import Report, train, train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of
-from mpu_cli.core.train.training import Report, train
 from mpu_cli.core.validate.validation import default_folds
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.executor import Executor, Handle
@@ -69,8 +69,8 @@ class Collection:
         """An identity of the instances and their parts."""
         return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
-    def instances(self) -> tuple[Instances, Columns | None]:
-        """Return the instances for training, and the features that have columns there; None: all."""
+    def instances(self) -> Instances:
+        """Return the instances for training."""
         submit, facts, columns = self.executor.submit, self.facts, self.columns
         compact = 2 * len(columns.indices) < columns.width
         of_parts = zip(self.data, self.parts, facts, strict=True)
@@ -79,8 +79,8 @@ class Collection:
             for number, (data, part, fact) in enumerate(of_parts)
         ]
         width = len(columns.indices) if compact else columns.width
-        instances = Instances(self.executor, parts, [fact.size for fact in facts], self.annotations, width)
-        return instances, columns if compact else None
+        sizes = [fact.size for fact in facts]
+        return Instances(self.executor, parts, sizes, self.annotations, width, occurring=columns, compact=compact)
 
     @classmethod
     def of(
@@ -153,12 +153,12 @@ def learn(
     ----------
     collection : Collection
     options : Options
-        As for `core.train.distributed.train_on_parts`.
+        As for `core.train.algorithm.train_on_parts`.
     run : Run
     n_shards : int
         Models that are learned in parallel and averaged.
     hold_out_all : bool
-        As for `core.train.training.train`.
+        As for `core.train.algorithm.train`.
 
     Returns
     -------
@@ -174,10 +174,9 @@ def learn(
     n = len(collection)
     if _by_one_worker(n, len(collection.ids), options):
         return _learn_together(collection.executor, collection.data, options, run, hold_out_all)
-    instances, columns = collection.instances()
+    instances = collection.instances()
     collection.data.clear()  # so that the workers can release them
-    model, report = train_on_parts(instances, options, run, n_shards, hold_out_all)
-    return replace(model, columns=columns), report
+    return train_on_parts(instances, options, run, n_shards, hold_out_all=hold_out_all)
 
 
 def shards_of_training(collection: Collection, options: Options, n_shards: int) -> int:
@@ -208,7 +207,7 @@ def _together(data: list[Dataset], options: Options, run: Run, hold_out_all: boo
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
     labels = csr_array(vstack([with_width(one.labels, n_labels) for one in data], format="csr"))
     occurring = Dataset(labels, features).occurring_labels()[0]
-    model, report = train(features, occurring, options, run, hold_out_all=hold_out_all)
+    model, report = train(Problem(features, occurring), options, run, hold_out_all=hold_out_all)
     if hold_out_all:
         return model, report
     none = HeldOut(np.empty(0, int), np.empty((0, len(model.thresholds)), np.float32))

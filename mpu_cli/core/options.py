@@ -23,9 +23,6 @@ from mpu_cli.runtime.options import (
 
 if TYPE_CHECKING:
     import numpy as np
-    from scipy.sparse import csr_array
-
-    from mpu_cli.core.data.known_labels import KnownLabels
 
 # So many shards (`core.train.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4
@@ -72,24 +69,7 @@ class Descent(Regularised):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Descent):
-    """The options of `core.train.training.train`.
-
-    Attributes
-    ----------
-    known : KnownLabels or None
-        What is known of the instances' labels beyond their annotation.
-    sampled : ndarray of int or None
-        The instances that were drawn at random and completely reviewed. Where c is not given, it comes from these, one
-        for each label.
-    second : ndarray of int or None
-        The instances of a second file with complete label sets, drawn from the same population. Where c is neither
-        given nor told by a review, it comes from the rates of labels in both files.
-    label_features : csr_array of float32, shape (q, D), or None
-        A vector for each label, zero where nothing is known of it: the direction of the mean of the prior of its
-        weights (`core.side.prior`).
-    calibrated : bool
-        Whether the predictions of the last level are made probabilities.
-    """
+    """What a user chooses of a training by `core.train.algorithm.train`; the data are a `core.data.problem.Problem`."""
 
     loss: str | None = option(
         WordOr((AUTO,), Words(LOSSES)),
@@ -141,8 +121,8 @@ class Options(Descent):
         "Weight of the features of labels, such as the words of their names: the length of the mean of the prior of a "
         "label's weights. auto chooses it by cross-validation, if there are such features. none does not use them.",
     )
-    known: "KnownLabels | None" = None
-    sampled: "np.ndarray | None" = None
-    second: "np.ndarray | None" = None
-    calibrated: bool = True
-    label_features: "csr_array | None" = None
+
+    @property
+    def uses_label_features(self) -> bool:
+        """Whether weights are drawn towards features of labels, where there are such."""
+        return self.prior not in ("none", 0)

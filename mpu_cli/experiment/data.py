@@ -7,6 +7,7 @@ from types import EllipsisType
 import numpy as np
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.propensity import REPLICATES, estimate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample
@@ -49,7 +50,7 @@ def incompleteness(data: Dataset, run: Run) -> float | None:
 
     It is estimated as by `mpu train`. None too if the estimate is unreliable, or its interval reaches 0.95.
     """
-    sample = Sample(Features.of(data.features), data.labels, Validation.sample, Validation.folds, run)
+    sample = Sample(Rows(Features.of(data.features), data.labels), Validation.sample, Validation.folds, run)
     with run.step("estimate c", sample.m) as tick:
         estimated = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
     assert estimated.interval is not None  # since there are replicates

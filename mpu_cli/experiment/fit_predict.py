@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli import methods
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -46,7 +47,7 @@ def fit_and_predict(name: str, options: Any, training: Dataset, instances: Datas
     if not len(annotated):
         raise MpuError("no label is left in the training part")
     start = time.perf_counter()
-    fitted = methods.fit(name, training.features, labels, options, run, instances.features)
+    fitted = methods.fit(name, Problem(training.features, labels), options, run, instances.features)
     fitted_at = time.perf_counter()
     predicted = fitted.model.probabilities(instances.features, run)
     end = time.perf_counter()

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.experiment import cell  # noqa: F401  (what the processes run)
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
@@ -23,7 +24,7 @@ def fit_toy(name: str) -> methods.Fitted:
     labels = csr_array(np.eye(4, dtype=bool)[:, :2])
     declaration = methods.METHODS[name].options
     options = declaration(**{option: _LEAST[option] for option in options_of(declaration) if option in _LEAST})
-    return methods.fit(name, features, labels, options, Run(jobs=1), features)
+    return methods.fit(name, Problem(features, labels), options, Run(jobs=1), features)
 
 
 for _name in methods.METHODS:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.model.thresholds import pooled_threshold
@@ -47,7 +48,7 @@ def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, f
         As from `fit_and_predict`.
     """
     labels, _ = training.occurring_labels()
-    sample = Sample(Features.of(training.features), labels, Validation.sample, Validation.folds, run)
+    sample = Sample(Rows(Features.of(training.features), labels), Validation.sample, Validation.folds, run)
     c = estimate(sample.naive_probabilities(), sample.labels).c
     held_out = deal(len(training), _PARTS, run.seed)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)

@@ -19,6 +19,7 @@ from mpu_cli.runtime.options import Option, Words, options_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from mpu_cli.core.data.problem import Problem
     from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
@@ -62,8 +63,7 @@ def owners(name: str) -> tuple[str, ...]:
 
 def fit(
     name: str,
-    matrix: "csr_array",
-    labels: "csr_array",
+    problem: "Problem",
     options: Any = None,
     run: "Run | None" = None,
     unlabeled: "csr_array | None" = None,
@@ -76,11 +76,8 @@ def fit(
     ----------
     name : str
         One of `METHODS`.
-    matrix : csr_array, shape (n, D), float32
-        Features.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one; if the method takes "label_features", at least one
-        column.
+    problem : Problem
+        q >= 1 labels, each annotated somewhere; of a method that takes "label_features", some of them.
     options : object, optional
         An instance of the method's options. Default: all defaults.
     run : Run, optional
@@ -88,7 +85,7 @@ def fit(
     unlabeled : csr_array, shape (m, any), float32, optional
         The instances that a transductive method labels.
     start : WarmStart, optional
-        Of mpu: as for `core.train.training.train`.
+        Of mpu: as for `core.train.algorithm.train`.
     hold_out_all : bool
         Of mpu and br: predict all instances out of fold.
 
@@ -113,7 +110,7 @@ def fit(
         raise MpuError(f"{name} labels instances while it learns: it needs some to label")
     seconds: dict[str, float] = {}
     run = (run or DEFAULT_RUN).timed(seconds)
-    return replace(method.fit(Task(matrix, labels, asked, run, unlabeled, start, hold_out_all)), seconds=seconds)
+    return replace(method.fit(Task(problem, asked, run, unlabeled, start, hold_out_all)), seconds=seconds)
 
 
 def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from mpu_cli.methods.method import Fitted, Method, Task
 def fit(task: Task) -> Fitted:
     """Train as mpu with c = 1, one level, and threshold 0.5, that of a logistic regression."""
     values = asdict(task.options)
-    options = Options(**values, loss="pu-logistic", levels=1, c=1.0, threshold=0.5, calibrated=False)
-    return mpu.fit(replace(task, options=options))
+    options = Options(**values, loss="pu-logistic", levels=1, c=1.0, threshold=0.5)
+    return mpu.fit(replace(task, options=options), calibrated=False)
 
 
 METHODS = (

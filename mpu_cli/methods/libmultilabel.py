@@ -59,7 +59,7 @@ def fit(task: Task, trainer: str) -> Fitted:
     from mpu_cli.core.model.stacking import StackedModel
 
     linear = _linear()
-    D, q = task.matrix.shape[1], task.labels.shape[1]
+    D, q = task.problem.features.shape[1], task.problem.labels.shape[1]
     refuse_large_weights(D, q)
     options = f"-s 2 -c {task.options.liblinear_cost!r} -B 1 -e 0.0001 -m 1"  # in the primal: the same result each time
     state = np.random.get_state()  # noqa: NPY002 (its folds are drawn from this generator)
@@ -68,13 +68,13 @@ def fit(task: Task, trainer: str) -> Fitted:
         with task.run.step("train"), catch_warnings():
             simplefilter("ignore")  # it uses deprecated NumPy matrices, and divides by 0
             trained: Any = getattr(linear, trainer)(
-                _labels(task.labels),
-                csr_matrix(task.matrix, dtype=np.float64),
+                _labels(task.problem.labels),
+                csr_matrix(task.problem.features, dtype=np.float64),
                 options=options,
                 verbose=False,
             )
     except (IndexError, ValueError) as error:  # as with fewer instances than folds
-        raise MpuError(f"LibMultiLabel cannot learn from these {task.labels.shape[0]:,} instances: {error}") from error
+        raise MpuError(f"LibMultiLabel cannot learn from these {len(task.problem):,} instances: {error}") from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
     weights = np.asarray(trained.weights, np.float32)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
     from scipy.sparse import csr_array
 
     from mpu_cli.core.data.predictions import Predictions
+    from mpu_cli.core.data.problem import Problem
     from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
@@ -43,11 +44,8 @@ class Task:
 
     Attributes
     ----------
-    matrix : csr_array, shape (n, D), float32
-        Features.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one; if the method takes "label_features", at least one
-        column.
+    problem : Problem
+        q >= 1 labels, each annotated somewhere; of a method that takes "label_features", some of them.
     options : object
         An instance of the method's options.
     run : Run
@@ -59,8 +57,7 @@ class Task:
         Whether to predict all instances out of fold, if the method takes "oof".
     """
 
-    matrix: "csr_array"
-    labels: "csr_array"
+    problem: "Problem"
     options: Any
     run: "Run"
     unlabeled: "csr_array | None" = None
@@ -100,7 +97,7 @@ class Fitted:
         import numpy as np
 
         findings = {name: value for name, value in asdict(report).items() if value is not None}
-        return cls(model, findings, np.ones(task.labels.shape[1]), warnings)
+        return cls(model, findings, np.ones(task.problem.labels.shape[1]), warnings)
 
 
 def _nothing_needed() -> None:

@@ -9,25 +9,26 @@ from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 
 if TYPE_CHECKING:
     from mpu_cli.core.model.stacking import StackedModel
-    from mpu_cli.core.train.training import Report
+    from mpu_cli.core.train.algorithm import Report
 
 
-def fit(task: Task) -> Fitted:
-    """Train by `core.train.training.train`."""
-    from mpu_cli.core.train.training import train
+def fit(task: Task, calibrated: bool = True) -> Fitted:
+    """Train by `core.train.algorithm.train`."""
+    from mpu_cli.core.train.algorithm import train
 
-    model, report = train(task.matrix, task.labels, task.options, task.run, task.start, task.hold_out_all)
-    result = fitted(task.options, model, report)
+    given = task.problem, task.options, task.run, task.start
+    model, report = train(*given, hold_out_all=task.hold_out_all, calibrated=calibrated)
+    result = fitted(task.options, model, report, task.problem.label_features is not None)
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 
-def fitted(options: Options, model: "StackedModel", report: "Report") -> Fitted:
-    """Return the report of `core.train.training.train` in the form of all methods."""
+def fitted(options: Options, model: "StackedModel", report: "Report", has_label_features: bool = False) -> Fitted:
+    """Return the report of `core.train.algorithm.train` in the form of all methods."""
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
     if not loss_named(report.settings.loss).has_step:
         del settings["step"]
-    if options.label_features is None or options.prior in ("none", 0):
+    if not (has_label_features and options.uses_label_features):
         del settings["prior"]
     findings: dict[str, Any] = {
         "c": one_or_list(report.c),

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.cluster.reading import absolute, placed_labels
 from mpu_cli.cluster.training import Collection, learn, read_files, shards_of_training
 from mpu_cli.core.data.features import Columns
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.select.sample import draw
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.mixing import rounds_of
@@ -92,7 +93,7 @@ class ClusterData(TrainingSet):
         """Checksums of the parts, and the number of shards, on which the model depends too."""
         return self.collection.content, self.shards
 
-    def labels_and_checksum(self, run: Run, with_checksum: bool) -> tuple[csr_array, str]:
+    def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
         """Fetch the annotated labels. Of the features, a part at a time passes through this process."""
         executor, parts = self.collection.executor, self.collection.data
         with run.step("fetch labels"):
@@ -104,12 +105,12 @@ class ClusterData(TrainingSet):
                     yield executor.gather([executor.submit(_of_features, part, what)])[0]
 
             digits = checksum_of_parts(each("sizes"), each("indices"), each("data")) if with_checksum else ""
-        return labels, digits
+        return Problem(csr_array((len(self), 0), dtype=np.float32), labels), digits
 
     def drawn(self, size: int, run: Run) -> TrainingData:
         """Fetch a sample."""
         with run.step("fetch the sample"):
-            rows = self.collection.instances()[0].fetch(draw(len(self), size, run.seed))
+            rows = self.collection.instances().fetch(draw(len(self), size, run.seed))
         features = csr_array(rows.features.as_sparse())
         return TrainingData(features=features, labels=rows.labels, ids=self.ids, names=self.names)
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli import methods
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted
@@ -187,8 +188,8 @@ class TrainingSet(ABC):
         """What is the same only for the same data, for `runtime.resume.fingerprint`."""
 
     @abstractmethod
-    def labels_and_checksum(self, run: Run, with_checksum: bool) -> tuple[csr_array, str]:
-        """Return the annotated labels, shape (n, q), and the checksum of the features of the file, or ""."""
+    def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
+        """Return the labels and what else is known, perhaps without features; and the checksum of these, or ""."""
 
     @abstractmethod
     def drawn(self, size: int, run: Run) -> "TrainingData":
@@ -217,7 +218,7 @@ class TrainingSet(ABC):
         return None
 
     def completed(self, options: Any) -> Any:
-        """Return options with what the data have for them: label frequencies of a file, and verified labels.
+        """Return options with what the data have for them: label frequencies of a file.
 
         Raises
         ------
@@ -289,13 +290,13 @@ class TrainingData(TrainingSet):
         return self.annotations if self.second is None else count_annotations(self.labels[: self.of_file])
 
     @property
-    def content(self) -> tuple[csr_array, csr_array]:
-        """Features and labels."""
-        return self.features, self.labels
+    def content(self) -> Problem:
+        """Features, labels, and what else is known of these."""
+        return self.problem
 
-    def labels_and_checksum(self, run: Run, with_checksum: bool) -> tuple[csr_array, str]:
-        """Return the annotated labels, and the checksum of the features of the file, or ""."""
-        return self.labels, checksum(self.features[: self.of_file]) if with_checksum else ""
+    def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
+        """Return what methods learn from, and the checksum of the features of the file, or ""."""
+        return self.problem, checksum(self.features[: self.of_file]) if with_checksum else ""
 
     def drawn(self, size: int, run: Run) -> "TrainingData":
         """Return all instances: they need not be fetched."""
@@ -305,7 +306,7 @@ class TrainingData(TrainingSet):
         self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
     ) -> Fitted:
         """Learn a model in this process; what may be a mistake in a review is among its warnings."""
-        fitted = methods.fit(method, self.features, self.labels, options, run, start=start, hold_out_all=hold_out_all)
+        fitted = methods.fit(method, self.problem, options, run, start=start, hold_out_all=hold_out_all)
         cautions = [] if self.review is None else self.review.cautions()
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
@@ -323,7 +324,7 @@ class TrainingData(TrainingSet):
         return provenance.Counts.of(self.labels, self.known, fitted.c)
 
     def completed(self, options: Any) -> Any:
-        """Return options with what the data have for them: label frequencies of a file, and verified labels."""
+        """Return options with what the data have for them: label frequencies of a file."""
         options = super().completed(options)
         prior = getattr(options, "prior", None)
         if self.label_features is None and isinstance(prior, float | int) and prior:
@@ -331,13 +332,13 @@ class TrainingData(TrainingSet):
                 f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
                 "--label-features, or data that mpu vectorize made, with names of labels"
             )
-        return self.known_of(options)
+        return options
 
-    def known_of(self, options: Any) -> Any:
-        """Return options of a training with what is known of these labels."""
-        names = {f.name for f in fields(options)}
+    @property
+    def problem(self) -> Problem:
+        """Return what methods learn from."""
         given = {name: getattr(self, name) for name in ("known", "sampled", "second", "label_features")}
-        return replace(options, **{name: value for name, value in given.items() if name in names})
+        return Problem(self.features, self.labels, **given)
 
     def widened(self, every: np.ndarray) -> "TrainingData":
         """Return the same data with more labels, which are never annotated: these are all, ascending."""

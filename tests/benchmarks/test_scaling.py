@@ -12,7 +12,7 @@ from mpu_cli.cluster.sizes import size_of
 from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.side import shortlist
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.train.algorithm import train_on_parts
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.runtime.executor import run_unit
 from mpu_cli.runtime.run import Run

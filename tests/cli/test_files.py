@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.core.train import training
+from mpu_cli.core.model import thresholds
 from tests.cli.training import ALONE, QUICK, TINY
 from tests.endurance.commands import contents, model_files
 from tests.slow import slow
@@ -192,7 +192,7 @@ def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
 def test_kept_steps_that_are_no_regular_files_are_taken_again(run, folder, monkeypatch, kind):
     options = ("--resume", "-q", "--kernel", "numpy", "--c", 0.5, "--cost", 30, "--levels", 2, "--epochs", 2)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(training.thresholds, "estimated_f1", lambda *_: 1 / 0)
+        patch.setattr(thresholds, "estimated_f1", lambda *_: 1 / 0)
         run("train", folder / "x.svm", *options)
     kept = folder / "x.mpu.resume"
     steps = [path for path in kept.iterdir() if path.suffix == ".npz"]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mpu_cli.core.data.known_labels import KnownLabels, Verdict
-from mpu_cli.core.train.training import Options
+from mpu_cli.core.train.algorithm import Options
 from tests.core.simulated import hide, linear_problem
 
 UNKNOWN, TRUE, FALSE, IGNORED = Verdict

@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from mpu_cli import methods
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError, MpuError
 from mpu_cli.methods import elkan08
 from mpu_cli.runtime.run import Run
@@ -37,7 +38,7 @@ def problem() -> tuple[csr_array, csr_array, csr_array]:
 
 def fit(problem, name, jobs=1, **options) -> methods.Fitted:
     matrix, labels, unlabeled = problem
-    return methods.fit(name, matrix, labels, quick(name, **options), Run(jobs=jobs), unlabeled)
+    return methods.fit(name, Problem(matrix, labels), quick(name, **options), Run(jobs=jobs), unlabeled)
 
 
 def quick(name, **options):
@@ -79,8 +80,8 @@ def test_the_same_model_on_any_number_of_threads_and_again(problem, name, option
 
 def test_br_is_mpu_without_missing_labels_and_levels(problem):
     br = fit(problem, "br")
-    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3, calibrated=False)
-    model, report = train(*problem[:2], options)
+    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3)
+    model, report = train(Problem(*problem[:2]), options, calibrated=False)
     assert_array_equal(br.model.levels[0].weights, model.levels[0].weights)
     assert_array_equal(br.model.thresholds, 0.5)
     assert br.findings["c"] == 1
@@ -98,7 +99,7 @@ def test_br_is_logistic_regression(problem):
 def test_options_of_another_method_are_an_error(problem):
     matrix, labels, _ = problem
     with pytest.raises(DataError, match=r"br has other options than mpu_cli\.core\.options\.Options"):
-        methods.fit("br", matrix, labels, Options(levels=3))
+        methods.fit("br", Problem(matrix, labels), Options(levels=3))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_options_reach_their_method(problem, name, options):
 
 def test_a_c_that_all_labels_share_is_one_finding(problem):
     matrix, labels, _ = problem
-    few = methods.fit("elkan08", matrix[:40], labels[:40], quick("elkan08"))
+    few = methods.fit("elkan08", Problem(matrix[:40], labels[:40]), quick("elkan08"))
     assert isinstance(few.findings["c"], float)
     assert few.findings["labels_with_c_of_their_own"] == 0
     assert isinstance(fit(problem, "elkan08").findings["c"], list)
@@ -140,12 +141,12 @@ def test_mpu_warns_where_no_label_is_told_apart():
     X = np.random.default_rng(0).normal(size=(500, 3))
     labels = csr_array(np.random.default_rng(1).random((500, 3)) < 0.3)
     asked = Options(cost=1.0, epochs=2)
-    (warning,) = methods.fit("mpu", as_features(X), labels, asked).warnings
+    (warning,) = methods.fit("mpu", Problem(as_features(X), labels), asked).warnings
     assert re.match(
         r"c = 0\.\d{3} is unreliable: no label can be predicted well from the features; it is probably too low", warning
     )
     known = Options(c=0.5, cost=1.0, epochs=2)
-    assert methods.fit("mpu", as_features(X), labels, known).warnings == ()
+    assert methods.fit("mpu", Problem(as_features(X), labels), known).warnings == ()
 
 
 def test_well_warns_where_the_cut_is_empty(problem):
@@ -156,7 +157,7 @@ def test_well_warns_where_the_cut_is_empty(problem):
 
 def test_well_without_instances_to_label(problem):
     with pytest.raises(MpuError, match="well labels instances while it learns"):
-        methods.fit("well", *problem[:2])
+        methods.fit("well", Problem(*problem[:2]))
 
 
 def test_steps_are_observed(problem):
@@ -169,5 +170,5 @@ def test_steps_are_observed(problem):
 
         return no_observer(step, ticks)
 
-    fitted = methods.fit("elkan08", matrix, labels, elkan08.Options(epochs=2), Run(observe=observe))
+    fitted = methods.fit("elkan08", Problem(matrix, labels), elkan08.Options(epochs=2), Run(observe=observe))
     assert observed == list(fitted.seconds) == ["choose C", "train"]

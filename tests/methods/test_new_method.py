@@ -30,7 +30,7 @@ def fit(task: Task) -> Fitted:
     from mpu_cli.core.model.linear import LinearModel
     from mpu_cli.core.model.stacking import StackedModel
 
-    q, D = task.labels.shape[1], task.matrix.shape[1]
+    q, D = task.problem.labels.shape[1], task.problem.features.shape[1]
     level = LinearModel(np.zeros((D, q), np.float32), np.full(q, logit(task.options.luck), np.float32))
     return Fitted(StackedModel((level,), 0.0, np.full(q, 0.5, np.float32)), {"learned": "nothing"}, np.ones(q))
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.model import thresholds
 from mpu_cli.core.solver import sgd
-from mpu_cli.core.train import training
+from mpu_cli.core.train import algorithm
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import resume
 from mpu_cli.runtime.journal import Journal
@@ -116,8 +118,8 @@ def problem() -> tuple[csr_array, csr_array]:
     return as_features(X), hide(Y, 0.3)
 
 
-def options(**changes) -> training.Options:
-    return training.Options(folds=3, epochs=2, **changes)
+def options(**changes) -> algorithm.Options:
+    return algorithm.Options(folds=3, epochs=2, **changes)
 
 
 def test_the_key_is_that_of_the_content(problem):
@@ -183,7 +185,7 @@ STEPS = 11
 
 @pytest.fixture(scope="module")
 def undisturbed(problem):
-    return training.train(*problem, options(levels=3))
+    return algorithm.train(Problem(*problem), options(levels=3))
 
 
 @pytest.mark.parametrize("n_steps", range(1, STEPS + 1))
@@ -195,7 +197,7 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(
     expected, report = undisturbed
     others = set(threading.enumerate())  # such as those of Dask, which never end
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
-        training.train(*problem, asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
+        algorithm.train(Problem(*problem), asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
     for thread in set(threading.enumerate()) - others:  # what they were at is not of the training below
         if thread.name.startswith("ThreadPoolExecutor"):
             thread.join()
@@ -204,7 +206,7 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(
     monkeypatch.setattr(sgd, "train_block", lambda *args: learned.append(args) or train_block(*args))
     with resume.keep_steps(folder, KEY) as steps:
         assert steps.found == n_steps
-        model, again = training.train(*problem, asked, replace(run, journal=steps))
+        model, again = algorithm.train(Problem(*problem), asked, replace(run, journal=steps))
         steps.remove()
     assert as_bytes(model) == as_bytes(expected)
     assert (again.c.tolist(), again.settings, again.level_f1, again.expected_f1) == (
@@ -217,11 +219,11 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(
 
 def test_a_single_pass_is_one_step(problem, folder):
     asked = replace(options(levels=1, c=0.7, cost=3.0, sample=30), epochs=1)
-    expected, report = training.train(*problem, asked)
+    expected, report = algorithm.train(Problem(*problem), asked)
     with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
-        training.train(*problem, asked, Run(journal=InterruptedAfter(steps, 1)))
+        algorithm.train(Problem(*problem), asked, Run(journal=InterruptedAfter(steps, 1)))
     with resume.keep_steps(folder, KEY) as steps:
-        model, again = training.train(*problem, asked, Run(journal=steps))
+        model, again = algorithm.train(Problem(*problem), asked, Run(journal=steps))
         steps.remove()
     assert as_bytes(model) == as_bytes(expected)
     assert again.expected_f1 == report.expected_f1
@@ -269,7 +271,7 @@ def test_the_number_of_steps_taken_over_is_told(run, tiny_data, tmp_path, monkey
         raise StoppedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(training.thresholds, "estimated_f1", broken)
+        patch.setattr(thresholds, "estimated_f1", broken)
         with pytest.raises(StoppedError):
             run(*arguments)
     kept = count(resume.folder_of(model))

@@ -180,12 +180,12 @@ def complete(
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
-        labels, digits = data.labels_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
+        problem, digits = data.problem_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
         asked = data.completed(options)
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
         fitted = data.fit("mpu", asked, run, hold_out_all=True)
-        found = find(fitted, labels, data.ids, asked, choice, implications, run)
+        found = find(fitted, problem, data.ids, choice, implications, run)
         filled = None
         if outputs.fill:
             most = found.worth if choice == Choice() else None

@@ -10,6 +10,7 @@ import numpy as np
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import propensity
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
@@ -171,7 +172,8 @@ def estimate(
     surely_from = propensity.FEWEST_ANNOTATIONS if per_label else np.inf
     some = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
     refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
-    drawn = Sample(Features.of(data.features, empty=run.empty), data.labels, sample, folds, run, data.known, some)
+    population = Rows(Features.of(data.features, empty=run.empty), data.labels, known=data.known)
+    drawn = Sample(population, sample, folds, run, some)
     pooled: propensity.FrequencyEstimate | None = None
     single: SingleFrequencies | None = None
     if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):

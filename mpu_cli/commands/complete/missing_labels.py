@@ -12,9 +12,9 @@ from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.suggestions import Cells, Choice, Count
 from mpu_cli.core.data.known_labels import Verdict
 from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.methods import Fitted
@@ -82,9 +82,8 @@ class Completion:
 
 def find(
     fitted: Fitted,
-    labels: csr_array,
+    problem: Problem,
     ids: np.ndarray,
-    options: Options,
     choice: Choice,
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
@@ -94,12 +93,10 @@ def find(
     Parameters
     ----------
     fitted : Fitted
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
+    problem : Problem
+        Perhaps without features. What is known already is not listed again.
     ids : ndarray of int, shape (q,)
         The label, as written in files, of each column; ascending.
-    options : Options
-        With what is known already, which is not listed again.
     choice : Choice
         Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     implications : Implications, optional
@@ -108,7 +105,8 @@ def find(
     """
     model, held_out = fitted.model, fitted.out_of_fold
     assert isinstance(model, StackedModel) and held_out is not None
-    frequency = LabelFrequency.of(fitted.c, labels.shape, options.known)
+    labels = problem.labels
+    frequency = LabelFrequency.of(fitted.c, labels.shape, problem.known)
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("other labels"):
@@ -116,7 +114,7 @@ def find(
     with run.step("list"):
         of_labels, of_all = suggestions.missing_labels(labels, frequency)
         missing = float(of_all.expected)
-        second = np.zeros(0, int) if options.second is None else options.second
+        second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
             choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before

@@ -73,7 +73,11 @@ class Features:
         return Features(matrix, np.empty((len(self), 0), np.float32))
 
     def append(
-        self, columns: np.ndarray, scale: float = 1.0, empty: Callable[..., np.ndarray] = np.empty
+        self,
+        columns: np.ndarray,
+        scale: float = 1.0,
+        empty: Callable[..., np.ndarray] = np.empty,
+        transform: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> "Features":
         """Return these features with dense columns, multiplied by a scale, added on the right.
 
@@ -83,11 +87,17 @@ class Features:
         scale : float
         empty : callable
             As for `of`.
+        transform : callable, optional
+            Is given the columns of some instances after others, and returns what is to be added in their place.
         """
         n, d = self.dense.shape
         dense = empty((n, d + columns.shape[1]), np.float32)
         dense[:, :d] = self.dense
-        np.multiply(columns, np.float32(scale), out=dense[:, d:])
+        rows = max(1, _ENTRIES // max(columns.shape[1], 1)) if transform is not None else max(n, 1)
+        for start in range(0, n, rows):
+            part = slice(start, start + rows)
+            added = columns[part] if transform is None else transform(columns[part])
+            np.multiply(added, np.float32(scale), out=dense[part, d:])
         return Features(self.sparse, dense)
 
     @cached_property

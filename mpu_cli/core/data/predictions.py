@@ -47,12 +47,10 @@ class Top:
     least: float = 0.001
 
     @classmethod
-    def enough_for(cls, labels: csr_array, c: float) -> "Top | None":
-        """Keep what instances may have of many labels, of which a share c is annotated; None: labels are few."""
-        if labels.shape[1] <= FEW_LABELS:
-            return None
-        usual = np.quantile(np.diff(labels.indptr), 0.99) / c
-        return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), labels.shape[1])))
+    def enough_for(cls, sizes: np.ndarray, q: int, c: float) -> "Top":
+        """Keep what instances may have of q labels, where they are annotated with so many each, a share c of them."""
+        usual = np.quantile(sizes, 0.99) / c
+        return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), q)))
 
     def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:
         """Keep the largest of each row among some cells.

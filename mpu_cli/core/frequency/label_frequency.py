@@ -145,24 +145,45 @@ class LabelFrequency:
         by_chance, certain = self.counted(annotated)
         return _per_label(by_chance) / self.rates + _per_label(certain)
 
-    def shares(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
-        """Estimate the share of each label in its cells that are not ignored.
-
-        Returns
-        -------
-        share : ndarray of float64, shape (q,)
-        cells : ndarray of int, shape (q,)
-            How many cells that are.
-        """
+    def count(self, annotated: csr_array) -> "LabelCounts":
+        """Count the cells of each label, and the annotations by what each stands for."""
         n, q = annotated.shape
         cells = np.full(q, n) - (0 if self.known is None else self.known.count_ignored())
-        some = np.maximum(cells, 1)
-        by_chance, certain = self.counted(annotated)
-        return _per_label(by_chance) / some / self.rates + _per_label(certain) / some, cells
+        return LabelCounts(cells, *map(_per_label, self.counted(annotated)))
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
         return (np.empty(0, np.intp),) * 2 if self.known is None else self.known.ignored()
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """What tells how frequent labels are.
+
+    Attributes
+    ----------
+    cells : ndarray of int, shape (q,)
+        How many cells of each label are not ignored.
+    by_chance, certain : ndarray of float64, shape (q,)
+        Annotations that stand for 1 / rate true labels, and true labels that stand for themselves.
+    """
+
+    cells: np.ndarray
+    by_chance: np.ndarray
+    certain: np.ndarray
+
+    def __add__(self, other: "LabelCounts") -> "LabelCounts":
+        """Return the counts of both."""
+        return LabelCounts(self.cells + other.cells, self.by_chance + other.by_chance, self.certain + other.certain)
+
+    def block(self, labels: slice | np.ndarray) -> "LabelCounts":
+        """Return the counts of some labels."""
+        return LabelCounts(self.cells[labels], self.by_chance[labels], self.certain[labels])
+
+    def shares(self, rates: np.ndarray) -> np.ndarray:
+        """Estimate the share of each label in its cells: float64, shape (q,)."""
+        some = np.maximum(self.cells, 1)
+        return self.by_chance / some / rates + self.certain / some
 
 
 def count_annotations(labels: csr_array) -> np.ndarray:

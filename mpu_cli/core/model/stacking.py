@@ -108,9 +108,13 @@ def calibrated(predictions: Predictions, calibration: Calibration | None) -> Pre
 
 
 def stack(
-    features: Features, predictions: Predictions, scale: float, empty: Callable[..., np.ndarray] = np.empty
+    features: Features,
+    predictions: Predictions,
+    scale: float,
+    empty: Callable[..., np.ndarray] = np.empty,
+    calibration: Calibration | None = None,
 ) -> Features:
-    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)); `empty` as for `Features.of`."""
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions; `empty` as for `Features.of`."""
     if isinstance(predictions, np.ndarray):
-        return features.append(predictions, scale, empty)
+        return features.append(predictions, scale, empty, calibration)
     return features.append_sparse(at_least(predictions, STACKED_FROM), scale)

@@ -14,15 +14,16 @@ A single label, which macro-F1 is about, may have few annotations. So its F is e
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.data.predictions import HeldOut, Predictions, values_at
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.bins import BinnedCells, lower_edges
 from mpu_cli.core.model.calibration import Calibration, calibrate
-from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
+from mpu_cli.core.options import MACRO_F1, PER_LABEL
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -254,53 +255,76 @@ def _instances(labels: csc_array, k: int) -> np.ndarray:
     return labels.indices[labels.indptr[k] : labels.indptr[k + 1]]
 
 
+@dataclass(frozen=True)
+class Decision:
+    """When labels are predicted.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float32, shape (q,)
+    expected_f1 : float
+        The micro-F1 to expect at them.
+    calibration : Calibration or None
+        What makes probabilities of predictions.
+    """
+
+    thresholds: np.ndarray
+    expected_f1: float
+    calibration: Calibration | None
+
+
 def decide(
     held_out: HeldOut,
     labels: csr_array,
     frequency: LabelFrequency,
-    threshold: float,
-    options: Options,
-    annotated: np.ndarray | None = None,
-) -> tuple[np.ndarray, float, Calibration | None]:
+    pooled: float,
+    criterion: str | float,
+    annotated: np.ndarray,
+    calibrated: bool = True,
+) -> Decision:
     """Make held-out predictions probabilities, in place, and choose the threshold of each label.
 
-    `annotated`, the labels that are annotated somewhere, are those annotated here unless they are given.
-
-    Returns thresholds, the micro-F1 to expect at them, and the map to probabilities.
+    Parameters
+    ----------
+    held_out : HeldOut
+        Of instances among these.
+    labels : csr_array of bool, shape (n, q)
+    frequency : LabelFrequency
+    pooled : float
+        `pooled_threshold` of the predictions.
+    criterion : str or float
+        One of `options.CRITERIA`, or the threshold of all labels.
+    annotated : ndarray of int
+        The labels that are annotated somewhere. The others get the threshold of all.
+    calibrated : bool
+        Whether predictions are made probabilities.
     """
-    if annotated is None:
-        annotated = annotated_somewhere(labels)
-    calibration = calibrate(*evidence(held_out, labels, frequency, annotated)) if options.calibrated else None
+    q = labels.shape[1]
+    calibration = calibrate(*evidence(held_out, labels, frequency, annotated)) if calibrated else None
+    threshold = pooled
     if calibration is not None:
         threshold = float(calibration(np.array([threshold], np.float32))[0])
         calibration.apply(held_out.probabilities)
-    if not isinstance(options.threshold, str):
-        threshold = options.threshold
+    if not isinstance(criterion, str):
+        threshold = criterion
     told = evidence(held_out, labels, frequency, annotated)
-    chosen = np.full(labels.shape[1], threshold, np.float32)
-    if options.threshold == PER_LABEL:
+    chosen = np.full(q, threshold, np.float32)
+    if criterion == PER_LABEL:
         chosen[annotated], f1 = label_thresholds(*told, threshold)
-        return chosen, f1, calibration
-    if options.threshold == MACRO_F1:
+        return Decision(chosen, f1, calibration)
+    if criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(told[0], threshold)
-    return chosen, estimated_f1(*told, chosen[annotated]), calibration
+    return Decision(chosen, estimated_f1(*told, chosen[annotated]), calibration)
 
 
 def evidence(
-    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency, annotated: np.ndarray | None = None
+    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency, annotated: np.ndarray
 ) -> tuple[Predictions, csr_array, LabelFrequency]:
     """Return held-out predictions, annotations and their frequency, of the labels that are annotated somewhere.
 
     Nothing tells how often another label is true: it gets the threshold of all.
     """
     predictions, annotations, of_cells = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
-    if annotated is None:
-        annotated = annotated_somewhere(labels)
     if len(annotated) == labels.shape[1]:
         return predictions, annotations, of_cells
     return predictions[:, annotated], annotations[:, annotated], of_cells.block(annotated)
-
-
-def annotated_somewhere(labels: csr_array) -> np.ndarray:
-    """Return the labels that are annotated somewhere, by column."""
-    return np.flatnonzero(count_annotations(labels))

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.side.guidance import Guidance
@@ -90,17 +89,12 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512, surely_from
     return DrawnLabels(columns, 1 / probability[columns])
 
 
-class Population(Protocol):
-    """Instances that a sample is drawn from: `Features`, or what fetches them."""
-
-    @property
-    def coherence(self) -> float: ...  # noqa: D102
+class Drawable(Protocol):
+    """Instances that a sample is drawn from: `Rows`, or what fetches them."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: np.ndarray) -> Features: ...
-
-    def mean_squared_norm(self) -> float: ...  # noqa: D102
+    def fetch(self, rows: np.ndarray | None = None) -> Rows: ...  # noqa: D102
 
 
 class Sample:
@@ -108,16 +102,12 @@ class Sample:
 
     Parameters
     ----------
-    population : Features, n instances
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
+    population : Drawable, n instances
     size : int
         Instances to draw at most; all are taken, in their order, where there are no more.
     m : int or None
         Number of folds; None: by their number.
     run : Run
-    known : KnownLabels, optional
-        What is known of the instances.
     drawn : DrawnLabels, optional
         Some of the labels. Default: all.
     label_features : csr_array, shape (q, D), optional
@@ -139,31 +129,29 @@ class Sample:
 
     def __init__(
         self,
-        population: Population,
-        labels: csr_array,
+        population: Drawable,
         size: int,
         m: int | None,
         run: Run = DEFAULT_RUN,
-        known: KnownLabels | None = None,
         drawn: DrawnLabels | None = None,
         label_features: csr_array | None = None,
     ) -> None:
         self.share = min(size / len(population), 1.0)
         self.rows: np.ndarray | slice = slice(None)
-        features = cast(Features, population)  # a copy of all would take as much memory
-        if self.share < 1:
-            self.rows = draw(len(population), size, run.seed)
-            features, labels = population[self.rows], labels[self.rows]
-            known = known and known.rows(self.rows)
         self.columns: np.ndarray | slice = slice(None)
         self.weights: np.ndarray | None = None
+        if self.share < 1:
+            self.rows = draw(len(population), size, run.seed)
+            found = population.fetch(self.rows)
+        else:
+            found = population.fetch()  # a copy of all would take as much memory
         if drawn is not None:
             self.columns, self.weights = drawn.columns, drawn.weights
-            labels, known = labels[:, drawn.columns], known and known.block(drawn.columns)
-        self.features, self.labels, self.known = features, labels, known
-        prior = None if label_features is None else Prior.of(features, label_features[self.columns])
+            found = found.block(drawn.columns)
+        self.features, self.labels, self.known = found.features, found.labels, found.known
+        prior = None if label_features is None else Prior.of(found.features, label_features[self.columns])
         self._guidance = Guidance(prior)
-        self._fold_rows = deal(len(features), m or default_folds(len(features)), run.seed)
+        self._fold_rows = deal(len(found), m or default_folds(len(found)), run.seed)
         self._run = run
 
     @property
@@ -189,10 +177,9 @@ class Sample:
         """Turn settings for all instances into those for the sample: the inverse of `transferred`."""
         return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
 
-    def part(self, frequency: LabelFrequency) -> LabelFrequency:
-        """Return the frequencies of the instances and labels in it, from those of all."""
-        of_rows = frequency.rows(self.rows)
-        return of_rows if isinstance(self.columns, slice) else of_rows.block(self.columns)
+    def frequency(self, rates: np.ndarray) -> LabelFrequency:
+        """Return the frequencies of the instances and labels in it, from the rates of all labels."""
+        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.known)
 
     def of_all_labels(self, found: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""

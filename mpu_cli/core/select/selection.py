@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -45,6 +46,41 @@ Found = TypeVar("Found", bound=Scored)
 
 
 @dataclass(frozen=True)
+class Trial:
+    """What settings are compared by: predictions of folds by models that have not seen them.
+
+    Attributes
+    ----------
+    folds : list of Fold
+        They need not hold out all instances.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    weights : ndarray of float64, shape (q,), or None
+        How many labels each of these stands for; None: each for itself.
+    """
+
+    folds: list[Fold]
+    labels: csr_array
+    frequency: LabelFrequency
+    weights: np.ndarray | None = None
+
+    def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1) -> float:
+        """Estimate the F1 of predictions (n x q) of all instances that the folds hold out."""
+        held_out = predictions[self._rows], *self._held_out
+        return estimated_macro_f1(*held_out) if criterion == MACRO_F1 else pooled_threshold(*held_out)[1]
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        return np.concatenate([fold.rows for fold in self.folds])
+
+    @cached_property
+    def _held_out(self) -> tuple[csr_array, LabelFrequency, np.ndarray | None]:
+        return self.labels[self._rows], self.frequency.rows(self._rows), self.weights
+
+
+@dataclass(frozen=True)
 class Choice:
     """Chosen settings with what they were chosen by.
 
@@ -63,15 +99,12 @@ class Choice:
 
 
 def choose_settings(
-    folds: list[Fold],
-    labels: csr_array,
-    frequency: LabelFrequency,
+    trial: Trial,
     start: sgd.Settings,
-    run: Run = DEFAULT_RUN,
-    tick: Callable[[], None] = lambda: None,
-    weights: np.ndarray | None = None,
     free: Collection[str] = ("cost", "step"),
     criterion: str | float = PU_F1,
+    run: Run = DEFAULT_RUN,
+    tick: Callable[[], None] = lambda: None,
 ) -> Choice:
     """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
 
@@ -80,40 +113,26 @@ def choose_settings(
 
     Parameters
     ----------
-    folds : list of Fold
-        They need not hold out all instances.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
+    trial : Trial
     start : Settings
         Where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
-    run : Run
-    tick : callable
-        Called once per setting.
-    weights : ndarray of float64, shape (q,), optional
-        How many labels each of these stands for. Default: each for itself.
     free : collection of str
         What to choose: some of "cost", "step" and "prior". The rest of the start is kept.
     criterion : str or float
         That of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one threshold.
+    run : Run
+    tick : callable
+        Called once per setting.
 
     Returns
     -------
     Choice
     """
-    rows = np.concatenate([fold.rows for fold in folds])
-    held_out = labels[rows], frequency.rows(rows), weights
-
-    def estimate(predictions: np.ndarray) -> float:
-        if criterion == MACRO_F1:
-            return estimated_macro_f1(predictions, *held_out)
-        return pooled_threshold(predictions, *held_out)[1]
 
     def evaluate(settings: sgd.Settings) -> Choice:
-        probabilities = out_of_fold(folds, labels.shape, frequency, settings, run)
+        probabilities = out_of_fold(trial.folds, trial.labels.shape, trial.frequency, settings, run)
         tick()
-        return Choice(settings, estimate(probabilities[rows]), probabilities)
+        return Choice(settings, trial.estimated_f1(probabilities, criterion), probabilities)
 
     def along(name: str, best: Choice) -> Choice:
         def candidate(value: float) -> Choice:
@@ -129,22 +148,14 @@ def choose_settings(
     return best
 
 
-def choose_pruning(
-    folds: list[Fold],
-    labels: csr_array,
-    frequency: LabelFrequency,
-    settings: sgd.Settings,
-    run: Run = DEFAULT_RUN,
-    weights: np.ndarray | None = None,
-) -> float:
+def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN) -> float:
     """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
 
-    Arguments as for `choose_settings`; the result is an absolute value, one of `CUTS` by the length of an instance.
+    The result is an absolute value, one of `CUTS` by the length of an instance.
     """
-    rows = np.concatenate([fold.rows for fold in folds])
-    held_out = labels[rows], frequency.rows(rows), weights
+    folds, frequency = trial.folds, trial.frequency
     cuts = np.array(CUTS) / np.sqrt(folds[0].training.mean_squared_norm)
-    probabilities = [np.empty(labels.shape, np.float32) for _ in cuts]
+    probabilities = [np.empty(trial.labels.shape, np.float32) for _ in cuts]
 
     def try_block(fold: Fold, block: slice) -> None:
         training = fold.training
@@ -155,7 +166,7 @@ def choose_pruning(
     tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
     for _ in parallel.run(try_block, tasks, run.jobs):
         pass
-    f1 = [pooled_threshold(of_cut[rows], *held_out)[1] for of_cut in probabilities]
+    f1 = [trial.estimated_f1(of_cut) for of_cut in probabilities]
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 

@@ -6,10 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import Settings, initial_bias
+from mpu_cli.core.solver.sgd import Settings
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ class WarmStart:
         self,
         number: int,
         features: Columns,
-        labels: csr_array,
-        frequency: LabelFrequency,
+        cold: np.ndarray,
         scale: float,
         compact: bool = False,
         many: bool = False,
@@ -51,10 +49,8 @@ class WarmStart:
             Level l.
         features : Columns
             The features that occur in the new data, of D.
-        labels : csr_array of bool, shape (n, q)
-            New annotated labels.
-        frequency : LabelFrequency
-            Of the new labels.
+        cold : ndarray of float32, shape (q,)
+            Biases of a cold start (`sgd.initial_bias`), which new labels take.
         scale : float
             What probabilities are multiplied by when they become features of the new data.
         compact : bool
@@ -67,7 +63,7 @@ class WarmStart:
         LinearModel
             Weights of shape (D + l q, q).
         """
-        old, q = self.model.levels[number], labels.shape[1]
+        old, q = self.model.levels[number], len(cold)
         D, old_D = len(features.indices) if compact else features.width, self.model.levels[0].weights.shape[0]
         known = np.flatnonzero(self.columns >= 0)
         column = self.columns[known]
@@ -85,7 +81,7 @@ class WarmStart:
             weights = rows @ old.weights @ chosen
         if many != isinstance(weights, csr_array):
             weights = csr_array(weights) if many else weights.toarray()
-        bias = initial_bias(labels, frequency.single_precision())
+        bias = cold.copy()
         bias[known] = old.bias[column]
         return LinearModel(weights, bias)
 

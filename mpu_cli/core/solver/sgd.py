@@ -13,7 +13,7 @@ from scipy.special import logit
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import LEAST, Block
 from mpu_cli.core.data.weights import joined, pruned
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, dual_kernel, kernel, order
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.model.linear import LinearModel
@@ -320,10 +320,10 @@ def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     frequency : LabelFrequency
         Of these instances and labels.
     """
-    return bias_of_shares(*frequency.shares(annotated))
+    return bias_of_counts(frequency.count(annotated), frequency.rates)
 
 
-def bias_of_shares(share: np.ndarray, cells: np.ndarray | int) -> np.ndarray:
-    """Return the log-odds of shares of so many cells, as `initial_bias` does."""
-    margin = 1 / (cells + 2)
-    return logit(np.clip(share, margin, 1 - margin)).astype(np.float32)
+def bias_of_counts(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
+    """Return the same from counts, which may be sums of those of parts."""
+    margin = 1 / (counts.cells + 2)
+    return logit(np.clip(counts.shares(rates), margin, 1 - margin)).astype(np.float32)

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Block, Top, TopPredictions
-from mpu_cli.core.data.weights import pruned
+from mpu_cli.core.data.predictions import Block
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import sums_of_instances
@@ -22,9 +21,10 @@ from mpu_cli.core.side.shortlist import Groups, Shortlist
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
 from mpu_cli.core.train.make_shortlist import list_instances
-from mpu_cli.core.train.parts import PartRows, Selection, seed_of
-from mpu_cli.core.validate.progressive import train_in_turn
-from mpu_cli.core.validate.validation import predict_top
+from mpu_cli.core.train.mixing import pruned_model
+from mpu_cli.core.train.parts import PartRows, seed_of
+from mpu_cli.core.validate.level import through
+from mpu_cli.core.validate.plans import Selection
 from mpu_cli.runtime.run import Run
 
 
@@ -125,7 +125,7 @@ def pick_groups(
     places = np.searchsorted(rows, instances.indices).astype(np.int32)
     selected = np.zeros((len(selections), len(part)), bool)
     for of_selection, selection in zip(selected, selections, strict=True):
-        of_selection[selection.rows(part, seed)] = True
+        of_selection[part.rows(selection, seed)] = True
     return Picked(
         part.features[rows],
         part.labels[rows][:, labels],
@@ -152,8 +152,9 @@ def learn_groups(
     settings: Settings,
     prune: float,
     run: Run,
+    in_turn: bool = False,
 ) -> list[LinearModel]:
-    """Learn some groups of labels from each of some selections.
+    """Learn some groups of labels from each of some selections, or, in turn, from the first one and both.
 
     Parameters
     ----------
@@ -169,37 +170,30 @@ def learn_groups(
     prune : float
         Weights below this are dropped.
     run : Run
+    in_turn : bool
+        Whether one model learns from two selections, one after the other, in one pass.
 
     Returns
     -------
     list of LinearModel
         With sparse weights, of shape (D, k).
     """
-    sets = _training_sets(picked, sizes, wholes, run)
-    frequency = LabelFrequency(rates)
-    return [
-        sgd.train_linear(data, frequency, settings, _cold(whole), prune=prune)
-        for data, whole in zip(sets, wholes, strict=True)
-    ]
-
-
-def learn_groups_in_turn(
-    picked: list[Picked],
-    sizes: np.ndarray,
-    wholes: list[Whole],
-    rates: np.ndarray,
-    settings: Settings,
-    prune: float,
-    run: Run,
-) -> list[LinearModel]:
-    """Learn some groups from the first of two selections, and go on with the second: the models after either."""
-    beginning, end = _training_sets(picked, sizes, wholes, run)
+    sets, frequency = _training_sets(picked, sizes, wholes, run), LabelFrequency(rates)
+    starts = [LinearModel(np.empty((0, len(whole.bias)), np.float32), whole.bias) for whole in wholes]
+    if not in_turn:
+        return [
+            sgd.train_linear(data, frequency, settings, start, prune=prune)
+            for data, start in zip(sets, starts, strict=True)
+        ]
     begun: list[tuple[LinearModel, np.ndarray]] = []
 
     def look(block: Block, model: LinearModel) -> None:
         begun.append((pruned_model(model, prune), np.arange(len(rates))[block]))
 
-    model = train_in_turn(beginning, end, LabelFrequency(rates), settings, _cold(wholes[0]), look, prune)
+    def learn(block: Block) -> LinearModel:
+        return through(sets, block, frequency, settings, starts[0].block(block), look)
+
+    model = sgd.by_blocks(sets[-1], learn, prune, lambda: None)
     return [LinearModel.of_blocks(*zip(*begun, strict=True)), model]
 
 
@@ -223,49 +217,9 @@ def _side_by_side(found: list[Features]) -> Features:
     return Features(sparse, np.concatenate([some.dense for some in found]))
 
 
-def _cold(whole: Whole) -> LinearModel:
-    return LinearModel(np.empty((0, len(whole.bias)), np.float32), whole.bias)
-
-
-def pruned_model(model: LinearModel, prune: float) -> LinearModel:
-    """Return a model with dense weights without those below this absolute value, sparse."""
-    return LinearModel(pruned(model.weights, prune), model.bias)
-
-
 def side_by_side(models: list[LinearModel], labels: list[np.ndarray] | None = None) -> LinearModel:
     """Put models of blocks of labels together; without the labels of each, these are side by side."""
     if labels is None:
         ends = np.cumsum([len(model.bias) for model in models])
         labels = np.split(np.arange(ends[-1]), ends[:-1])
     return LinearModel.of_blocks(models, labels)
-
-
-def predict_top_out_of_fold(part: PartRows, models: list[LinearModel], folds: int, top: Top, run: Run) -> csr_array:
-    """Predict the instances of the first folds, of so many, by the models that have left them out: shape (n_i, q)."""
-    found = TopPredictions(top, part.labels.shape)
-    for fold, model in enumerate(models):
-        rows = Selection(folds, fold, inside=True).rows(part, run.seed)
-        predict_top(model, part.features, rows, found, top, run)
-    return found.result()
-
-
-def predict_top_selected(part: PartRows, selection: Selection, model: LinearModel, top: Top, run: Run) -> csr_array:
-    """Predict the selected instances: shape (m_i, q)."""
-    rows = selection.rows(part, run.seed)
-    found = TopPredictions(top, (len(rows), part.labels.shape[1]))
-    predict_top(model, part.features[rows], np.arange(len(rows)), found, top, run)
-    return found.result()
-
-
-def held_out(predictions: csr_array, part: PartRows, folds: int, first: int, seed: int) -> csr_array:
-    """Return the predictions of the instances in the first of so many folds, ascending."""
-    return predictions[_of_folds(part, folds, first, seed)]
-
-
-def held_out_labels(part: PartRows, folds: int, first: int, seed: int) -> csr_array:
-    """Return their annotated labels."""
-    return part.labels[_of_folds(part, folds, first, seed)]
-
-
-def _of_folds(part: PartRows, folds: int, first: int, seed: int) -> np.ndarray:
-    return np.sort(np.concatenate([Selection(folds, fold, inside=True).rows(part, seed) for fold in range(first)]))

@@ -1,19 +1,23 @@
-"""All instances of a training, in parts, each of which stays in the process that has it."""
+"""All instances of a training, in parts, each of which stays in the process that has it; one machine has one part."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.data.features import Features, coherence, draws
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.data.features import Columns, Features, coherence, draws
+from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem, Rows
+from mpu_cli.core.frequency.label_frequency import LabelCounts, count_annotations
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.parts import PartRows, Selection
-from mpu_cli.runtime.executor import Executor, Handle
+from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.validate.plans import EVERYTHING, Selection
+from mpu_cli.runtime.executor import Executor, Handle, InProcess
 from mpu_cli.runtime.run import Run
 
 
@@ -26,22 +30,21 @@ class Selected:
     selection : Selection
     sizes : list of int
         Instances of each part.
-    annotations : ndarray of int, shape (q,)
-        How many of all of them are annotated with each label.
+    counts : LabelCounts
+        Of the annotations of all of them.
     """
 
     selection: Selection
     sizes: list[int]
-    annotations: np.ndarray
+    counts: LabelCounts
 
     def __len__(self) -> int:
         return sum(self.sizes)
 
-    def start(self, frequency: LabelFrequency) -> LinearModel:
+    def start(self, rates: np.ndarray) -> LinearModel:
         """Return where all labels start, cold, as `sgd.TrainingSet.cold_start` does."""
-        size = len(self)
-        share = self.annotations / max(size, 1) / frequency.single_precision().rates
-        bias = sgd.bias_of_shares(share, size)
+        single = np.maximum(rates.astype(np.float32), np.finfo(np.float32).tiny)
+        bias = sgd.bias_of_counts(self.counts, single)
         return LinearModel(np.empty((0, len(bias)), np.float32), bias)
 
 
@@ -61,6 +64,18 @@ class Instances:
         How many instances are annotated with each label.
     width : int
         Number of features.
+    occurring : Columns or None
+        The features that occur, of all that there are; None: those that have columns here.
+    compact : bool
+        Whether only these have columns.
+    label_features : csr_array of float32, shape (q, width), or None
+        As in `Problem`.
+    sampled, second : ndarray of int or None
+        As in `Problem`, through all parts.
+    has_known : bool
+        Whether a part has verified labels.
+    is_here : bool
+        Whether there is one part, in this process, whose threads all learn from it.
     """
 
     executor: Executor
@@ -68,12 +83,53 @@ class Instances:
     sizes: list[int]
     annotations: np.ndarray
     width: int
+    occurring: Columns | None = None
+    compact: bool = False
+    label_features: csr_array | None = None
+    sampled: np.ndarray | None = None
+    second: np.ndarray | None = None
+    has_known: bool = False
+    is_here: bool = False
+
+    @classmethod
+    def of(cls, problem: Problem, empty: Callable[..., np.ndarray] = np.empty) -> "Instances":
+        """Return those of a problem as one part in this process; `empty` as for `Features.of`."""
+        narrow, occurring, compact = problem.narrowed()
+        features = Features.of(narrow.features, empty=empty)
+        part = PartRows(features, problem.labels, known=problem.known)
+        return cls(
+            InProcess(),
+            [part],
+            [len(part)],
+            count_annotations(problem.labels),
+            features.width,
+            occurring=occurring,
+            compact=compact,
+            label_features=narrow.label_features,
+            sampled=problem.sampled,
+            second=problem.second,
+            has_known=problem.known is not None,
+            is_here=True,
+        )
 
     def __len__(self) -> int:
         return sum(self.sizes)
 
-    def fetch(self, rows: np.ndarray) -> PartRows:
-        """Return some instances, by their numbers, ascending."""
+    @property
+    def columns(self) -> Columns | None:
+        """Return the features that have columns; None: all."""
+        return self.occurring if self.compact else None
+
+    def of_parts(self, unit: Callable, *arguments: object) -> list:
+        """Run a unit on each part, and return the results."""
+        submit = self.executor.submit
+        return self.executor.gather([submit(unit, part, *arguments) for part in self.parts])
+
+    def fetch(self, rows: np.ndarray | None = None) -> Rows:
+        """Return some instances, by their numbers, ascending; or all."""
+        if len(self.parts) == 1:
+            return self.executor.gather([self.executor.submit(parts.pick, self.parts[0], rows)])[0]
+        rows = np.arange(len(self)) if rows is None else rows
         ends = np.cumsum(self.sizes)
         cuts = np.searchsorted(rows, np.concatenate([[0], ends]))
         wanted = [
@@ -83,64 +139,54 @@ class Instances:
         ]
         found = self.executor.gather([self.executor.submit(parts.pick, part, some) for part, some in wanted])
         sparse = vstack([some.features.as_sparse() for some in found], format="csr")
-        return PartRows(Features.of(csr_array(sparse)), csr_array(vstack([some.labels for some in found])), 0)
+        labels = csr_array(vstack([some.labels for some in found], format="csr"))
+        return Rows(Features.of(csr_array(sparse)), labels, known=joined_known([some.known for some in found]))
 
     def count(self, selection: Selection, run: Run) -> Selected:
         """Count what is selected."""
-        counted = self.executor.gather(
-            [self.executor.submit(parts.count, part, selection, run.seed) for part in self.parts]
-        )
-        return Selected(selection, [size for size, _ in counted], sum(annotations for _, annotations in counted))
-
-
-class FeaturesOfAll:
-    """Stands for the `Features` of all instances: what is asked for is fetched."""
-
-    def __init__(self, instances: Instances) -> None:
-        self._instances = instances
-
-    def __len__(self) -> int:
-        return len(self._instances)
-
-    def __getitem__(self, rows: np.ndarray) -> Features:
-        return self._instances.fetch(rows).features
+        sizes, counts = zip(*self.of_parts(parts.count, selection, run.seed), strict=True)
+        return Selected(selection, list(sizes), sum(counts[1:], counts[0]))
 
     @cached_property
     def coherence(self) -> float:
         """As `Features.coherence`, of a sample that is fetched."""
         drawn = draws(len(self))
         every = np.unique(np.concatenate(drawn))
-        found = self[every]
+        found = self.fetch(every).features
         return coherence([found[np.searchsorted(every, rows)] for rows in drawn])
 
-    @cached_property
-    def _squared_norms(self) -> float:
-        submit, whole = self._instances.executor.submit, self._instances.parts
-        return sum(self._instances.executor.gather([submit(parts.sum_of_squared_norms, part) for part in whole]))
+    def mean_squared_norm(self, selection: Selection = EVERYTHING, seed: int = 0) -> float:
+        """As `Features.mean_squared_norm`, of selected instances, summed part by part."""
+        found = self.of_parts(parts.squared_norms, selection, seed)
+        return sum(total for total, _ in found) / max(sum(size for _, size in found), 1) or 1.0
 
-    def mean_squared_norm(self) -> float:
-        """As `Features.mean_squared_norm`, summed part by part."""
-        return self._squared_norms / len(self) or 1.0
-
-
-class LabelsOfAll:
-    """Stands for their annotated labels."""
-
-    def __init__(self, instances: Instances) -> None:
-        self._instances = instances
-        self.shape = (len(instances), len(instances.annotations))
-
-    def __getitem__(self, rows: np.ndarray) -> csr_array:
-        return self._instances.fetch(rows).labels
-
-    @cached_property
-    def indptr(self) -> np.ndarray:
-        """Where the labels of each instance would begin: int64, shape (n + 1,)."""
-        submit, gather = self._instances.executor.submit, self._instances.executor.gather
-        counts = gather([submit(parts.label_counts, part) for part in self._instances.parts])
-        return np.cumsum([0, *np.concatenate(counts)])
+    def label_counts(self) -> np.ndarray:
+        """Return how many labels each instance is annotated with: int, shape (n,)."""
+        return np.concatenate(self.of_parts(parts.label_counts))
 
     @property
-    def nnz(self) -> int:
-        """Number of annotations."""
-        return int(self._instances.annotations.sum())
+    def annotated(self) -> np.ndarray:
+        """Return the labels that are annotated somewhere, by column."""
+        return np.flatnonzero(self.annotations)
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether label sets are known to be complete by which c can be told."""
+        return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
+
+    def reviewed_frequency(self, automatic: float | None) -> ReviewedFrequency | None:
+        """Estimate c by what people know, as `from_people` does."""
+        if not self.is_reviewed:
+            return None
+        labels, known = zip(*self.of_parts(parts.labels_of), strict=True)
+        whole = labels[0] if len(labels) == 1 else csr_array(vstack(labels, format="csr"))
+        return from_people(whole, joined_known(known), self.sampled, self.second, automatic)
+
+
+def joined_known(found: Sequence[KnownLabels | None]) -> KnownLabels | None:
+    """Return what is known of the instances of some parts, one after another; of all of them, or of none."""
+    known = [of_part for of_part in found if of_part is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    cells = csr_array(vstack([of_part.cells for of_part in known], format="csr"))
+    return KnownLabels(cells, np.concatenate([of_part.instances for of_part in known]))

@@ -14,13 +14,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.data.weights import pruned
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
+from mpu_cli.core.train.levels import Level
+from mpu_cli.core.train.parts import Pass
+from mpu_cli.core.validate.plans import Plan
 from mpu_cli.runtime.executor import Executor, Handle, reduced
+from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
 
 # Up to so many take two rounds, and more three.
@@ -44,8 +49,11 @@ class Mixing:
     Attributes
     ----------
     executor : Executor
-    frequency : LabelFrequency
-    n_shards, rounds : int
+    rates : ndarray of float64, shape (q,)
+        Label frequencies.
+    settings : Settings
+        Of one shard alone.
+    n_shards : int
     run : Run
         What units of work run with.
     submitted : callable
@@ -53,13 +61,23 @@ class Mixing:
     """
 
     executor: Executor
-    frequency: LabelFrequency
+    rates: np.ndarray
+    settings: sgd.Settings
     n_shards: int
-    rounds: int
     run: Run
     submitted: Callable[[Handle], None] = lambda _: None
 
-    def learn(self, level_parts: Sequence[Handle], selected: Selected, settings: sgd.Settings, n: int) -> Handle:
+    def rounds(self, n_parts: int) -> int:
+        """Return how often the shards learn from each instance; a part that is a shard makes all passes at once."""
+        return 1 if self._at_once(n_parts) else rounds_of(self.n_shards, self.settings.epochs)
+
+    def _at_once(self, n_parts: int) -> bool:
+        """Whether each part alone is a shard. Dual coordinate descent cannot go on with the model of another part."""
+        return n_parts == 1 or not loss_named(self.settings.loss).has_step
+
+    def learn(
+        self, level_parts: Sequence[Handle], selected: Selected, n: int, start: LinearModel | None = None
+    ) -> Handle:
         """Learn a model of the selected instances of all parts.
 
         Parameters
@@ -67,33 +85,38 @@ class Mixing:
         level_parts : sequence of Handle
             Of `parts.PartRows`.
         selected : Selected
-        settings : Settings
-            Of one shard alone.
         n : int
             Instances that the model is to learn from, perhaps by going on: it is regularised by 1 / (C n).
+        start : LinearModel, optional
+            Where it starts. Default: cold.
 
         Returns
         -------
         Handle
             Of a LinearModel.
         """
-        size = len(selected)
-        model: Handle = selected.start(self.frequency)
-        for round_ in range(self.rounds):
-            model = self._round(level_parts, selected, settings, model, round_, round_ * size, n)
+        model: Handle = selected.start(self.rates) if start is None else start
+        for round_ in range(self.rounds(len(level_parts))):
+            model = self._round(level_parts, selected, model, n, round_ * len(selected), round_)
         return model
 
-    def go_on(
-        self,
-        level_parts: Sequence[Handle],
-        selected: Selected,
-        settings: sgd.Settings,
-        start: Handle,
-        seen: int,
-    ) -> Handle:
+    def go_on(self, level_parts: Sequence[Handle], selected: Selected, start: Handle, seen: int) -> Handle:
         """Go on with the last round of a model, which has so many instances behind it, on others."""
-        n = seen + len(selected)
-        return self._round(level_parts, selected, settings, start, self.rounds - 1, self.rounds * seen, n)
+        rounds = self.rounds(len(level_parts))
+        return self._round(level_parts, selected, start, seen + len(selected), rounds * seen, rounds - 1)
+
+    def through(
+        self, level_parts: Sequence[Handle], chain: Sequence[Selected], start: LinearModel | None = None
+    ) -> list[Handle]:
+        """Learn from selections, one after another; return the model after each."""
+        n, seen, models = sum(map(len, chain)), 0, list[Handle]()
+        for selected in chain:
+            if not models:
+                models.append(self.learn(level_parts, selected, n, start))
+            else:
+                models.append(self.go_on(level_parts, selected, models[-1], seen))
+            seen += len(selected)
+        return models
 
     def mean(self, models: Sequence[Handle], sizes: Sequence[int]) -> Handle:
         """Return the mean of models, weighted by how many instances each has learned from."""
@@ -106,53 +129,124 @@ class Mixing:
         return reduced(self.executor, parts.added, terms)
 
     def _round(
-        self,
-        level_parts: Sequence[Handle],
-        selected: Selected,
-        settings: sgd.Settings,
-        start: Handle,
-        round_: int,
-        seen: int,
-        n: int,
+        self, level_parts: Sequence[Handle], selected: Selected, start: Handle, n: int, seen: int, round_: int
     ) -> Handle:
-        """Learn from each selected instance once, after so many others, of n that make the model; return the mean."""
-        settings = replace(settings, step=settings.step * float(np.sqrt(self.n_shards)))
+        """Learn from each selected instance, after so many others, of n that make the model; return the mean."""
+        at_once = self._at_once(len(level_parts))
+        n_shards = len(level_parts) if at_once else self.n_shards
+        settings = self.settings
+        if not at_once:
+            settings = replace(settings, epochs=1, step=settings.step * float(np.sqrt(n_shards)))
 
         def through(numbers: Sequence[int], model: Handle, block: slice) -> Handle:
             """Have the model of a shard and block of labels learn from these parts, one after another."""
             size = 0
             for number in numbers:
-                before = seen // self.n_shards + size
+                pass_ = Pass(selected.selection, settings, n, seen // n_shards + size, round_)
                 model = self.executor.submit(
-                    parts.learn,
-                    level_parts[number],
-                    selected.selection,
-                    block,
-                    self.frequency.rates,
-                    settings,
-                    model,
-                    before,
-                    n,
-                    round_,
-                    self.run,
+                    parts.learn, level_parts[number], pass_, block, self.rates, model, self.run
                 )
                 self.submitted(model)
                 size += selected.sizes[number]
             return model
 
-        shards = shards_of(len(level_parts), self.n_shards)
+        shards = shards_of(len(level_parts), n_shards)
         sizes = [sum(selected.sizes[number] for number in shard) for shard in shards]
         shards = [shard for shard, size in zip(shards, sizes, strict=True) if size]
         if not shards:
             return start
         sizes = [size for size in sizes if size]
-        blocks = sgd.label_blocks(len(self.frequency.rates), self.run)
+        blocks = sgd.label_blocks(len(self.rates), self.run)
         means = []
         for place, block in enumerate(blocks):
             begin = self.executor.submit(LinearModel.block, start, block)
             models = [through(_rotated(shard, place / len(blocks)), begin, block) for shard in shards]
             means.append(self.mean(models, sizes))
         return self.executor.submit(parts.joined, means) if len(means) > 1 else means[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shards(Level):
+    """A level of few labels that shards learn.
+
+    Attributes
+    ----------
+    n_shards : int
+    """
+
+    n_shards: int
+
+    def mixing(self, rates: np.ndarray, settings: sgd.Settings, submitted: Callable[[Handle], None]) -> Mixing:
+        """Return what learns labels of these rates."""
+        return Mixing(self.executor, rates, settings, self.n_shards, self.unit_run, submitted)
+
+    def passes(self, plan: Plan) -> int:
+        """Count the passes over the parts."""
+        rounds = self.mixing(self.chosen.rates, self.chosen.settings, lambda _: None).rounds(len(self.parts))
+        return sum(rounds + len(chain.learned) - 1 for chain in plan.chains)
+
+    def learn(self, enough: int) -> tuple[LinearModel, list[Handle]]:
+        """Learn the level; see `Level`."""
+        plan = self.plan(enough)
+        *predicting, whole = self._models(plan)
+        selections = [chain.predicted for chain in plan.chains if chain.predicted is not None]
+        held_out = [
+            self.executor.submit(parts.predict_held_out, part, predicting, selections, self.top, self.unit_run)
+            for part in self.parts
+        ]
+        return self.executor.gather([whole])[0], held_out
+
+    def _models(self, plan: Plan) -> list[Handle]:
+        """Return the models that predict, and that of all instances; learned, or kept."""
+        chosen, step = self.chosen, f"level {self.number}"
+        blocks = sgd.label_blocks(len(chosen.rates), self.run)
+        with self.run.step(step, self.passes(plan) * len(self.parts) * len(blocks)) as tick:
+            found = self.run.journal.kept(step)
+            if found is not None:
+                return [self.executor.keep(model) for model in models_of(found)]
+            submitted: list[Handle] = []
+            start = None if self.start is None else self.start(self.number)
+            settings = replace(chosen.settings, step=plan.larger_steps * chosen.settings.step)
+            of_folds = self.mixing(chosen.rates, settings, submitted.append)
+            of_whole = replace(of_folds, settings=settings if start is None else chosen.level_settings)
+            predicting, whole = [], []
+            for chain in plan.chains:
+                of_chain = [self.instances.count(selection, self.run) for selection in chain.learned]
+                is_whole = chain in plan.whole
+                mixing = of_whole if is_whole else of_folds
+                models = mixing.through(self.parts, of_chain, start if is_whole else None)
+                if chain.predicted is not None:
+                    begun = models[0]
+                    if chosen.prune is not None:
+                        begun = self.executor.submit(LinearModel.pruned, begun, chosen.prune)
+                    predicting.append(begun)
+                if is_whole:
+                    whole.append(models[-1])
+            mean = of_whole.mean(whole, [1] * len(whole))
+            if chosen.prune is not None:
+                mean = self.executor.submit(pruned_model, mean, chosen.prune)
+            self.executor.wait(submitted, tick)
+            self.run.journal.keep(step, lambda: found_of(self.executor.gather([*predicting, mean])))
+        return [*predicting, mean]
+
+
+def pruned_model(model: LinearModel, prune: float) -> LinearModel:
+    """Return a model with dense weights without those below this absolute value, sparse."""
+    return LinearModel(pruned(model.weights, prune), model.bias)
+
+
+def found_of(models: list[LinearModel]) -> Found:
+    """Return the arrays of models, by name."""
+    found: Found = {}
+    for number, model in enumerate(models):
+        found |= packed(f"weights {number}", model.weights) | {f"bias {number}": model.bias}
+    return found
+
+
+def models_of(found: Found) -> list[LinearModel]:
+    """Return the models that `found_of` has taken apart."""
+    n_models = sum(name.startswith("bias ") for name in found)
+    return [LinearModel(unpacked(f"weights {i}", found), found[f"bias {i}"]) for i in range(n_models)]
 
 
 def _rotated(numbers: Sequence[int], share: float) -> list[int]:

@@ -3,75 +3,84 @@
 Only models, counts and the instances of a sample leave the process that has the part.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import DensePredictions, Predictions
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.predictions import HeldOut, Top, collector
+from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
+from mpu_cli.core.model.thresholds import evidence
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver import sgd
-from mpu_cli.core.validate.validation import fold_of, predict
+from mpu_cli.core.validate.level import rows_of
+from mpu_cli.core.validate.plans import EVERYTHING, Chain, Selection
+from mpu_cli.core.validate.validation import predict, predict_top
 from mpu_cli.runtime.run import Run
 
 
 @dataclass(frozen=True)
-class PartRows:
+class PartRows(Rows):
     """The instances of a part, as a level learns from them.
 
     Attributes
     ----------
-    features : Features, n_i instances
-    labels : csr_array of bool, shape (n_i, q)
-        Annotated labels.
     number : int
         Of the part. Its order and folds are drawn with a seed of its own.
     guidance : Guidance
         Of these instances.
     """
 
-    features: Features
-    labels: csr_array
-    number: int
+    number: int = 0
     guidance: Guidance = NO_GUIDANCE
 
-    def __len__(self) -> int:
-        return len(self.features)
+    def frequency(self, rates: np.ndarray) -> LabelFrequency:
+        """Return the label frequency of these cells, from the rates of labels."""
+        return LabelFrequency.of(rates, self.labels.shape, self.known)
+
+    def rows(self, selection: Selection, seed: int) -> np.ndarray:
+        """Return the selected instances, ascending."""
+        return selection.rows(len(self), seed_of(seed, self.number))
+
+    def chain(self, chain: Chain[Selection], seed: int) -> Chain[np.ndarray]:
+        """Return the instances of a chain. One that holds out all there is (one instance) learns from it too."""
+        predicted = None if chain.predicted is None else self.rows(chain.predicted, seed)
+        learned = [self.rows(selection, seed) for selection in chain.learned]
+        if predicted is not None and not len(learned[0]):
+            learned[0] = predicted
+        return Chain(tuple(learned), predicted)
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Some instances of each part: one of its folds, or all but that fold.
+class Pass:
+    """A pass over the selected instances of all parts.
 
     Attributes
     ----------
-    folds : int
-        Number of folds that each part is dealt into; 1: all of its instances are meant.
-    fold : int
-    inside : bool
-        Whether the instances of the fold are meant, and not the others.
+    selection : Selection
+    settings : Settings
+    n : int
+        Instances that the model is to learn from in all: the weights are regularised by 1 / (C n).
+    seen : int
+        Instances that it has learned from before.
+    round_ : int
+        Of the passes over all parts.
     """
 
-    folds: int = 1
-    fold: int = 0
-    inside: bool = False
-
-    def rows(self, part: PartRows, seed: int) -> np.ndarray:
-        """Return the instances of a part that are meant, ascending."""
-        n = len(part)
-        if self.folds == 1:
-            return np.arange(n)
-        held_out = fold_of(n, self.folds, self.fold, seed_of(seed, part.number))
-        return held_out if self.inside else np.delete(np.arange(n), held_out)
-
-
-EVERYTHING = Selection()
+    selection: Selection
+    settings: sgd.Settings
+    n: int
+    seen: int = 0
+    round_: int = 0
 
 
 def seed_of(seed: int, part: int, round_: int = 0) -> int:
@@ -81,63 +90,70 @@ def seed_of(seed: int, part: int, round_: int = 0) -> int:
     return int(np.random.SeedSequence((seed, part, round_)).generate_state(1)[0])
 
 
-def count(part: PartRows, selection: Selection, seed: int) -> tuple[int, np.ndarray]:
-    """Count the selected instances, and those of them that are annotated with each label."""
-    rows = selection.rows(part, seed)
-    return len(rows), count_annotations(part.labels[rows])
+def count(part: PartRows, selection: Selection, seed: int) -> tuple[int, LabelCounts]:
+    """Count the selected instances, and their annotations."""
+    rows = part.rows(selection, seed)
+    frequency = part.frequency(np.ones(part.labels.shape[1])).rows(rows)
+    return len(rows), frequency.count(part.labels[rows])
 
 
-def pick(part: PartRows, rows: np.ndarray) -> PartRows:
-    """Return some instances."""
-    return PartRows(part.features[rows], part.labels[rows], part.number)
+def pick(part: PartRows, rows: np.ndarray | None) -> Rows:
+    """Return some instances, or all."""
+    return part.fetch(rows)
 
 
-def sum_of_squared_norms(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> float:
-    """Return the sum of the squared norms of the selected instances."""
-    return float(part.features.squared_norms[selection.rows(part, seed)].sum())
+def with_prior(part: PartRows, label_features: csr_array) -> PartRows:
+    """Return a part of which weights are drawn towards the features of labels."""
+    return replace(part, guidance=Guidance(Prior.of(part.features, label_features)))
 
 
-def learn(
-    part: PartRows,
-    selection: Selection,
-    block: slice,
-    rates: np.ndarray,
-    settings: sgd.Settings,
-    start: LinearModel,
-    seen: int,
-    n: int,
-    round_: int,
-    run: Run,
-) -> LinearModel:
-    """Go on learning a block of labels, in one pass over the selected instances of a part.
+def labels_of(part: PartRows) -> tuple[csr_array, KnownLabels | None]:
+    """Return the annotated labels of all instances, and what else is known of them."""
+    return part.labels, part.known
+
+
+def squared_norms(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> tuple[float, int]:
+    """Return the sum of the squared norms of the selected instances, and how many there are."""
+    rows = part.rows(selection, seed)
+    return float(part.features.squared_norms[rows].sum()), len(rows)
+
+
+def learn(part: PartRows, pass_: Pass, block: slice, rates: np.ndarray, start: LinearModel, run: Run) -> LinearModel:
+    """Go on learning a block of labels from the selected instances of a part.
 
     Parameters
     ----------
     part : PartRows
-    selection : Selection
+    pass_ : Pass
     block : slice
         The labels.
     rates : ndarray of float64, shape (q,)
         Label frequencies.
-    settings : Settings
     start : LinearModel
         What the parts before have left, of these labels.
-    seen : int
-        Instances that it has learned from.
-    n : int
-        Instances that all of this is to learn from: the weights are regularised by 1 / (C n).
-    round_ : int
-        Of the passes over all parts.
     run : Run
     """
-    rows = selection.rows(part, run.seed)
+    rows = part.rows(pass_.selection, run.seed)
     if not len(rows):
         return start
-    run = replace(run, seed=seed_of(run.seed, part.number, round_))
+    run = replace(run, seed=seed_of(run.seed, part.number, pass_.round_))
     data = sgd.TrainingSet(part.features, part.labels, rows, run, part.guidance)
-    frequency = LabelFrequency.of(rates, part.labels.shape)
-    settings = replace(settings, epochs=1, cost=settings.cost * n / len(rows))
-    return sgd.train_block(data, block, frequency, settings, start, seen)
+    settings = pass_.settings
+    if len(rows) != pass_.n:
+        settings = _of_part(settings, pass_.n / len(rows), data.mean_squared_norm)
+    return sgd.train_block(data, block, part.frequency(rates), settings, start, pass_.seen)
+
+
+def _of_part(settings: sgd.Settings, share: float, mean_squared_norm: float) -> sgd.Settings:
+    """Return settings with which a part, of which all instances are so many times as many, is learned as all are.
+
+    Regularised as before, a part has a larger C. By that, dual coordinate descent needs more passes: its rate is about
+    1 / (1 + C ||x||^2).
+    """
+    cost, epochs = settings.cost * share, settings.epochs
+    if epochs is not None and not loss_named(settings.loss).has_step:
+        epochs = int(np.ceil(epochs * (1 + cost * mean_squared_norm) / (1 + settings.cost * mean_squared_norm)))
+    return replace(settings, cost=cost, epochs=epochs)
 
 
 def joined(blocks: list[LinearModel]) -> LinearModel:
@@ -156,42 +172,65 @@ def added(first: LinearModel, second: LinearModel) -> LinearModel:
     return LinearModel(first.weights + second.weights, first.bias + second.bias)
 
 
-def predict_out_of_fold(part: PartRows, models: list[LinearModel], run: Run) -> np.ndarray:
-    """Predict the instances of each fold by the model that has left it out: float32, shape (n_i, q)."""
-    predictions = np.empty(part.labels.shape, np.float32)
-    for fold, model in enumerate(models):
-        rows = Selection(len(models), fold, inside=True).rows(part, run.seed)
-        predict(model, part.features, rows, slice(None), DensePredictions(predictions), run)
-    return predictions
+def predict_held_out(
+    part: PartRows, models: list[LinearModel], selections: Sequence[Selection], top: Top | None, run: Run
+) -> HeldOut:
+    """Predict the instances of each selection by its model; the selections share no instance."""
+    of_models = [part.rows(selection, run.seed) for selection in selections]
+    held_out = rows_of(of_models, len(part))
+    m = len(part) if isinstance(held_out, slice) else len(held_out)
+    predictions = collector((m, part.labels.shape[1]), top)
+    for model, rows in zip(models, of_models, strict=True):
+        places = rows if isinstance(held_out, slice) else np.searchsorted(held_out, rows)
+        if top is None:
+            predict(model, part.features, rows, slice(None), predictions, run, places=places)
+        else:
+            predict_top(model, part.features, rows, predictions, top, run, places)
+    return HeldOut(held_out, predictions.result())
 
 
-def predict_selected(part: PartRows, selection: Selection, model: LinearModel, run: Run) -> np.ndarray:
-    """Predict the selected instances: float32, shape (m_i, q)."""
-    rows = selection.rows(part, run.seed)
-    predictions = np.empty((len(rows), part.labels.shape[1]), np.float32)
-    places = np.arange(len(rows))
-    predict(model, part.features, rows, slice(None), DensePredictions(predictions), run, places=places)
-    return predictions
+def compared(part: PartRows, held_out: HeldOut) -> tuple[csr_array, KnownLabels | None]:
+    """Return the annotated labels of instances that were predicted, and what else is known of them."""
+    return part.labels[held_out.rows], part.known and part.known.rows(held_out.rows)
 
 
-def labels_of(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> csr_array:
-    """Return the annotated labels of the selected instances."""
-    return part.labels[selection.rows(part, seed)]
+@dataclass(frozen=True)
+class Counted:
+    """Cells of labels that are annotated somewhere, counted by their predictions.
+
+    Attributes
+    ----------
+    cells : BinnedCells
+    annotations : int
+        Annotations among them.
+    """
+
+    cells: BinnedCells
+    annotations: int
+
+    def __add__(self, other: "Counted") -> "Counted":
+        """Return the counts of both."""
+        return Counted(self.cells + other.cells, self.annotations + other.annotations)
 
 
-def count_cells(part: PartRows, predictions: Predictions, rates: np.ndarray) -> BinnedCells:
-    """Count the cells of a part by their predictions."""
-    return BinnedCells.of(predictions, part.labels, LabelFrequency.of(rates, part.labels.shape))
+def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> Counted:
+    """Count the cells of a part by their predictions; of these labels, which are annotated somewhere."""
+    predictions, labels, frequency = evidence(held_out, part.labels, part.frequency(rates), annotated)
+    annotations = sum(of_kind.nnz for of_kind in frequency.counted(labels))
+    return Counted(BinnedCells.of(predictions, labels, frequency), annotations)
 
 
-def stacked(part: PartRows, predictions: Predictions, calibration: Calibration | None, scale: float) -> PartRows:
-    """Return a part as the next level learns from it."""
-    probabilities = predictions
-    if calibration is not None:
-        probabilities = predictions.copy()
-        calibration.apply(probabilities)  # some rows at a time
-    features = stack(part.features, probabilities, scale)
-    return replace(part, features=features, guidance=part.guidance.of_next_level(probabilities, features.width))
+def stacked(
+    part: PartRows,
+    held_out: HeldOut,
+    calibration: Calibration | None,
+    scale: float,
+    empty: Callable[..., np.ndarray] = np.empty,
+) -> PartRows:
+    """Return a part as the next level learns from it; all of its instances were predicted."""
+    predictions = held_out.probabilities
+    features = stack(part.features, predictions, scale, empty, calibration)
+    return replace(part, features=features, guidance=part.guidance.of_next_level(predictions, features.width))
 
 
 def label_counts(part: PartRows) -> np.ndarray:

@@ -9,16 +9,12 @@ not on new instances. So here, predictions of fold j are those of a model withou
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, DensePredictions
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.solver import sgd
-from mpu_cli.core.validate.validation import predict, split
+from mpu_cli.core.validate.level import LevelTask
+from mpu_cli.core.validate.validation import predict
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # With fewer folds too little is left where two are held out.
 FEWEST_FOLDS = 4
@@ -35,57 +31,44 @@ def is_worthwhile(labels: int, m: int) -> bool:
 
 
 def predict_nested(
-    features: Features,
-    labels: csr_array,
+    task: LevelTask,
     fold_rows: Sequence[np.ndarray],
     outer: int,
     out_of_fold: np.ndarray,
-    frequency: LabelFrequency,
-    settings: sgd.Settings,
-    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
-    guidance: Guidance = NO_GUIDANCE,
 ) -> list[np.ndarray]:
     """Predict all instances for each of the first `outer` folds that the level above holds out.
 
     Parameters
     ----------
-    features : Features, n instances
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
+    task : LevelTask
     fold_rows : sequence of ndarray of int
         The instances of each fold, from `validation.deal`.
     outer : int
     out_of_fold : ndarray of float32, shape (n, q)
         Predictions by models without one fold.
-    frequency : LabelFrequency
-        Of these instances and labels.
-    settings : Settings
-    run : Run
     tick : callable
         Called once per pair of folds (`pairs_of`).
-    guidance : Guidance
-        Of these instances and labels.
 
     Returns
     -------
     list of ndarray of float32, shape (n, q)
         Predictions for each of these folds: of it by the model without it, and of the others by models without both.
     """
-    found = []
+    run, found = task.run, []
     for rows in fold_rows[:outer]:
-        found.append(run.empty(labels.shape, np.float32))
+        found.append(run.empty(task.labels.shape, np.float32))
         found[-1][rows] = out_of_fold[rows]
 
     def predict_pair(i: int, j: int) -> None:
-        both = np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))
-        training = split(features, labels, both, run, guidance).training
-        start = training.cold_start(frequency)
+        training = task.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))).training
+        start = training.cold_start(task.frequency)
         for block in training.blocks():
-            model = sgd.train_block(training, block, frequency, settings, start.block(block))
+            model = sgd.train_block(training, block, task.frequency, task.settings, start.block(block))
             for without, of in ((i, j), (j, i)):
                 if without < outer:
-                    predict(model, features, fold_rows[of], block, DensePredictions(found[without]), run)
+                    into = DensePredictions(found[without])
+                    predict(model, task.features, fold_rows[of], block, into, run)
 
     for _ in parallel.run(predict_pair, pairs_of(len(fold_rows), outer), run.jobs):
         tick()

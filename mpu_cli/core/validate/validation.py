@@ -8,13 +8,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Predictions, Top, collector
+from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
 from mpu_cli.core.solver import sgd
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.journal import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
@@ -175,14 +174,21 @@ def predict_top_of_folds(
 
 
 def predict_top(
-    model: LinearModel, features: Features, rows: np.ndarray, predictions: Collector, top: Top, run: Run
+    model: LinearModel,
+    features: Features,
+    rows: np.ndarray,
+    predictions: Collector,
+    top: Top,
+    run: Run,
+    places: np.ndarray | None = None,
 ) -> None:
-    """Predict the most probable of many labels of some of the instances."""
+    """Predict the most probable of many labels of some of the instances; arguments as for `predict`."""
+    places = rows if places is None else places
 
-    def predict_some(some: np.ndarray) -> tuple[np.ndarray, csr_array]:
-        return some, model.top(features[some], top, run)
+    def predict_some(some: slice) -> tuple[np.ndarray, csr_array]:
+        return places[some], model.top(features[rows[some]], top, run)
 
-    parts = ((rows[start : start + _TOP_ROWS],) for start in range(0, len(rows), _TOP_ROWS))
+    parts = ((slice(start, start + _TOP_ROWS),) for start in range(0, len(rows), _TOP_ROWS))
     for some, found in parallel.run(predict_some, parts, run.jobs):
         predictions.put_back(some, found)
 
@@ -225,65 +231,3 @@ def predict(
     for start in range(0, len(rows), _ROWS):  # all together would be a copy of much of the data
         part = slice(start, start + _ROWS)
         predictions.put(places[part], block, model.probabilities(features[rows[part]], run))
-
-
-def out_of_unfinished_folds(
-    features_of: Callable[[int], Features],
-    labels: csr_array,
-    fold_rows: list[np.ndarray],
-    frequency: LabelFrequency,
-    settings: sgd.Settings,
-    run: Run,
-    tick: Callable[[], None],
-    step: str,
-    top: Top | None = None,
-    prune: float | None = None,
-    guidance: Guidance = NO_GUIDANCE,
-) -> Predictions:
-    """Predict every instance by a model that has not seen it, or take a fold's predictions from a journal.
-
-    Parameters
-    ----------
-    features_of : callable
-        Gives the features of n instances for each fold, by its number.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    fold_rows : list of ndarray of int
-        The instances of each fold, from `deal`.
-    frequency, settings, tick, prune
-        As for `predict_folds`.
-    run : Run
-        Its journal keeps the predictions of each fold as a step.
-    step : str
-        What to call the folds in it.
-    top : Top, optional
-        Which predictions are kept. Default: all.
-    guidance : Guidance
-        Of these instances and labels.
-
-    Returns
-    -------
-    ndarray or csr_array of float32, shape (n, q)
-        Probabilities.
-    """
-    predictions = collector(labels.shape, top, run.empty)
-    unfinished = []
-    for number, rows in enumerate(fold_rows):
-        if (found := run.journal.kept(f"{step}, fold {number}")) is None:
-            unfinished.append((number, rows))
-        else:
-            predictions.put_back(rows, unpacked("probabilities", found))
-            tick()
-    finished = iter(unfinished)
-
-    def keep() -> None:
-        number, rows = next(finished)
-        run.journal.keep(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
-        tick()
-
-    folds = (split(features_of(number), labels, rows, run, guidance) for number, rows in unfinished)
-    if top is None:
-        predict_folds(folds, predictions, frequency, settings, run, keep, prune)
-    else:
-        predict_top_of_folds(folds, predictions, frequency, settings, top, prune, run, keep)
-    return predictions.result()

@@ -23,7 +23,7 @@ def fit(task: Task) -> Fitted:
     """Learn by `elkan08.train`."""
     from mpu_cli.methods.elkan08 import elkan08
 
-    model, report = elkan08.train(task.matrix, task.labels, task.options, task.run)
+    model, report = elkan08.train(task.problem.features, task.problem.labels, task.options, task.run)
     findings = {
         "c": one_or_list(report.c),
         "c_estimated": True,

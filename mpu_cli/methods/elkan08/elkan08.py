@@ -25,11 +25,12 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import estimate, estimate_per_label
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.sample import Sample
-from mpu_cli.core.select.selection import choose_settings
+from mpu_cli.core.select.selection import Trial, choose_settings
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, default_epochs, default_settings, train_linear
 from mpu_cli.core.validate.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.methods.elkan08 import Options
@@ -91,12 +92,12 @@ def train(
     refuse_large_sample(held_out_instances, q, "train on fewer instances, or fewer labels")
     features = Features.of(matrix, empty=run.empty)
     ones = LabelFrequency.of(1.0, labels.shape)
-    sample = Sample(features, labels, options.sample, options.folds, run)
+    sample = Sample(Rows(features, labels), options.sample, options.folds, run)
     epochs = options.epochs or default_epochs(n, features.coherence)
     settings = default_settings(epochs, features.coherence)
     if options.cost is None:
         with run.step("choose C", None) as tick:
-            choice = choose_settings(sample.folds, sample.labels, ones, settings, run, tick)
+            choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run, tick=tick)
         settings, held_out = sample.transferred(choice.settings), choice.probabilities
     else:
         settings = replace(settings, cost=options.cost)

@@ -38,13 +38,17 @@ class RbfOptions(Gamma, LinearOptions):
 def _fit_linear(task: Task) -> Fitted:
     from mpu_cli.methods.m3l import m3l
 
-    return Fitted.without_c(task, *m3l.train_linear(task.matrix, task.labels, **vars(task.options), run=task.run))
+    return Fitted.without_c(
+        task, *m3l.train_linear(task.problem.features, task.problem.labels, **vars(task.options), run=task.run)
+    )
 
 
 def _fit_rbf(task: Task) -> Fitted:
     from mpu_cli.methods.m3l import m3l
 
-    return Fitted.without_c(task, *m3l.train_rbf(task.matrix, task.labels, **vars(task.options), run=task.run))
+    return Fitted.without_c(
+        task, *m3l.train_rbf(task.problem.features, task.problem.labels, **vars(task.options), run=task.run)
+    )
 
 
 METHODS = (

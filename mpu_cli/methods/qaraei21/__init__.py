@@ -26,7 +26,7 @@ def fit(task: Task) -> Fitted:
     """Learn by `qaraei21.train`."""
     from mpu_cli.methods.qaraei21 import qaraei21
 
-    model, report = qaraei21.train(task.matrix, task.labels, task.options, task.run)
+    model, report = qaraei21.train(task.problem.features, task.problem.labels, task.options, task.run)
     findings = {
         "c": one_or_list(report.c),
         "c_estimated": task.options.c is None,

@@ -42,6 +42,7 @@ from scipy.special import expit
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_large_weights
 from mpu_cli.core.data.overflow import largest
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.model.calibration import Calibration
@@ -121,7 +122,7 @@ def train(
     refuse_large_sample(min(n, options.sample), q)
     caution = None
     if options.c is None:
-        sample = Sample(Features.of(matrix), labels, options.sample, options.folds, run)
+        sample = Sample(Rows(Features.of(matrix), labels), options.sample, options.folds, run)
         with run.step("estimate c", sample.m) as tick:
             estimated = estimate(sample.naive_probabilities(tick), sample.labels)
         c, caution = LabelFrequency.of(estimated.c, (n, q)).rates, estimated.caution

@@ -30,11 +30,14 @@ def fit(task: Task) -> Fitted:
     """Learn by `well.train`."""
     from mpu_cli.methods.well import well
 
-    model, report = well.train(task.matrix, task.labels, task.unlabeled, **vars(task.options), run=task.run)
+    problem = task.problem
+    given = problem.features, problem.labels, task.unlabeled
+    model, report = well.train(*given, **vars(task.options), run=task.run)
     warnings: tuple[str, ...] = ()
     if report.empty_labels:
         warnings = (
-            f"no instance is predicted to have {report.empty_labels} of {counted(task.labels.shape[1], 'label')}: the "
+            f"no instance is predicted to have {report.empty_labels} of "
+            f"{counted(problem.labels.shape[1], 'label')}: the "
             "best cut has training instances only",
         )
     return Fitted.without_c(task, model, report, warnings)

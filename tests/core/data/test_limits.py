@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data import limits
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import TooLargeError
 from mpu_cli.methods.elkan08 import Options as ElkanOptions
 from mpu_cli.methods.elkan08 import elkan08
@@ -26,12 +27,12 @@ def problem(D: int) -> tuple[csr_array, csr_array]:
 def test_a_block_of_many_labels_is_refused_with_its_size(monkeypatch, levels, features, size):
     monkeypatch.setattr(limits, "machine_memory", lambda: 51_000_000)
     with pytest.raises(TooLargeError, match=rf"{features} features x 64 labels, .* take {size} bytes .*drop rare feat"):
-        train(*problem(100_000), replace(QUICK, levels=levels))
+        train(Problem(*problem(100_000)), replace(QUICK, levels=levels))
 
 
 def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(monkeypatch):
     monkeypatch.setattr(limits, "machine_memory", lambda: 4 * Q * 1000 - 1)
-    model, _ = train(*problem(1000), replace(QUICK, levels=1, prune=0.5))
+    model, _ = train(Problem(*problem(1000)), replace(QUICK, levels=1, prune=0.5))
     assert model.levels[0].weights.shape == (1000, Q)
 
 

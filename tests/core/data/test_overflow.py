@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.rbf import KernelModel
 from tests import kernels
@@ -96,14 +97,14 @@ def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
 def test_a_start_whose_scores_may_overflow_is_refused(kernel):
     X, Y = linear_problem(40, 3, 4)
     options = Options(c=1.0, cost=1.0, epochs=2, levels=1)
-    earlier, report = train(as_features(X), as_labels(Y), options)
+    earlier, report = train(Problem(as_features(X), as_labels(Y)), options)
     earlier.levels[0].weights[:] = 3e38
     start = WarmStart(earlier, np.arange(4), report.settings)
     with pytest.raises(OverflowingError):
-        train(as_features(X), as_labels(Y), options, start=start)
+        train(Problem(as_features(X), as_labels(Y)), options, start=start)
 
 
 def test_a_weight_of_predictions_beyond_32_bits_is_refused():
     X, Y = linear_problem(40, 3, 4)
     with pytest.raises(OverflowingError):
-        train(as_features(X * 1e37), as_labels(Y), Options(c=1.0, cost=1.0, epochs=2, stack_scale=1e6))
+        train(Problem(as_features(X * 1e37), as_labels(Y)), Options(c=1.0, cost=1.0, epochs=2, stack_scale=1e6))

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import MpuError
 from tests.core.known import (
     FALSE,
@@ -38,7 +39,8 @@ def test_every_cell_by_definition(case):
     by_chance, certain = (part.toarray() for part in frequency.counted(as_labels(S)))
     assert_allclose(by_chance / rates + certain, true)
     assert_allclose(frequency.true_labels(as_labels(S)), true.sum(axis=0))
-    share, counted = frequency.shares(as_labels(S))
+    counts = frequency.count(as_labels(S))
+    share, counted = counts.shares(frequency.rates), counts.cells
     assert_array_equal(counted, (c > 0).sum(axis=0))
     assert_allclose(share, true.sum(axis=0) / np.maximum(counted, 1))
 
@@ -47,7 +49,7 @@ def test_every_cell_by_definition(case):
 def test_shares_leave_out_all_cells_of_complete_instances_where_these_tell_nothing(case):
     S, verdicts, complete, rates = case
     frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete).left_to_chance())
-    _, counted = frequency.shares(as_labels(S))
+    counted = frequency.count(as_labels(S)).cells
     assert_array_equal(counted, (frequency.of_cells(slice(None)) > 0).sum(axis=0))
 
 
@@ -57,7 +59,7 @@ def test_shares_of_many_labels_take_no_memory_for_each_cell():
     labels = csr_array((np.ones(n, bool), (np.arange(n), np.arange(n))), shape=(n, q))
     tracemalloc.start()
     try:
-        _, counted = LabelFrequency.of(0.5, (n, q), known).shares(labels)
+        counted = LabelFrequency.of(0.5, (n, q), known).count(labels).cells
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -132,4 +134,4 @@ def test_mistaken_frequencies(c):
 def test_known_labels_of_other_data():
     X, Y = linear_problem(20, 2, 3)
     with pytest.raises(MpuError, match=r"shape \(20, 2\), and the annotated labels \(20, 3\)"):
-        train(as_features(X), as_labels(Y), Options(c=0.5, cost=1.0, known=KnownLabels.of((20, 2))))
+        train(Problem(as_features(X), as_labels(Y), known=KnownLabels.of((20, 2))), Options(c=0.5, cost=1.0))

@@ -10,10 +10,11 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.thresholds import pooled_threshold
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples
 
@@ -137,8 +138,10 @@ def test_a_pickle_holds_the_map_alone():
 def test_a_trained_model_predicts_probabilities(levels):
     X, Y = linear_problem(2000, 8, 4)
     X, S = as_features(X), hide(Y, 0.5)
-    model, report = train(X, S, Options(levels=levels, c=0.5, epochs=2), hold_out_all=True)
-    bare, bare_report = train(X, S, Options(levels=levels, c=0.5, epochs=2, calibrated=False), hold_out_all=True)
+    model, report = train(Problem(X, S), Options(levels=levels, c=0.5, epochs=2), hold_out_all=True)
+    bare, bare_report = train(
+        Problem(X, S), Options(levels=levels, c=0.5, epochs=2), hold_out_all=True, calibrated=False
+    )
     held_out, as_predicted = report.held_out.probabilities, bare_report.held_out.probabilities
     np.testing.assert_array_equal(held_out, model.calibration(as_predicted))
     np.testing.assert_array_equal(model.probabilities(X), model.calibration(bare.probabilities(X)))
@@ -151,7 +154,7 @@ def test_a_sample_is_held_out_unless_all_are_asked_for():
     X, Y = linear_problem(300, 5, 3)
     X, S = as_features(X), hide(Y, 0.3)
     options = Options(levels=1, c=0.7, cost=1.0, epochs=1, sample=100, folds=3)
-    some, every = (train(X, S, options, hold_out_all=ask)[1].held_out for ask in (False, True))
+    some, every = (train(Problem(X, S), options, hold_out_all=ask)[1].held_out for ask in (False, True))
     assert len(some.probabilities) == 100
     assert every.probabilities.shape == (300, 3)
     assert every.rows == slice(None)

@@ -7,9 +7,10 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel, stack
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, read_digits
 from tests.slow import slow
 
@@ -77,7 +78,7 @@ def test_levels_learn_labels_from_labels(missing):
     both, one = [], []
     for levels in (1, 2, 3):
         options = Options(levels=levels, c=1 - missing, cost=3000.0, threshold="per-label", stack_scale=1.0)
-        model, _ = train(as_features(X), hide(Y, missing), options)
+        model, _ = train(Problem(as_features(X), hide(Y, missing)), options)
         predicted = model.probabilities(as_features(test_X)) >= model.thresholds
         both.append(f1_score(test_Y[:, 2], predicted[:, 2]))
         one.append(f1_score(test_Y[:, 3], predicted[:, 3]))
@@ -91,7 +92,7 @@ def test_two_levels_on_digits(digits, missing, floor):
     S = hide(Y, missing)
 
     def micro_f1(options: Options) -> float:
-        model, _ = train(X, S, options)
+        model, _ = train(Problem(X, S), options)
         return f1_score(test_Y.toarray(), model.probabilities(test_X) >= model.thresholds, average="micro")
 
     f1 = micro_f1(Options())

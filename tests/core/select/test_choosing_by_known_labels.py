@@ -6,11 +6,12 @@ from hypothesis import given
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem, Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import METHODS, estimate, estimate_per_label
 from mpu_cli.core.model.thresholds import estimated_f1, label_thresholds, pooled_threshold
 from mpu_cli.core.select.sample import Sample
-from mpu_cli.core.train.training import train
+from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import MpuError
 from tests.core.known import (
     FALSE,
@@ -127,7 +128,7 @@ def test_c_from_a_collection_of_which_half_is_complete(method):
     known = KnownLabels.of(Y.shape, complete=np.arange(1500))
 
     def found(rows, known=None) -> float:
-        sample = Sample(Features.of(as_features(X[rows])), as_labels(S[rows]), 2500, 3, known=known)
+        sample = Sample(Rows(Features.of(as_features(X[rows])), as_labels(S[rows]), known=known), 2500, 3)
         return estimate(sample.naive_probabilities(), sample.labels, method, known=sample.known).c
 
     assert found(slice(None), known) == pytest.approx(found(slice(1500, None)), abs=0.05)
@@ -145,8 +146,8 @@ def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
         cells = np.random.default_rng(0).random(Y.shape) < 0.5
     known = KnownLabels.of(Y.shape, true=(Y & cells).nonzero(), false=(~Y & cells).nonzero())
     assert (Y & cells & ~S.toarray()).sum() > 0.2 * Y.sum()
-    _, before = train(as_features(X), S, quick(c=None, levels=1))
-    _, after = train(as_features(X), S, quick(c=None, levels=1, known=known))
+    _, before = train(Problem(as_features(X), S), quick(c=None, levels=1))
+    _, after = train(Problem(as_features(X), S, known=known), quick(c=None, levels=1))
     assert before.c[0] == pytest.approx(0.5, abs=0.05)
     assert after.c[0] == pytest.approx(0.5, abs=0.05)
     assert after.expected_f1 == pytest.approx(before.expected_f1, abs=0.05)
@@ -156,5 +157,5 @@ def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
 
 def test_estimated_c_is_laid_under_what_is_known():
     X, S, known, _, _ = mixed(n=300)
-    _, report = train(as_features(X), as_labels(S), quick(c=None, levels=1, known=known))
+    _, report = train(Problem(as_features(X), as_labels(S), known=known), quick(c=None, levels=1))
     assert report.c.tolist() == [report.estimate.c] * 3

@@ -2,6 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
@@ -14,7 +15,7 @@ def numbered(n: int) -> tuple[Features, np.ndarray]:
 
 def test_takes_everything_that_fits_in_order():
     features, labels = numbered(100)
-    sample = Sample(features, as_labels(labels), 100, 5)
+    sample = Sample(Rows(features, as_labels(labels)), 100, 5)
     assert sample.share == 1
     assert sample.features is features
     assert_array_equal(sample.labels.toarray(), labels)
@@ -22,21 +23,23 @@ def test_takes_everything_that_fits_in_order():
 
 def test_draws_instances_with_their_labels():
     features, labels = numbered(100)
-    sample = Sample(features, as_labels(labels), 30, 4)
+    sample = Sample(Rows(features, as_labels(labels)), 30, 4)
     drawn = (sample.features.sparse.toarray() if sample.features.sparse.shape[1] else sample.features.dense).ravel()
     assert sample.share == 0.3
     assert len(np.unique(drawn)) == 30
     assert_array_equal(sample.labels.toarray(), labels[drawn.astype(int)])
     assert sample.m == len(sample.folds) == 4
     assert sorted(np.concatenate([fold.rows for fold in sample.folds])) == list(range(30))
-    again, other = (Sample(features, as_labels(labels), 30, 4, Run(seed=seed)).labels.toarray() for seed in (0, 1))
+    again, other = (
+        Sample(Rows(features, as_labels(labels)), 30, 4, Run(seed=seed)).labels.toarray() for seed in (0, 1)
+    )
     assert_array_equal(again, sample.labels.toarray())
     assert (other != again).any()
 
 
 def test_no_more_folds_than_instances():
     features, labels = numbered(3)
-    assert Sample(features, as_labels(labels), 10, 5).m == 3
+    assert Sample(Rows(features, as_labels(labels)), 10, 5).m == 3
 
 
 def test_naive_probabilities_are_those_of_the_annotations():
@@ -44,7 +47,7 @@ def test_naive_probabilities_are_those_of_the_annotations():
     X, Y = linear_problem(1000, 4, 2)
     S = Y & (np.random.default_rng(0).random(Y.shape) < 0.5)
     ticks = []
-    sample = Sample(Features.of(as_features(X)), as_labels(S), 1000, 5)
+    sample = Sample(Rows(Features.of(as_features(X)), as_labels(S)), 1000, 5)
     probabilities = sample.naive_probabilities(lambda: ticks.append(1))
     assert probabilities.shape == (1000, 2)
     assert_allclose(probabilities.mean(axis=0), S.mean(axis=0), atol=0.03)

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_macro_f1, pooled_threshold
-from mpu_cli.core.select.selection import COSTS, STEPS, choose_settings
+from mpu_cli.core.select.selection import COSTS, STEPS, Trial, choose_settings
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.validate.validation import deal, out_of_fold, split
@@ -38,7 +38,7 @@ def estimate(folds, labels, c, settings) -> float:
 )
 def test_leaves_a_bad_start(make, start, gain):
     folds, labels, c = make()
-    choice = choose_settings(folds, labels, c, start)
+    choice = choose_settings(Trial(folds, labels, c), start)
     assert choice.f1 > estimate(folds, labels, c, start) + gain
     assert choice.settings.epochs == 3
 
@@ -46,7 +46,7 @@ def test_leaves_a_bad_start(make, start, gain):
 def test_settings_for_macro_f1_are_chosen_by_it():
     folds, labels, c = problem()
     start = Settings(1e-3, 0.25, epochs=3)
-    micro, macro = (choose_settings(folds, labels, c, start, criterion=by) for by in ("pu-f1", "macro-f1"))
+    micro, macro = (choose_settings(Trial(folds, labels, c), start, criterion=by) for by in ("pu-f1", "macro-f1"))
     assert macro.f1 == pytest.approx(estimated_macro_f1(macro.probabilities, labels, c))
     assert macro.f1 > estimated_macro_f1(out_of_fold(folds, labels.shape, c, start), labels, c)
     assert micro.f1 == pytest.approx(estimate(folds, labels, c, micro.settings))
@@ -56,13 +56,13 @@ def test_settings_for_macro_f1_are_chosen_by_it():
 def test_climb_finds_what_a_grid_would(make):
     folds, labels, c = make()
     grid = [Settings(cost, step, epochs=3) for cost in (1e-2, 0.1, 1.0, 10.0, 100.0, 1e3) for step in (0.25, 1.0, 4.0)]
-    choice = choose_settings(folds, labels, c, Settings(30.0, epochs=3))
+    choice = choose_settings(Trial(folds, labels, c), Settings(30.0, epochs=3))
     assert choice.f1 > max(estimate(folds, labels, c, settings) for settings in grid) - 0.01
 
 
 def test_chosen_step_is_a_top():
     folds, labels, c = problem()
-    choice = choose_settings(folds, labels, c, Settings(1e-3, 0.25, epochs=3))
+    choice = choose_settings(Trial(folds, labels, c), Settings(1e-3, 0.25, epochs=3))
     for step in STEPS:
         neighbour = replace(choice.settings, step=step)
         if abs(STEPS.index(step) - STEPS.index(choice.settings.step)) == 1:
@@ -71,7 +71,7 @@ def test_chosen_step_is_a_top():
 
 def test_tells_what_it_chose():
     folds, labels, c = problem()
-    choice = choose_settings(folds, labels, c, Settings(30.0, epochs=3))
+    choice = choose_settings(Trial(folds, labels, c), Settings(30.0, epochs=3))
     assert choice.settings.cost in COSTS
     assert choice.settings.step in STEPS
     assert_array_equal(choice.probabilities, out_of_fold(folds, labels.shape, c, choice.settings))
@@ -89,14 +89,16 @@ def test_tries_no_setting_twice(monkeypatch, start):
         return train_block(data, block, c, settings, start)
 
     monkeypatch.setattr(sgd, "train_block", counted)
-    choose_settings(folds, labels, c, start, tick=lambda: ticks.append(1))
+    choose_settings(Trial(folds, labels, c), start, tick=lambda: ticks.append(1))
     assert len(trained) == len(set(trained)) == 3 * len(ticks)
     assert len(ticks) <= len(COSTS) + len(STEPS)
 
 
 def test_same_choice_whatever_jobs():
     folds, labels, c = problem()
-    one, two = (choose_settings(folds, labels, c, Settings(1.0, epochs=3), Run(jobs=jobs)) for jobs in (1, 2))
+    one, two = (
+        choose_settings(Trial(folds, labels, c), Settings(1.0, epochs=3), run=Run(jobs=jobs)) for jobs in (1, 2)
+    )
     assert (one.settings, one.f1) == (two.settings, two.f1)
     assert_array_equal(one.probabilities, two.probabilities)
 
@@ -106,4 +108,4 @@ def test_nothing_to_gain_keeps_the_start():
     features, labels = Features.of(as_features(np.zeros((60, 2)))), as_labels(np.arange(60)[:, None] % 3 == [0, 1])
     folds = [split(features, labels, rows) for rows in deal(60, 3, 0)]
     start = Settings(30.0, 1.0, epochs=1)
-    assert choose_settings(folds, labels, LabelFrequency(np.ones(2)), start).settings == start
+    assert choose_settings(Trial(folds, labels, LabelFrequency(np.ones(2))), start).settings == start

@@ -6,13 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.data.features import Columns, Features
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import Settings, default_epochs
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.solver.sgd import Settings, default_epochs, initial_bias
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
@@ -45,8 +46,9 @@ def test_levels_are_matched_by_label_and_feature():
     matrix = as_features([[1, 0, 0, 0], [0, 0, 2, 0], [0, 0, 0, 3], [1, 0, 1, 0]])
     labels = as_labels([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0]])
     start = WarmStart(old, np.array([2, -1, 0]), Settings())
+    cold = initial_bias(labels, LabelFrequency(np.ones(3)).single_precision())
     for number in range(3):
-        level = start.level(number, Columns.occurring(matrix), labels, LabelFrequency(np.ones(3)), 0.3)
+        level = start.level(number, Columns.occurring(matrix), cold, 0.3)
         assert level.weights.dtype == level.bias.dtype == np.float32
         expected = np.zeros((4 + 3 * number, 3))
         for row in (0, 2):  # feature 1 is gone, feature 3 is new
@@ -60,31 +62,32 @@ def test_levels_are_matched_by_label_and_feature():
 
 
 def test_without_a_common_label_it_is_a_cold_start(problem):
-    old, _ = train(*problem, quick())
-    cold, _ = train(*problem, quick(cost=30.0, epochs=None))
+    old, _ = train(Problem(*problem), quick())
+    cold, _ = train(Problem(*problem), quick(cost=30.0, epochs=None))
     start = WarmStart(old, np.full(4, -1), Settings(cost=30.0, step=1.0))
-    warm, _ = train(*problem, quick(epochs=default_epochs(120)), start=start)
+    warm, _ = train(Problem(*problem), quick(epochs=default_epochs(120)), start=start)
     assert as_bytes(warm) == as_bytes(cold)
 
 
 def test_takes_c_and_step_of_the_model_unless_given(problem):
-    old, _ = train(*problem, quick())
+    old, _ = train(Problem(*problem), quick())
     start = WarmStart(old, np.arange(4), Settings(cost=3.0, step=0.5))
-    _, report = train(*problem, quick(epochs=None), start=start)
+    _, report = train(Problem(*problem), quick(epochs=None), start=start)
     assert report.settings == Settings(3.0, 0.5, default_epochs(120) // 2)
     assert "choose C" not in report.seconds
-    _, report = train(*problem, quick(cost=100.0), start=start)
+    _, report = train(Problem(*problem), quick(cost=100.0), start=start)
     assert report.settings == Settings(100.0, 0.5, 2)
 
 
 def test_predictions_out_of_fold_do_not_depend_on_the_model(problem):
     """It may have seen the labels that a fold holds out."""
-    old, _ = train(*problem, quick())
+    old, _ = train(Problem(*problem), quick())
     forged = StackedModel(
         tuple(LinearModel(level.weights + 5, level.bias - 5) for level in old.levels), old.scale, old.thresholds
     )
     reports = [
-        train(*problem, quick(epochs=1), start=WarmStart(model, np.arange(4), Settings()))[1] for model in (old, forged)
+        train(Problem(*problem), quick(epochs=1), start=WarmStart(model, np.arange(4), Settings()))[1]
+        for model in (old, forged)
     ]
     assert reports[0].level_f1 == reports[1].level_f1
 
@@ -92,16 +95,16 @@ def test_predictions_out_of_fold_do_not_depend_on_the_model(problem):
 def test_model_is_the_same_bytes_whatever_jobs():
     X, Y = linear_problem(90, 5, kernel(Run()).BLOCK_SIZE + 2)
     X, S = as_features(X), hide(Y, 0.2)
-    old, _ = train(X, S, quick())
+    old, _ = train(Problem(X, S), quick())
     start = WarmStart(old, np.arange(S.shape[1]), Settings())
-    one, again, two = (as_bytes(train(X, S, quick(), Run(jobs=jobs), start)[0]) for jobs in (1, 1, 2))
+    one, again, two = (as_bytes(train(Problem(X, S), quick(), Run(jobs=jobs), start)[0]) for jobs in (1, 1, 2))
     assert one == again == two
 
 
 def test_the_model_is_left_alone(problem):
-    old, _ = train(*problem, quick())
+    old, _ = train(Problem(*problem), quick())
     before = as_bytes(old)
-    train(*problem, quick(), start=WarmStart(old, np.arange(4), Settings()))
+    train(Problem(*problem), quick(), start=WarmStart(old, np.arange(4), Settings()))
     assert as_bytes(old) == before
 
 
@@ -134,11 +137,11 @@ def test_on_more_digits_fewer_epochs_reach_the_same_f1(digits):
     inner = np.setdiff1d(np.arange(X.shape[0]), outer)
     S = hide(Y, 0.3)
     early, later = inner[: len(inner) * 4 // 5], np.arange(1, Y.shape[1])
-    old, _ = train(X[early], S[early][:, later], Options(cost=100.0, c=0.7))
+    old, _ = train(Problem(X[early], S[early][:, later]), Options(cost=100.0, c=0.7))
     start = WarmStart(old, np.arange(Y.shape[1]) - 1, Settings(cost=100.0))
 
     def f1(epochs, begin) -> float:
-        model, _ = train(X[inner], S[inner], Options(cost=100.0, c=0.7, epochs=epochs), start=begin)
+        model, _ = train(Problem(X[inner], S[inner]), Options(cost=100.0, c=0.7, epochs=epochs), start=begin)
         predicted = model.probabilities(X[outer]) >= model.thresholds
         return f1_score(Y[outer].toarray(), predicted, average="micro")
 

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.select.sample import draw_labels
@@ -14,7 +15,7 @@ from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.guidance import Guidance
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -81,7 +82,9 @@ def test_labels_are_learned_from_their_features_where_annotations_are_few():
     (test, _, test_truth, _) = named_problem(seed=1)
     f1 = []
     for prior in ("none", None):
-        model, report = train(matrix, annotated, Options(c=0.5, levels=1, label_features=of_labels, prior=prior))
+        model, report = train(
+            Problem(matrix, annotated, label_features=of_labels), Options(c=0.5, levels=1, prior=prior)
+        )
         predicted = csr_array(model.probabilities(test) >= model.thresholds)
         f1.append(2 * predicted.multiply(test_truth).sum() / (predicted.sum() + test_truth.sum()))
     assert report.settings.prior > 0
@@ -92,8 +95,8 @@ def test_labels_are_learned_from_their_features_where_annotations_are_few():
 def test_features_that_mean_nothing_are_not_used():
     matrix, annotated, _, of_labels = named_problem(missing=0.2)
     shuffled = of_labels[np.random.default_rng(3).permutation(60)]
-    misled, report = train(matrix, annotated, Options(c=0.8, levels=1, label_features=shuffled))
-    without, _ = train(matrix, annotated, Options(c=0.8, levels=1))
+    misled, report = train(Problem(matrix, annotated, label_features=shuffled), Options(c=0.8, levels=1))
+    without, _ = train(Problem(matrix, annotated), Options(c=0.8, levels=1))
     assert report.settings.prior == 0
     assert_array_equal(misled.levels[0].weights, without.levels[0].weights)
 
@@ -103,8 +106,8 @@ def test_a_label_that_is_never_annotated_is_predicted_by_its_features(levels):
     matrix, annotated, _, of_labels = named_problem(missing=0.0)
     annotated = annotated.tolil()
     annotated[:, 7] = False
-    given = Options(**QUICK | {"levels": levels}, prior=15.0, label_features=of_labels)
-    model, _ = train(matrix, csr_array(annotated.tocsr()), given)
+    given = Options(**QUICK | {"levels": levels}, prior=15.0)
+    model, _ = train(Problem(matrix, csr_array(annotated.tocsr()), label_features=of_labels), given)
     test, _, test_truth, _ = named_problem(seed=1)
     p, true = model.probabilities(test)[:, 7], test_truth[:, [7]].toarray()[:, 0]
     assert np.median(p[true]) > np.quantile(p[~true], 0.95)
@@ -117,7 +120,7 @@ def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
     more = csr_array(hstack([annotated, empty], format="csr"))
     for choice in ({}, {"c": 0.5, "threshold": "per-label"}):
         options = Options(levels=1, **choice)
-        (model, report), (wide, of_wide) = (train(matrix, labels, options) for labels in (annotated, more))
+        (model, report), (wide, of_wide) = (train(Problem(matrix, labels), options) for labels in (annotated, more))
         assert_allclose(of_wide.c[:60], report.c, rtol=1e-3)
         assert of_wide.settings == report.settings
         assert_allclose(of_wide.level_f1, report.level_f1, rtol=1e-3)
@@ -144,7 +147,7 @@ def test_features_of_labels_that_no_instance_has_are_known_to_the_model():
     for room in (400, 2000):  # many features that nobody has: only those that occur take room
         wide = csr_array(beyond.tocsr())
         wide.resize((60, room))
-        model, _ = train(matrix, annotated, Options(**QUICK, prior=15.0, label_features=csr_array(wide)))
+        model, _ = train(Problem(matrix, annotated, label_features=csr_array(wide)), Options(**QUICK, prior=15.0))
         assert model.n_features == room
         there = csr_array((np.float32([1]), ([0], [390])), shape=(1, room))
         p = model.probabilities(there)[0]
@@ -153,14 +156,14 @@ def test_features_of_labels_that_no_instance_has_are_known_to_the_model():
 
 def test_warm_start_keeps_the_weight():
     matrix, annotated, _, of_labels = named_problem()
-    given = Options(**QUICK | {"cost": None}, prior=15.0, label_features=of_labels)
-    model, report = train(matrix, annotated, given)
+    given = Options(**QUICK | {"cost": None}, prior=15.0)
+    model, report = train(Problem(matrix, annotated, label_features=of_labels), given)
     start = WarmStart(model, np.arange(60), report.settings)
-    again = Options(**QUICK | {"cost": None}, label_features=of_labels)
-    warm, of_warm = train(matrix, annotated, again, start=start)
+    again = Options(**QUICK | {"cost": None})
+    warm, of_warm = train(Problem(matrix, annotated, label_features=of_labels), again, start=start)
     assert of_warm.settings.prior == 15.0
     assert np.abs(warm.levels[0].weights - model.levels[0].weights).mean() < 0.2
-    _, without = train(matrix, annotated, Options(**QUICK), start=start)
+    _, without = train(Problem(matrix, annotated), Options(**QUICK), start=start)
     assert without.settings.prior == 0
 
 
@@ -168,7 +171,10 @@ def test_warm_start_keeps_the_weight():
 def test_only_the_direction_of_label_features_counts(scale):
     matrix, annotated, _, of_labels = named_problem()
     models = [
-        train(matrix, annotated, Options(**QUICK, prior=15.0, label_features=csr_array(of_labels * np.float32(by))))[0]
+        train(
+            Problem(matrix, annotated, label_features=csr_array(of_labels * np.float32(by))),
+            Options(**QUICK, prior=15.0),
+        )[0]
         for by in (1, scale)
     ]
     assert_allclose(*(model.levels[0].weights for model in models), rtol=1e-3, atol=1e-4)

@@ -7,15 +7,17 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import Top, TopPredictions
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side import shortlist as module
 from mpu_cli.core.side.guidance import Guidance
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.side.shortlist import Shortlist
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.train.make_shortlist import make_shortlist
-from mpu_cli.core.train.training import Options, train
-from mpu_cli.core.validate.progressive import train_progressively
+from mpu_cli.core.validate.level import LevelTask, learn
+from mpu_cli.core.validate.plans import Chain
 from mpu_cli.core.validate.validation import predict_folds, split
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace
@@ -64,8 +66,9 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
         fold = split(features, labels, held_out, Run(), Guidance(shortlist=shortlist))
         predict_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, prune=0.1)
         in_folds.append(collected.result().toarray())
-        given = features, labels, held_out, frequency, SETTINGS, Run(), Top(), 0.1, Guidance(shortlist=shortlist)
-        in_passing.append(train_progressively(*given)[1].toarray())
+        guidance, others = Guidance(shortlist=shortlist), np.setdiff1d(np.arange(N), held_out)
+        task = LevelTask(features, labels, frequency, SETTINGS, Run(), guidance, Top(), 0.1)
+        in_passing.append(learn(task, [Chain((others, held_out), held_out)]).held_out.probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
 
@@ -126,11 +129,11 @@ def test_the_kernels_find_the_same_list(drawn):
 def test_neither_threads_nor_memory_matter_and_finished_steps_are_taken_over():
     matrix, annotated, _ = problem(n=N)
     journal = Kept({})
-    first, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=1, journal=journal))
+    first, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=1, journal=journal))
     assert "shortlist" in journal.steps
-    second, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2, empty=Workspace(0).empty))
+    second, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2, empty=Workspace(0).empty))
     resumed = Kept({step: found for step, found in journal.steps.items() if not step.startswith("level 1")})
-    third, _ = train(matrix, annotated, Options(**QUICK), Run(jobs=2, journal=resumed))
+    third, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2, journal=resumed))
     assert "shortlist" in resumed.taken
     for other in (second, third):
         for one, same in zip(as_arrays(first), as_arrays(other), strict=True):
@@ -143,7 +146,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     f1 = []
     for fewest in (N + 1, 100):
         monkeypatch.setattr(module, "_FEWEST_INSTANCES", fewest)
-        model, report = train(matrix, annotated, Options(**QUICK))
+        model, report = train(Problem(matrix, annotated), Options(**QUICK))
         assert ("shortlist" in report.seconds) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
     assert f1[0] > 0.5
@@ -153,7 +156,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
 @pytest.mark.usefixtures("of_few_instances")
 def test_few_labels_need_none():
     matrix, annotated, _ = problem(n=500)
-    _, report = train(matrix, annotated[:, :500], Options(**QUICK))
+    _, report = train(Problem(matrix, annotated[:, :500]), Options(**QUICK))
     assert "shortlist" not in report.seconds
 
 

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.train.training import train
+from mpu_cli.core.train.algorithm import train
 from tests.core.simulated import as_features, hide, linear_problem, read_digits
 
 GIVEN = {"c": 0.7, "cost": 3.0, "eta0": 1.0, "epochs": 3, "folds": 4}
@@ -26,7 +27,7 @@ def test_the_level_with_the_larger_expected_f1_is_the_last(scale, expected, thre
     matrix, labels = as_features(X), hide(Y, 0.3)
 
     def learn(levels: int | None):
-        return train(matrix, labels, Options(**GIVEN, levels=levels, stack_scale=scale, threshold=threshold))
+        return train(Problem(matrix, labels), Options(**GIVEN, levels=levels, stack_scale=scale, threshold=threshold))
 
     model, report = learn(None)
     assert (report.level_f1[1] < report.level_f1[0]) == (expected == 1)
@@ -38,7 +39,7 @@ def test_the_level_with_the_larger_expected_f1_is_the_last(scale, expected, thre
 
 def test_labels_that_depend_on_each_other_get_two_levels(digits):
     X, Y, _, _ = read_digits(digits)
-    model, _ = train(X, hide(Y, 0.3), Options(**GIVEN, levels=None))
+    model, _ = train(Problem(X, hide(Y, 0.3)), Options(**GIVEN, levels=None))
     assert len(model.levels) == 2
 
 
@@ -46,7 +47,7 @@ def test_a_warm_start_keeps_the_levels_of_the_earlier_model():
     X, Y = linear_problem(200, 6, 4)
     matrix, labels = as_features(X), hide(Y, 0.3)
     for levels in 1, 2:
-        old, report = train(matrix, labels, Options(**GIVEN, levels=levels))
+        old, report = train(Problem(matrix, labels), Options(**GIVEN, levels=levels))
         start = WarmStart(old, np.arange(4), report.settings)
-        warm, _ = train(matrix, labels, Options(**GIVEN, levels=None), start=start)
+        warm, _ = train(Problem(matrix, labels), Options(**GIVEN, levels=None), start=start)
         assert len(warm.levels) == levels

@@ -1,22 +1,24 @@
 """Training on instances in parts."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.features import Columns, Features
+from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.options import Options
-from mpu_cli.core.train.distributed import train_on_parts
+from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.core.train.instances import Instances
-from mpu_cli.core.train.parts import EVERYTHING, PartRows, Selection
-from mpu_cli.core.train.training import train
-from mpu_cli.errors import DataError
+from mpu_cli.core.train.parts import PartRows, seed_of
+from mpu_cli.core.validate.plans import EVERYTHING, Selection
 from mpu_cli.runtime.executor import InProcess, reduced
-from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime.journal import Journal, packed
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.slow import slow
@@ -42,8 +44,22 @@ def in_parts(matrix, labels, n_parts: int) -> Instances:
     return Instances(InProcess(), parts, [len(part) for part in parts], count_annotations(labels), matrix.shape[1])
 
 
+def in_parts_of(problem: Problem, n_parts: int) -> Instances:
+    """Return the instances of a problem with all that is known of them."""
+    instances = in_parts(problem.features, problem.labels, n_parts)
+    ends = np.cumsum(instances.sizes)
+    known = [
+        problem.known and problem.known.rows(slice(end - n, end)) for end, n in zip(ends, instances.sizes, strict=True)
+    ]
+    parts = [replace(part, known=of_part) for part, of_part in zip(instances.parts, known, strict=True)]
+    given = {name: getattr(problem, name) for name in ("label_features", "sampled", "second")}
+    occurring = Columns.occurring(problem.features)
+    return replace(instances, parts=parts, occurring=occurring, has_known=problem.known is not None, **given)
+
+
 def arrays(model) -> list[np.ndarray]:
-    of_levels = [part for level in model.levels for part in (level.weights, level.bias)]
+    weights = [packed("weights", level.weights).values() for level in model.levels]
+    of_levels = [*chain.from_iterable(weights), *(level.bias for level in model.levels)]
     return [*of_levels, model.thresholds, *[part for one in model.calibrations for part in (one.predicted, one.actual)]]
 
 
@@ -51,7 +67,18 @@ def same(one, other) -> bool:
     return [a.tobytes() for a in arrays(one)] == [a.tobytes() for a in arrays(other)]
 
 
-GIVEN = [{}, {"threshold": "per-label"}, {"threshold": "macro-f1"}, {"c": 0.7}, {"cost": 3.0}, {"seed": 5}]
+GIVEN = [
+    {},
+    {"threshold": "per-label"},
+    {"threshold": "macro-f1"},
+    {"c": 0.7},
+    {"cost": 3.0},
+    {"seed": 5},
+    {"prune": 0.05},
+    {"loss": "squared-hinge", "epochs": 4},
+    {"epochs": 3},
+    {"folds": 3},
+]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +93,13 @@ def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     matrix, labels, _ = problem
     run = Run(seed=given.get("seed", 0))
     options = replace(OPTIONS, levels=levels, **{name: value for name, value in given.items() if name != "seed"})
-    model, report = train_on_parts(in_parts(matrix, labels, 1), options, run)
-    expected, expected_report = train(matrix, labels, options, run)
+    assert_same_training(Problem(matrix, labels), options, run)
+
+
+def assert_same_training(problem, options, run, start=None) -> None:
+    """Compare one part with a single machine."""
+    model, report = train_on_parts(in_parts_of(problem, 1), options, run, start=start)
+    expected, expected_report = train(problem, options, run, start)
     assert same(model, expected)
     assert model.scale == expected.scale
     assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
@@ -75,12 +107,66 @@ def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     assert_array_equal(report.c, expected_report.c)
 
 
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_one_part_learns_from_verified_labels_as_a_single_machine_does(problem, levels, epochs):
+    matrix, labels, Y = problem
+    rows = np.arange(0, N, 5)
+    known = KnownLabels.of(Y.shape, true=_at(rows, Y[rows]), ignored=([1, 2, 2], [0, 0, 3]), complete=rows)
+    options = replace(OPTIONS, levels=levels, epochs=epochs)
+    for given in ({"sampled": rows}, {}, {"second": rows}):
+        assert_same_training(Problem(matrix, labels, known=known, **given), options, Run())
+
+
+def _at(rows, truth):
+    instances, columns = truth.nonzero()
+    return rows[instances], columns
+
+
+@pytest.mark.parametrize("prior", [5.0, None, "none"])
+def test_one_part_draws_weights_to_features_of_labels_as_a_single_machine_does(problem, prior):
+    matrix, labels, _ = problem
+    vectors = as_features(np.random.default_rng(0).normal(size=(Q, D)))
+    assert_same_training(Problem(matrix, labels, label_features=vectors), replace(OPTIONS, prior=prior), Run())
+
+
+@pytest.mark.parametrize("given", [{}, {"loss": "squared-hinge", "epochs": 4}, {"prune": 0.05}])
+def test_one_part_begins_warm_as_a_single_machine_does(problem, given):
+    matrix, labels, _ = problem
+    options = replace(OPTIONS, **given)
+    earlier, report = train(Problem(matrix[:400], labels[:400]), options)
+    start = WarmStart(earlier, np.array([0, 1, -1, 3, 4, 5, 6]), report.settings)
+    assert_same_training(Problem(matrix, labels), options, Run(), start)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"loss": "squared-hinge", "epochs": None}, {"prune": 0.02}, {"prior": 5.0}],
+    ids=lambda given: next(iter(given)),
+)
+def test_parts_and_shards_lose_little_whatever_is_asked_for(given):
+    X, Y = linear_problem(4_000, D, Q, slope=4.0)
+    matrix, labels = as_features(X), hide(Y[:3_000], 0.3)
+    of_labels = as_features(np.linalg.lstsq(X[:1000], Y[:1000].astype(float) - 0.5, rcond=None)[0].T)
+    problem = Problem(matrix[:3_000], labels, label_features=of_labels if "prior" in given else None)
+    options = replace(MANY, **given)
+
+    def f1(of) -> float:
+        predicted = of.probabilities(matrix[3_000:]) >= of.thresholds
+        return 2 * (predicted & Y[3_000:]).sum() / (predicted.sum() + Y[3_000:].sum())
+
+    expected, _ = train(problem, options)
+    for n_parts in (4, 12):
+        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run())
+        assert f1(model) > f1(expected) - 0.015
+
+
 @pytest.fixture(scope="module")
 def on_one_machine():
     """Instances with annotated labels, more of them with true ones, and what a single machine learns from the first."""
     X, Y = linear_problem(4_000, D, Q, slope=4.0)
     matrix, labels = as_features(X), hide(Y[:3_000], 0.3)
-    return matrix[:3_000], labels, (matrix[3_000:], Y[3_000:]), train(matrix[:3_000], labels, MANY)
+    return matrix[:3_000], labels, (matrix[3_000:], Y[3_000:]), train(Problem(matrix[:3_000], labels), MANY)
 
 
 @pytest.mark.parametrize(("n_parts", "n_shards"), [(5, 1), (5, 2), (4, 4), (12, 6), *slow((40, 20), (600, 3))])
@@ -124,8 +210,8 @@ def test_passes_that_are_asked_for_are_rounds(problem, epochs):
     train_on_parts(instances, replace(OPTIONS, epochs=epochs, cost=3.0, levels=1, c=0.7), Run())
     if epochs == 1:  # the instances that come last are learned from in passing
         assert executor.units.count("learn") == 4 + 4
-    else:  # two folds, and all
-        assert executor.units.count("learn") == (2 + 1) * 4 * epochs
+    else:  # the fold that holds out enough, and all
+        assert executor.units.count("learn") == (1 + 1) * 4 * epochs
 
 
 class Kept(Journal):
@@ -153,19 +239,6 @@ def test_finished_steps_are_taken_over(problem):
     assert "learn" not in executor.units
 
 
-def test_what_a_cluster_cannot_learn_is_refused(problem):
-    matrix, _, _ = problem
-    with pytest.raises(
-        DataError,
-        match=r"^600 instances are learned by all workers, which keep all weights; leave out prune, or use one",
-    ):
-        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, prune=0.1), Run())
-    with pytest.raises(
-        DataError, match="all workers, with the loss pu-logistic only; leave out squared-hinge, or use one machine"
-    ):
-        train_on_parts(in_parts(matrix, problem[1], 2), replace(OPTIONS, loss="squared-hinge"), Run())
-
-
 def test_shards_without_instances_have_no_share(problem):
     matrix, labels, _ = problem
     cuts = [0, 300, 300, N, N]  # the second and the fourth part, which are a shard, are empty
@@ -183,12 +256,12 @@ def test_shards_without_instances_have_no_share(problem):
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_folds_part_the_instances_of_a_part(problem, n):
     part = PartRows(Features.of(problem[0][:n]), problem[1][:n], 3)
-    rows = [Selection(4, fold, inside=True).rows(part, 7) for fold in range(4)]
+    rows = [Selection(4, fold, inside=True).rows(n, seed_of(7, part.number)) for fold in range(4)]
     assert np.sort(np.concatenate(rows)).tolist() == list(range(n))
     for fold, held_out in enumerate(rows):
-        others = Selection(4, fold).rows(part, 7)
+        others = Selection(4, fold).rows(n, seed_of(7, part.number))
         assert np.sort(np.concatenate([held_out, others])).tolist() == list(range(n))
-    assert EVERYTHING.rows(part, 7).tolist() == list(range(n))
+    assert EVERYTHING.rows(n, seed_of(7, part.number)).tolist() == list(range(n))
 
 
 def test_instances_are_fetched_in_order_from_the_parts_that_have_them(problem):

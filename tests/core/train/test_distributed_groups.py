@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.side import shortlist
-from mpu_cli.core.train import distributed_groups
-from mpu_cli.core.train.distributed import train_on_parts
-from mpu_cli.core.train.training import train
+from mpu_cli.core.train import groups as of_groups
+from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from tests.core.train.test_distributed import Kept, Watched, in_parts
@@ -50,7 +50,7 @@ def test_one_part_gives_the_model_of_a_single_machine(drawn, levels, given):
     run = Run(seed=given.get("seed", 0))
     options = replace(OPTIONS, levels=levels, **{name: value for name, value in given.items() if name != "seed"})
     model, report = train_on_parts(in_parts(*drawn, 1), options, run)
-    expected, expected_report = train(*drawn, options, run)
+    expected, expected_report = train(Problem(*drawn), options, run)
     assert same(model, expected)
     assert model.scale == expected.scale
     assert model.top == expected.top
@@ -76,7 +76,7 @@ def whole(best_f1):
     matrix, annotated, _ = problem(n=2 * N)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
-        return matrix, annotated, best_f1(train(matrix, annotated, OPTIONS)[0])
+        return matrix, annotated, best_f1(train(Problem(matrix, annotated), OPTIONS)[0])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_neither_workers_nor_the_instances_that_they_pick_together_matter(drawn,
     one, few, many = Watched(), Several(), Watched()
     expected, _ = train_on_parts(replace(in_parts(*drawn, 3), executor=one), options, Run())
     model, _ = train_on_parts(replace(in_parts(*drawn, 3), executor=few), options, Run())
-    monkeypatch.setattr(distributed_groups, "_TOGETHER", 1)
+    monkeypatch.setattr(of_groups, "_TOGETHER", 1)
     single, _ = train_on_parts(replace(in_parts(*drawn, 3), executor=many), options, Run())
     assert same(model, expected)
     assert same(single, expected)

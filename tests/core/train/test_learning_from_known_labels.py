@@ -1,7 +1,5 @@
 """What is known of labels goes through loss, kernels, initial bias and training."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,12 +8,13 @@ from sklearn.linear_model import LogisticRegression
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
-from mpu_cli.core.train.training import train
+from mpu_cli.core.train.algorithm import train
 from mpu_cli.runtime.resume import fingerprint
 from mpu_cli.runtime.run import Run
 from tests import kernels
@@ -163,14 +162,17 @@ def test_with_all_instances_complete_c_is_1(variant):
     X, Y = linear_problem(120, 6, 4)
     X, S = as_features(X), as_labels(Y)
     known = KnownLabels.of(Y.shape, complete=np.arange(120))
-    model, report = train(X, S, quick(**variant, known=known))
-    complete, expected = train(X, S, quick(**variant | {"c": 1.0}))
+    model, report = train(Problem(X, S, known=known), quick(**variant))
+    complete, expected = train(Problem(X, S), quick(**variant | {"c": 1.0}))
     assert as_bytes(model) == as_bytes(complete)
     assert (report.expected_f1, report.level_f1, report.settings) == (
         expected.expected_f1, expected.level_f1, expected.settings,
     )  # fmt: skip
     start = WarmStart(complete, np.array([0, -1, 2, 3]), expected.settings)
-    warm, cold = (train(X, S, quick(**variant | more), start=start)[0] for more in ({"known": known}, {"c": 1.0}))
+    warm, cold = (
+        train(Problem(X, S, known=whole), quick(**variant | more), start=start)[0]
+        for whole, more in ((known, {}), (None, {"c": 1.0}))
+    )
     assert as_bytes(warm) == as_bytes(cold)
 
 
@@ -183,17 +185,21 @@ def test_an_ignored_cell_has_no_influence(variant):
     ignored = known.ignored()
     changed[ignored] ^= True
     assert len(ignored[0]) > 50
-    options = quick(**{"c": rates} | variant, known=known)
-    (model, report), (other, of_other) = (train(as_features(X), as_labels(s), options) for s in (S, changed))
+    options = quick(**{"c": rates} | variant)
+    (model, report), (other, of_other) = (
+        train(Problem(as_features(X), as_labels(s), known=known), options) for s in (S, changed)
+    )
     assert as_bytes(model) == as_bytes(other)
     assert_array_equal(report.c, of_other.c)
     assert (report.expected_f1, report.level_f1) == (of_other.expected_f1, of_other.level_f1)
-    without, _ = train(as_features(X), as_labels(S), replace(options, known=None))
+    without, _ = train(Problem(as_features(X), as_labels(S)), options)
     assert as_bytes(without) != as_bytes(model)
 
 
 def test_a_journal_tells_known_labels_apart():
     X, S, known, _, _ = mixed(n=20)
-    options = [quick(known=k) for k in (None, known, known.left_to_chance(), KnownLabels.of(S.shape, complete=[3]))]
-    assert len({fingerprint(Run(), X, as_labels(S), o) for o in options}) == 4
-    assert fingerprint(Run(), quick(known=known)) == fingerprint(Run(), quick(known=mixed(n=20)[2]))
+    X, S = as_features(X), as_labels(S)
+    others = (None, known, known.left_to_chance(), KnownLabels.of(S.shape, complete=[3]))
+    assert len({fingerprint(Run(), Problem(X, S, known=of_these), quick()) for of_these in others}) == 4
+    one, same = (fingerprint(Run(), Problem(X, S, known=of_these)) for of_these in (known, mixed(n=20)[2]))
+    assert one == same

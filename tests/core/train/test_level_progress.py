@@ -2,9 +2,10 @@
 
 import pytest
 
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.options import Options
-from mpu_cli.core.train.training import train
+from mpu_cli.core.train.algorithm import train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.steps import Steps
@@ -30,7 +31,7 @@ def test_a_level_counts_its_blocks_of_labels(how, more):
     X, Y = linear_problem(400, 6, 2 * kernel(Run()).BLOCK_SIZE + 3)
     found = Steps()
     options = Options(c=0.7, cost=5.0, loss="pu-logistic", levels=2, **how)
-    train(as_features(X), hide(Y, 0.3), options, Run(observe=found))
+    train(Problem(as_features(X), hide(Y, 0.3)), options, Run(observe=found))
     ticks = counted(found)
     assert ticks.keys() == {"level 0", "level 1"}
     assert max(ticks.values()) == 3 * more
@@ -45,5 +46,5 @@ def test_groups_of_a_shortlist_are_counted():
     labels = labels.tolil()
     labels[range(many), range(many)] = True
     options = Options(c=0.7, cost=5.0, levels=1, epochs=1, sample=200)
-    train(as_features(X), labels.tocsr(), options, Run(observe=found))
+    train(Problem(as_features(X), labels.tocsr()), options, Run(observe=found))
     assert counted(found)["level 0"] > 1

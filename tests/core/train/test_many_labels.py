@@ -9,13 +9,14 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import FEW_LABELS, Top, all_reaching, at_least
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.thresholds import reached
-from mpu_cli.core.select import settling
+from mpu_cli.core.select import hyper_parameters
 from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.train import training
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train import algorithm
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.journal import Found, Journal
 from mpu_cli.runtime.run import Run
 
@@ -47,7 +48,7 @@ def problem(seed=0, n=N) -> tuple[csr_array, csr_array, csr_array]:
 def trained():
     matrix, annotated, _ = problem()
     occurring = np.flatnonzero(np.bincount(annotated.indices, minlength=Q))
-    return train(matrix, annotated[:, occurring], Options(**QUICK)), occurring
+    return train(Problem(matrix, annotated[:, occurring]), Options(**QUICK)), occurring
 
 
 def micro_f1(predicted: csr_array, truth: csr_array) -> float:
@@ -55,7 +56,7 @@ def micro_f1(predicted: csr_array, truth: csr_array) -> float:
 
 
 def learn_densely(monkeypatch) -> None:
-    for module in (settling, training):
+    for module in (hyper_parameters, algorithm):
         monkeypatch.setattr(module, "FEW_LABELS", Q)
 
 
@@ -72,7 +73,7 @@ def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, m
     test, _, truth = problem(seed=1)
     learn_densely(monkeypatch)
     monkeypatch.setattr(Top, "enough_for", classmethod(lambda *_: None))
-    dense, dense_report = train(matrix, annotated[:, columns], Options(**QUICK))
+    dense, dense_report = train(Problem(matrix, annotated[:, columns]), Options(**QUICK))
 
     assert all(isinstance(level.weights, csr_array) for level in model.levels)
     assert model.levels[1].weights.shape == (D + len(columns), len(columns))
@@ -90,10 +91,10 @@ def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
     matrix, annotated, _ = problem()
     annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
-    options = Options(**QUICK, levels=1, prune=0.0, calibrated=False)
-    sparse, _ = train(matrix, annotated, options)
+    options = Options(**QUICK, levels=1, prune=0.0)
+    sparse, _ = train(Problem(matrix, annotated), options, calibrated=False)
     learn_densely(monkeypatch)
-    dense, _ = train(matrix, annotated, replace(options, prune=None))
+    dense, _ = train(Problem(matrix, annotated), replace(options, prune=None), calibrated=False)
     np.testing.assert_array_equal(sparse.levels[0].weights.toarray(), dense.levels[0].weights)
     np.testing.assert_array_equal(sparse.levels[0].bias, dense.levels[0].bias)
     test, _, _ = problem(seed=1)
@@ -117,7 +118,7 @@ def test_more_are_predicted_where_more_are_asked_for(trained):
 def test_kernels_agree_on_the_largest():
     pytest.importorskip("numba")
     matrix, annotated, _ = problem(n=100)
-    (model, _), _ = train(matrix, annotated[:, :FEW_LABELS], Options(**QUICK, levels=1, prune=0.05)), None
+    (model, _), _ = train(Problem(matrix, annotated[:, :FEW_LABELS]), Options(**QUICK, levels=1, prune=0.05)), None
     level = model.levels[0]
     for top in (Top(1, 0.5), Top(7, 1e-6), Top(FEW_LABELS, 1e-30)):
         one, other = (level.top(Features.of(matrix), top, Run(kernel=name)) for name in ("numpy", "numba"))
@@ -128,7 +129,7 @@ def test_kernels_agree_on_the_largest():
 def test_threads_do_not_show(trained):
     (model, _), columns = trained
     matrix, annotated, _ = problem()
-    again, _ = train(matrix, annotated[:, columns], Options(**QUICK), Run(jobs=2))
+    again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(jobs=2))
     for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -151,10 +152,10 @@ def test_finished_steps_are_taken_over(trained):
     (model, _), columns = trained
     matrix, annotated, _ = problem()
     first = Kept({})
-    train(matrix, annotated[:, columns], Options(**QUICK), Run(journal=first))
+    train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(journal=first))
     assert {"level 0", "level 0, fold 1", "level 1, fold 0", "choose weights to drop"} <= first.steps.keys()
     second = Kept({step: found for step, found in first.steps.items() if not step.startswith("level 1")})
-    again, _ = train(matrix, annotated[:, columns], Options(**QUICK), Run(journal=second))
+    again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(journal=second))
     assert "level 0, fold 2" in second.taken
     for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -165,8 +166,8 @@ def test_warm_start_of_a_sparse_model(trained):
     matrix, annotated, _ = problem()
     fewer = columns[50:]
     start = WarmStart(model, np.arange(50, len(columns)), report.settings)
-    again, _ = train(matrix, annotated[:, fewer], Options(**QUICK), start=start)
-    cold, _ = train(matrix, annotated[:, fewer], Options(**QUICK))
+    again, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK), start=start)
+    cold, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK))
     test, _, truth = problem(seed=1)
     warm_f1, cold_f1 = (
         micro_f1(csr_array(one.probabilities(test) >= one.thresholds), truth[:, fewer]) for one in (again, cold)
@@ -180,7 +181,7 @@ def test_reviewed_cells_count(trained):
     matrix, annotated, truth = problem()
     labels = annotated[:, columns]
     known = KnownLabels.of(labels.shape, complete=np.arange(400))
-    again, _ = train(matrix, labels, Options(**QUICK, known=known))
+    again, _ = train(Problem(matrix, labels, known=known), Options(**QUICK))
     false = csr_array(truth[:400, columns] > labels[:400])  # true, and said to be false
     before, after = (one.probabilities(matrix[:400])[false.nonzero()].mean() for one in (model, again))
     assert after < before
@@ -189,7 +190,7 @@ def test_reviewed_cells_count(trained):
 def test_thresholds_per_label(trained):
     (_, report), columns = trained
     matrix, annotated, _ = problem()
-    model, own = train(matrix, annotated[:, columns], Options(**QUICK, threshold="per-label"))
+    model, own = train(Problem(matrix, annotated[:, columns]), Options(**QUICK, threshold="per-label"))
     assert len(np.unique(model.thresholds)) > 1
     assert own.expected_f1 >= report.expected_f1
 
@@ -201,7 +202,7 @@ def test_thresholds_for_macro_f1(trained):
     matrix, annotated, _ = problem()
     free = QUICK | {"cost": None, "eta0": None, "levels": 1}
     (model, one), (_, other) = (
-        train(matrix, annotated[:, columns], Options(**free, threshold=by)) for by in ("macro-f1", "pu-f1")
+        train(Problem(matrix, annotated[:, columns]), Options(**free, threshold=by)) for by in ("macro-f1", "pu-f1")
     )
     assert one.settings == other.settings
     assert len(np.unique(model.thresholds)) > len(columns) / 2

@@ -7,19 +7,21 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core.data import limits
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Problem, Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.thresholds import estimated_f1, pooled_threshold
-from mpu_cli.core.select import settling
+from mpu_cli.core.select import hyper_parameters
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import default_epochs, default_step
-from mpu_cli.core.train.training import Options, train
-from mpu_cli.core.validate.progressive import train_progressively
+from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.validate.level import LevelTask, learn
+from mpu_cli.core.validate.plans import Chain
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
@@ -46,7 +48,7 @@ def as_bytes(model: StackedModel) -> list[bytes]:
 
 def test_report(problem):
     steps = Steps()
-    model, report = train(*problem, quick(levels=3), Run(observe=steps))
+    model, report = train(Problem(*problem), quick(levels=3), Run(observe=steps))
     assert report.c.tolist() == [report.estimate.c] * 4
     assert len(report.level_f1) == 3
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
@@ -70,18 +72,18 @@ def test_report(problem):
 
 def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     c = np.array([0.3, 0.5, 0.7, 1.0])
-    model, report = train(*problem, quick(levels=1, c=c, cost=7.0, threshold=0.25))
+    model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25))
     assert report.c.tolist() == c.tolist()
     assert report.estimate is None
     assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
     assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
-    assert train(*problem, quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
+    assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
 
 
 def test_estimates_c_from_naive_predictions(problem):
-    _, report = train(*problem, quick(levels=1))
-    sample = Sample(Features.of(problem[0]), problem[1], 120, 3)
+    _, report = train(Problem(*problem), quick(levels=1))
+    sample = Sample(Rows(Features.of(problem[0]), problem[1]), 120, 3)
     assert report.c[0] == estimate(sample.naive_probabilities(), problem[1]).c
 
 
@@ -89,11 +91,11 @@ def test_estimates_c_from_naive_predictions(problem):
 def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     """By hand: level 0 alone, cross-validated over the same folds."""
     matrix, labels = problem
-    model, report = train(matrix, labels, quick(levels=1, c=0.7, cost=3.0, threshold=threshold))
+    model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, threshold=threshold))
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, calibrated=False))
+        without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
         probabilities[rows] = without.probabilities(matrix[rows])
     assert report.expected_f1 == pytest.approx(
         estimated_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds),
@@ -104,7 +106,7 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
 def test_model_is_the_same_bytes_whatever_jobs():
     X, Y = linear_problem(90, 5, kernel(Run()).BLOCK_SIZE + 2)
     X, S = as_features(X), hide(Y, 0.2)
-    one, two = (train(X, S, quick(), Run(jobs=jobs)) for jobs in (1, 2))
+    one, two = (train(Problem(X, S), quick(), Run(jobs=jobs)) for jobs in (1, 2))
     assert as_bytes(one[0]) == as_bytes(two[0])
     assert (one[1].c[0], one[1].settings, one[1].level_f1, one[1].expected_f1) == (
         two[1].c[0], two[1].settings, two[1].level_f1, two[1].expected_f1,
@@ -112,7 +114,7 @@ def test_model_is_the_same_bytes_whatever_jobs():
 
 
 def test_seed_decides(problem):
-    first, again, other = (as_bytes(train(*problem, quick(), Run(seed=seed))[0]) for seed in (1, 1, 2))
+    first, again, other = (as_bytes(train(Problem(*problem), quick(), Run(seed=seed))[0]) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
@@ -130,7 +132,7 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
 
     monkeypatch.setattr(sgd, "train_block", counted)
     steps = Steps()
-    train(*problem, quick(levels=3, sample=sample, **given), Run(observe=steps))
+    train(Problem(*problem), quick(levels=3, sample=sample, **given), Run(observe=steps))
     folds = 3
     for_c = 0 if "c" in given else folds
     for_cost = 0 if "cost" in given else folds * steps.ticks["choose C"]
@@ -145,9 +147,9 @@ def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypat
     trained = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args[3]) or train_block(*args))
-    monkeypatch.setattr(settling, "SELECTION_SIZE", sample // 2)
+    monkeypatch.setattr(hyper_parameters, "SELECTION_SIZE", sample // 2)
     steps = Steps()
-    _, report = train(*problem, quick(levels=1, c=0.7, sample=sample), Run(observe=steps))
+    _, report = train(Problem(*problem), quick(levels=1, c=0.7, sample=sample), Run(observe=steps))
     folds_of_the_choice = 2 * steps.ticks["choose C"]
     if sample == 120:  # the third fold is left for the winner
         assert len(trained) == folds_of_the_choice + 1 + 1
@@ -161,12 +163,12 @@ def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypat
 
 def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
     matrix, labels = problem
-    model, report = train(matrix, labels, quick(levels=1, c=0.7, cost=3.0, sample=60))
+    model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, sample=60))
     rows = np.concatenate(deal(120, 3, 0)[:2])
     probabilities = np.empty(labels.shape, np.float32)
     for fold in deal(120, 3, 0)[:2]:
         rest = np.setdiff1d(np.arange(120), fold)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, calibrated=False))
+        without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
         probabilities[fold] = without.probabilities(matrix[fold])
     threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7)))
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
@@ -180,13 +182,15 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
     options = quick(c=0.7, cost=3.0, sample=40, epochs=1)
-    _, report = train(matrix, labels, options)
+    _, report = train(Problem(matrix, labels), options)
     assert list(report.seconds) == ["level 0", "level 0, out of fold", "level 1", "thresholds"]
     assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
 
-    model, report = train(matrix, labels, replace(options, levels=1))
+    model, report = train(Problem(matrix, labels), replace(options, levels=1))
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
-    _, probabilities = train_progressively(Features.of(matrix), labels, last, c, report.settings, Run())
+    task = LevelTask(Features.of(matrix), labels, c, report.settings)
+    first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
+    probabilities = learn(task, [Chain((first, last), last)]).held_out.probabilities
     threshold, f1 = pooled_threshold(probabilities, labels[last], c)
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
@@ -197,12 +201,12 @@ def test_a_single_pass_is_not_enough_for(problem):
     given = {"levels": 1, "c": 0.7, "cost": 3.0}
     one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
     for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
-        _, report = train(*problem, quick(**(given | {"epochs": 1} | options)))
+        _, report = train(Problem(*problem), quick(**(given | {"epochs": 1} | options)))
         assert "level 0, out of fold" in report.seconds
-    model, report = train(*problem, quick(**given, epochs=1, sample=40))
+    model, report = train(Problem(*problem), quick(**given, epochs=1, sample=40))
     assert "level 0, out of fold" not in report.seconds
     start = WarmStart(model, np.arange(4), report.settings)
-    _, report = train(*problem, quick(**given, epochs=1, sample=40), start=start)
+    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40), start=start)
     assert "level 0, out of fold" in report.seconds
 
 
@@ -210,23 +214,25 @@ def test_higher_levels_learn_from_out_of_fold_predictions(problem):
     """Level 1 of a model by hand: level 0's predictions of each fold come from the others."""
     matrix, labels = problem
     options = quick(c=0.7, cost=3.0, eta0=1.0)
-    model, _ = train(matrix, labels, options)
+    model, _ = train(Problem(matrix, labels), options)
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, eta0=1.0, calibrated=False))
+        without, _ = train(
+            Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0, eta0=1.0), calibrated=False
+        )
         probabilities[rows] = without.probabilities(matrix[rows])
     calibration = calibrate(probabilities, labels, LabelFrequency(np.full(4, 0.7)))
     assert calibration.actual.tolist() == model.calibrations[0].actual.tolist()
     extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
-    by_hand, _ = train(extended, labels, quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
+    by_hand, _ = train(Problem(extended, labels), quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
     np.testing.assert_allclose(model.levels[1].weights, by_hand.levels[0].weights, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("options", "scale"), [({}, 0.3), ({"stack_scale": 1.0}, 1.0)])
 def test_predictions_enter_the_next_level_relative_to_the_length_of_instances(problem, options, scale):
     matrix, labels = problem
-    model, _ = train(matrix, labels, quick(c=0.7, cost=3.0, eta0=1.0, **options))
+    model, _ = train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0, **options))
     root_mean_square_norm = np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean())
     assert model.scale == pytest.approx(scale * root_mean_square_norm)
 
@@ -235,13 +241,15 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
     """Level 1 by hand, fold by fold: trained on predictions by models that have not seen the fold."""
     matrix, labels = problem
     options = quick(c=0.7, cost=3.0, eta0=1.0, folds=4)
-    model, report = train(matrix, labels, options)
+    model, report = train(Problem(matrix, labels), options)
     frequency = LabelFrequency(np.full(4, 0.7))
     fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
 
     def level_0(without: np.ndarray, of: np.ndarray) -> np.ndarray:
         rest = np.setdiff1d(np.arange(120), without)
-        learned, _ = train(matrix[rest], labels[rest], quick(levels=1, c=0.7, cost=3.0, eta0=1.0, calibrated=False))
+        learned, _ = train(
+            Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0, eta0=1.0), calibrated=False
+        )
         return learned.probabilities(matrix[of])
 
     for rows in fold_rows:
@@ -252,11 +260,13 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
         calibration = calibrate(below[rest], labels[rest], frequency)
         extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
         learned, _ = train(
-            as_features(extended[rest]), labels[rest], quick(levels=1, c=0.7, cost=3.0, eta0=1.0, calibrated=False)
+            Problem(as_features(extended[rest]), labels[rest]),
+            quick(levels=1, c=0.7, cost=3.0, eta0=1.0),
+            calibrated=False,
         )
         probabilities[rows] = learned.probabilities(as_features(extended[rows]))
     assert report.level_f1[1] == pytest.approx(pooled_threshold(probabilities, labels, frequency)[1], abs=1e-3)
-    with_one_fold_less = train(matrix, labels, quick(c=0.7, cost=3.0, eta0=1.0))[1]
+    with_one_fold_less = train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0))[1]
     assert "level 0, without two folds" in report.seconds
     assert "level 0, without two folds" not in with_one_fold_less.seconds
 
@@ -267,7 +277,7 @@ def test_expected_f1_on_digits_is_the_true_one(digits, missing):
     X, Y, _, _ = read_digits(digits)
     outer = deal(X.shape[0], 3, 0)[0]
     inner = np.setdiff1d(np.arange(X.shape[0]), outer)
-    model, report = train(X[inner], hide(Y[inner], missing), Options())
+    model, report = train(Problem(X[inner], hide(Y[inner], missing)), Options())
     f1 = f1_score(Y[outer].toarray(), model.probabilities(X[outer]) >= model.thresholds, average="micro")
     assert report.expected_f1 == pytest.approx(f1, abs=0.05)
     assert report.c[0] == pytest.approx(1 - missing, abs=0.05)
@@ -278,7 +288,7 @@ def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch)
     monkeypatch.setattr(limits, "machine_memory", lambda: 900_000_000)
     features = csr_array((np.ones(500_000, np.float32), (np.zeros(500_000, int), np.arange(500_000))))
     with pytest.raises(TooLargeError, match=r"500,000 features x 200 labels x 1 levels takes 0\.4 GB"):
-        train(features, as_labels(np.ones((1, 200))), quick(levels=1))
+        train(Problem(features, as_labels(np.ones((1, 200)))), quick(levels=1))
 
 
 def test_features_that_do_not_occur_take_no_room():
@@ -288,7 +298,9 @@ def test_features_that_do_not_occur_take_no_room():
     labels = as_labels((values > 0)[:, None])
 
     def learn(column, width):
-        return train(csr_array((values, (np.arange(60), np.full(60, column))), shape=(60, width)), labels, quick(c=1.0))
+        return train(
+            Problem(csr_array((values, (np.arange(60), np.full(60, column))), shape=(60, width)), labels), quick(c=1.0)
+        )
 
     (model, _), (wide, _) = learn(0, 1), learn(2**31 - 2, 2**31 - 1)
     assert wide.n_features == 2**31 - 1
@@ -300,6 +312,6 @@ def test_features_that_do_not_occur_take_no_room():
 def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
     monkeypatch.setattr(limits, "machine_memory", lambda: 5_000)
     with pytest.raises(TooLargeError, match=r"120 instances x 4 labels, which take 6,240 bytes .* make sample smaller"):
-        train(*problem, quick())
-    train(*problem, quick(sample=60))
-    train(*problem, quick(c=0.7, cost=1.0))
+        train(Problem(*problem), quick())
+    train(Problem(*problem), quick(sample=60))
+    train(Problem(*problem), quick(c=0.7, cost=1.0))

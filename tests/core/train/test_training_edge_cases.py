@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.solver.sgd import default_step
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -76,7 +77,7 @@ def test_everything_is_finite(data, options):
     chosen = dict(OPTIONS[options])
     if chosen.get("c") == "vector":
         chosen["c"] = np.linspace(0.3, 1, q)
-    model, report = train(matrix, labels, Options(**({"epochs": 2} | chosen)))
+    model, report = train(Problem(matrix, labels), Options(**({"epochs": 2} | chosen)))
     for level in model.levels:
         assert np.isfinite(level.weights).all()
         assert np.isfinite(level.bias).all()
@@ -93,33 +94,33 @@ def test_everything_is_finite(data, options):
 @pytest.mark.parametrize("data", [name for name in DATA if name != "a label on one instance"])
 def test_c_is_estimated_from_a_sample(data):
     values, annotated = (np.asarray(part) for part in DATA[data])
-    _, report = train(as_features(values), as_labels(annotated), Options(sample=10, cost=1.0, epochs=2))
+    _, report = train(Problem(as_features(values), as_labels(annotated)), Options(sample=10, cost=1.0, epochs=2))
     assert ((report.c > 0) & (report.c <= 1)).all()
 
 
 @pytest.mark.parametrize("scale", [1e-38, 1e-44], ids=["near the start of 32 bits", "of few bits"])
 def test_values_that_take_weights_beyond_32_bits_are_an_error(scale):
     with pytest.raises(MpuError, match="bring the feature values to the order of 1"):
-        train(as_features(X * scale), as_labels(Y), Options(c=0.5, cost=1.0))
+        train(Problem(as_features(X * scale), as_labels(Y)), Options(c=0.5, cost=1.0))
 
 
 def test_a_sample_without_any_label_is_an_error():
     with pytest.raises(MpuError, match="none of the 10 instances drawn has a label"):
-        train(as_features(X), as_labels(np.arange(40)[:, None] == 3), Options(sample=10))
+        train(Problem(as_features(X), as_labels(np.arange(40)[:, None] == 3)), Options(sample=10))
 
 
 def test_a_label_on_every_instance_is_predicted_everywhere():
-    model, _ = train(as_features(X), as_labels(np.column_stack([Y, np.ones(40)])), Options(c=1.0))
+    model, _ = train(Problem(as_features(X), as_labels(np.column_stack([Y, np.ones(40)]))), Options(c=1.0))
     assert (model.probabilities(as_features(X))[:, 4] >= model.thresholds[4]).all()
 
 
 def test_labels_of_instances_without_features_are_those_of_their_share():
     """All that is known of a label is its share of complete labels, twice that of its annotations."""
     S = np.arange(200)[:, None] < [20, 40]
-    model, _ = train(as_features(np.zeros((200, 2))), as_labels(S), Options(levels=1, c=0.5, cost=1.0))
+    model, _ = train(Problem(as_features(np.zeros((200, 2))), as_labels(S)), Options(levels=1, c=0.5, cost=1.0))
     assert model.probabilities(as_features(np.ones((1, 2))))[0] == pytest.approx([0.2, 0.4], abs=0.03)
 
 
 def test_the_step_goes_by_the_epochs_that_are_asked_for():
-    _, report = train(as_features(X), as_labels(Y), Options(c=0.5, cost=30.0, epochs=2, levels=1))
+    _, report = train(Problem(as_features(X), as_labels(Y)), Options(c=0.5, cost=30.0, epochs=2, levels=1))
     assert (report.settings.epochs, report.settings.step) == (2, default_step(2, Features.of(as_features(X)).coherence))

@@ -6,8 +6,9 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
-from mpu_cli.core.train.training import Options, train
+from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.journal import Journal
 from mpu_cli.runtime.run import Run
@@ -42,7 +43,7 @@ def as_bytes(model):
 def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_beside(problem):
     X, S, Y = problem
     reviewed = review(Y, np.arange(0, 600, 4))
-    _, report = train(X, as_labels(S), Options(**QUICK, **reviewed))
+    _, report = train(Problem(X, as_labels(S), **reviewed), Options(**QUICK))
     assert report.reviewed.instances == 150
     expected = from_review(as_labels(S), reviewed["known"], reviewed["sampled"], report.estimate.c)
     assert_array_equal(report.c, expected.rates)
@@ -52,7 +53,7 @@ def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_b
 
 def test_c_that_is_given_is_used(problem):
     X, S, Y = problem
-    _, report = train(X, as_labels(S), Options(c=0.7, **QUICK, **review(Y, np.arange(100))))
+    _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(100))), Options(c=0.7, **QUICK))
     assert_array_equal(report.c, np.full(8, 0.7))
     assert report.reviewed is report.estimate is None
 
@@ -60,22 +61,22 @@ def test_c_that_is_given_is_used(problem):
 def test_reviewed_instances_not_drawn_at_random_do_not_tell_c(problem):
     X, S, Y = problem
     known = review(Y, np.arange(100))["known"]
-    _, report = train(X, as_labels(S), Options(**QUICK, known=known))
+    _, report = train(Problem(X, as_labels(S), known=known), Options(**QUICK))
     assert report.reviewed is None
     assert_array_equal(report.c, np.full(8, report.estimate.c))
 
 
 def test_no_reviewed_instances_change_nothing(problem):
     X, S, _ = problem
-    without, _ = train(X, as_labels(S), Options(**QUICK))
-    with_none, report = train(X, as_labels(S), Options(**QUICK, sampled=np.arange(0)))
+    without, _ = train(Problem(X, as_labels(S)), Options(**QUICK))
+    with_none, report = train(Problem(X, as_labels(S), sampled=np.arange(0)), Options(**QUICK))
     assert as_bytes(without) == as_bytes(with_none)
     assert report.reviewed is None
 
 
 def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
     X, S, Y = problem
-    _, report = train(X, as_labels(S), Options(**QUICK, **review(Y, np.arange(600))))
+    _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(600))), Options(**QUICK))
     assert report.estimate is None
     assert report.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
 
@@ -83,10 +84,10 @@ def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
 def test_reviewed_instances_need_what_was_found(problem):
     X, S, Y = problem
     with pytest.raises(DataError, match="nothing is known"):
-        train(X, as_labels(S), Options(**QUICK, sampled=np.arange(5)))
+        train(Problem(X, as_labels(S), sampled=np.arange(5)), Options(**QUICK))
     known = review(Y, np.arange(4))["known"]
     with pytest.raises(DataError, match="instance 4 is not"):
-        train(X, as_labels(S), Options(**QUICK, known=known, sampled=np.arange(5)))
+        train(Problem(X, as_labels(S), known=known, sampled=np.arange(5)), Options(**QUICK))
 
 
 def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
@@ -94,7 +95,7 @@ def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
     second = np.arange(400, 600)
     both = np.vstack([S[:400], Y[400:]])
     known = KnownLabels.of(Y.shape, complete=second)
-    _, report = train(X, as_labels(both), Options(**QUICK, known=known, second=second))
+    _, report = train(Problem(X, as_labels(both), known=known, second=second), Options(**QUICK))
     expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimate.c)
     assert_array_equal(report.c, expected.rates)
     assert report.reviewed.instances == 200
@@ -106,8 +107,8 @@ def test_a_review_goes_before_a_second_file(problem):
     of_review = review(Y, np.arange(100))
     known = KnownLabels.of(Y.shape, true=of_review["known"].cells.nonzero(), complete=[*range(100), *range(500, 600)])
     both = np.vstack([S[:500], Y[500:]])
-    options = Options(**QUICK, known=known, sampled=np.arange(100), second=np.arange(500, 600))
-    _, report = train(X, as_labels(both), options)
+    given = Problem(X, as_labels(both), known=known, sampled=np.arange(100), second=np.arange(500, 600))
+    _, report = train(given, Options(**QUICK))
     assert report.reviewed.instances == 100
     assert_array_equal(report.c, from_review(as_labels(both), known, np.arange(100), report.estimate.c).rates)
 
@@ -115,10 +116,13 @@ def test_a_review_goes_before_a_second_file(problem):
 def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
     X, S, _ = problem
     with pytest.raises(DataError, match="instance 3 is not"):
-        train(X, as_labels(S), Options(**QUICK, known=KnownLabels.of(S.shape, complete=[2]), second=np.array([2, 3])))
+        train(
+            Problem(X, as_labels(S), known=KnownLabels.of(S.shape, complete=[2]), second=np.array([2, 3])),
+            Options(**QUICK),
+        )
     known = KnownLabels.of(S.shape, complete=np.arange(600))
     with pytest.raises(DataError, match="no instances"):
-        train(X, as_labels(S), Options(**QUICK, known=known, second=np.arange(600)))
+        train(Problem(X, as_labels(S), known=known, second=np.arange(600)), Options(**QUICK))
 
 
 def test_a_run_that_goes_on_finds_the_same(problem):
@@ -133,11 +137,11 @@ def test_a_run_that_goes_on_finds_the_same(problem):
             self.steps[step] = found()
 
     X, S, Y = problem
-    options = Options(**QUICK, **review(Y, np.arange(60)))
+    given = Problem(X, as_labels(S), **review(Y, np.arange(60)))
     journal = Kept()
-    first, report = train(X, as_labels(S), options, Run(journal=journal))
+    first, report = train(given, Options(**QUICK), Run(journal=journal))
     assert "estimate c" in journal.steps
-    again, report_again = train(X, as_labels(S), options, Run(journal=journal))
+    again, report_again = train(given, Options(**QUICK), Run(journal=journal))
     assert as_bytes(first) == as_bytes(again)
     assert report.estimate.c == report_again.estimate.c
     assert_array_equal(report.estimate.labels, report_again.estimate.labels)
@@ -154,7 +158,7 @@ def unreviewed(digits):
     def f1(model) -> float:
         return f1_score(Y_test.toarray(), model.probabilities(X_test) >= model.thresholds, average="micro")
 
-    return X, Y, as_labels(S), f1, f1(train(X, as_labels(S), Options())[0])
+    return X, Y, as_labels(S), f1, f1(train(Problem(X, as_labels(S)), Options())[0])
 
 
 @pytest.mark.parametrize("m", slow(50, 200))
@@ -162,6 +166,6 @@ def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, 
     """Without review 0.80, with c known 0.91 (docs/choices.md)."""
     X, Y, S, f1, without = unreviewed
     reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
-    model, report = train(X, S, Options(**reviewed))
+    model, report = train(Problem(X, S, **reviewed), Options())
     assert f1(model) >= without + 0.04
     assert "labels are not missing by chance alone" in report.reviewed.contradiction(report.estimate)

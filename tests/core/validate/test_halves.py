@@ -5,15 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import issparse
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.options import Options
-from mpu_cli.core.side.guidance import NO_GUIDANCE
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.train.training import train
-from mpu_cli.core.validate.halves import LARGER_STEPS, train_by_halves
+from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.validate.level import LevelTask, learn
+from mpu_cli.core.validate.plans import LARGER_STEPS, Chain
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace
@@ -30,7 +32,10 @@ def problem():
 
 
 def run(features, labels, c, **options):
-    return train_by_halves(features, labels, HALVES, c, SETTINGS, Run(**options), NO_GUIDANCE)
+    task = LevelTask(features, labels, c, SETTINGS, Run(**options))
+    chains = [Chain((rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])]
+    learned = learn(task, chains, larger_steps=LARGER_STEPS)
+    return learned.model, learned.held_out.probabilities
 
 
 def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
@@ -69,13 +74,23 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
     """The last level needs few predictions, which cost nothing in passing."""
     used = []
 
-    def remembered(*arguments):
-        used.append(True)
-        return train_by_halves(*arguments)
+    def remembered(task, chains, *arguments):
+        if len(chains) == 2:
+            used.append(True)
+        return learn(task, chains, *arguments)
 
-    monkeypatch.setattr("mpu_cli.core.train.levels.train_by_halves", remembered)
+    monkeypatch.setattr("mpu_cli.core.train.levels.learn", remembered)
     X, Y = linear_problem(300, 6, 4)
     options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
-    model, _ = train(as_features(X), hide(Y, 0.3), options)
+    model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)
     assert len(model.levels) == levels
     assert bool(used) == halved
+
+
+def test_weights_are_dropped_of_the_mean_too():
+    X, Y = linear_problem(300, 6, 4)
+    options = Options(levels=2, folds=2, epochs=1, c=0.7, cost=3.0, eta0=2.0, sample=100, prune=0.05)
+    model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)
+    for level in model.levels:
+        assert issparse(level.weights)
+        assert 0 < np.abs(level.weights.data).min() >= 0.05

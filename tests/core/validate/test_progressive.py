@@ -6,7 +6,8 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validate.progressive import train_progressively
+from mpu_cli.core.validate.level import LevelTask, learn
+from mpu_cli.core.validate.plans import Chain
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -21,7 +22,13 @@ def problem():
 
 
 def run(features, labels, c, **options):
-    return train_progressively(features, labels, LAST, c, SETTINGS, Run(**options))
+    return progressively(LevelTask(features, labels, c, SETTINGS, Run(**options)), LAST)
+
+
+def progressively(task, last):
+    first = np.setdiff1d(np.arange(len(task)), last)
+    learned = learn(task, [Chain((first, last), last)])
+    return learned.model, learned.held_out.probabilities
 
 
 def test_the_last_instances_are_predicted_by_a_model_of_the_others(problem):
@@ -49,7 +56,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     features, labels, c = Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.array([0.6, 1.0]))
     last = np.array([1, 5, 6])
     settings = Settings(cost=0.5, step=1.0)  # a strong decay
-    model, _ = train_progressively(features, labels, last, c, settings, Run())
+    model, _ = progressively(LevelTask(features, labels, c, settings), last)
 
     from mpu_cli.core.kernels.order import visited
     from mpu_cli.core.loss.pu_logistic import pu_gradient

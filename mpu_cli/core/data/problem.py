@@ -1,0 +1,97 @@
+"""What is learned from: instances, their annotations, and what else is known of their labels."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Columns, Features, with_width
+from mpu_cli.core.data.known_labels import KnownLabels
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The data of a training. What a user chooses is in `core.options.Options`.
+
+    Attributes
+    ----------
+    features : csr_array of float32, shape (n, D)
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    known : KnownLabels or None
+        Verified labels: what is known of them beyond their annotation.
+    sampled : ndarray of int or None
+        The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one
+        for each label, unless it is given.
+    second : ndarray of int or None
+        The instances of a second file with complete label sets, drawn from the same population. Where c is neither
+        given nor told by a review, it comes from the rates of labels in both files.
+    label_features : csr_array of float32, shape (q, any), or None
+        A vector for each label, zero where there is none: the direction of the mean of the prior of its weights
+        (`core.side.prior`).
+    """
+
+    features: csr_array
+    labels: csr_array
+    _: KW_ONLY
+    known: KnownLabels | None = None
+    sampled: np.ndarray | None = None
+    second: np.ndarray | None = None
+    label_features: csr_array | None = None
+
+    def __len__(self) -> int:
+        return self.features.shape[0]
+
+    def narrowed(self) -> tuple["Problem", Columns, bool]:
+        """Leave out features that do not occur, where these are most.
+
+        Returns
+        -------
+        problem : Problem
+            Its label features have the columns of its features.
+        occurring : Columns
+            The features that occur; also those of labels alone, which other instances may have.
+        compact : bool
+            Whether only these have columns.
+        """
+        matrix, of_labels = self.features, self.label_features
+        if of_labels is not None:
+            width = max(matrix.shape[1], of_labels.shape[1])
+            matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
+        occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
+        compact = 2 * len(occurring.indices) < matrix.shape[1]
+        if compact:
+            matrix, of_labels = occurring.of(matrix), None if of_labels is None else occurring.of(of_labels)
+        return replace(self, features=matrix, label_features=of_labels), occurring, compact
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Instances in memory, with features in the form that models learn from.
+
+    Attributes
+    ----------
+    features : Features, n instances
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    known : KnownLabels or None
+        Verified labels.
+    """
+
+    features: Features
+    labels: csr_array
+    _: KW_ONLY
+    known: KnownLabels | None = None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def fetch(self, rows: np.ndarray | None = None) -> "Rows":
+        """Return some of the instances, ascending; or all, without a copy."""
+        if rows is None:
+            return self
+        return Rows(self.features[rows], self.labels[rows], known=self.known and self.known.rows(rows))
+
+    def block(self, columns: slice | np.ndarray) -> "Rows":
+        """Return the same instances with some of their labels."""
+        return Rows(self.features, self.labels[:, columns], known=self.known and self.known.block(columns))

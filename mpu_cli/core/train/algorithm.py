@@ -1,0 +1,294 @@
+"""From annotated instances to a stacked model (Kong et al. 2014, Section 2: the algorithm figure).
+
+estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> calibrate -> thresholds
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.limits import refuse_too_large
+from mpu_cli.core.data.overflow import LARGEST_SUM
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.frequency.propensity import FrequencyEstimate
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
+from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
+from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.side.shortlist import Shortlist, is_worthwhile
+from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.train import parts
+from mpu_cli.core.train.groups import Groups
+from mpu_cli.core.train.instances import Instances
+from mpu_cli.core.train.levels import Level, OnePart
+from mpu_cli.core.train.make_shortlist import make_shortlist
+from mpu_cli.core.train.mixing import Shards
+from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.train.stack import Stack
+from mpu_cli.core.validate.plans import EVERYTHING
+from mpu_cli.errors import DataError, OverflowingError
+from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# Of which the better is taken.
+MOST_AUTOMATIC_LEVELS = 2
+# Of many labels, annotations that tell the threshold of all of them.
+_ENOUGH_ANNOTATIONS = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a training estimated and chose.
+
+    Attributes
+    ----------
+    c : ndarray, shape (q,)
+        Label frequency of each label, where nothing else is known.
+    estimate : FrequencyEstimate or None
+        From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
+    reviewed : ReviewedFrequency or None
+        From the instances that were drawn at random and completely reviewed, where there are any: c comes from here.
+    settings : Settings
+        Of the levels, with the number of epochs.
+    level_f1 : list of float
+        Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for
+        the missing labels. Of levels that were tried; the model may have one less.
+    expected_f1 : float
+        The same for the last level at the thresholds of the model.
+    held_out : HeldOut
+        Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
+        where each label gets a threshold of its own, or where all were asked for.
+    seconds : dict
+        Wall time of each step.
+    """
+
+    c: np.ndarray
+    estimate: FrequencyEstimate | None
+    reviewed: ReviewedFrequency | None
+    settings: Settings
+    level_f1: list[float]
+    expected_f1: float
+    held_out: HeldOut
+    seconds: dict[str, float]
+
+    def warnings(self) -> list[str]:
+        """Say what to know before trusting the model."""
+        if self.reviewed is not None:
+            warning = self.reviewed.contradiction(self.estimate)
+        else:
+            warning = None if self.estimate is None else self.estimate.caution
+        return [] if warning is None else [warning]
+
+
+def train(
+    problem: Problem,
+    options: Options,
+    run: Run = DEFAULT_RUN,
+    start: WarmStart | None = None,
+    *,
+    hold_out_all: bool = False,
+    calibrated: bool = True,
+) -> tuple[StackedModel, Report]:
+    """Learn a stacked model of all labels, on one machine.
+
+    Parameters
+    ----------
+    problem : Problem
+        q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
+    options : Options
+    run : Run
+        Is told of every step; its journal has those that an interrupted training of the same data and options finished.
+    start : WarmStart, optional
+        Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
+        eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
+    hold_out_all : bool
+        Predict all instances out of fold at the last level too, and not only as many as its thresholds need.
+    calibrated : bool
+        Make probabilities of the predictions of the last level.
+
+    Returns
+    -------
+    StackedModel, Report
+
+    Raises
+    ------
+    DataError
+        c or the known labels do not fit the labels, or there is nothing to estimate c from.
+    TooLargeError
+        The weights would not fit in memory.
+    OverflowingError
+        Weights or scores would leave the range of float32.
+    """
+    if not options.uses_label_features:
+        problem = replace(problem, label_features=None)
+    instances = Instances.of(problem, run.empty)
+    return train_on_parts(instances, options, run, start=start, hold_out_all=hold_out_all, calibrated=calibrated)
+
+
+def train_on_parts(
+    instances: Instances,
+    options: Options,
+    run: Run,
+    n_shards: int = FEW_SHARDS,
+    *,
+    start: WarmStart | None = None,
+    hold_out_all: bool = False,
+    calibrated: bool = True,
+) -> tuple[StackedModel, Report]:
+    """Learn a stacked model of all labels, wherever the instances are: the algorithm.
+
+    Parameters
+    ----------
+    instances : Instances
+    n_shards : int
+        Shards that learn side by side (`mixing`), at most as many as there are parts.
+    options, run, start, hold_out_all, calibrated
+        As for `train`.
+
+    Returns
+    -------
+    StackedModel, Report
+
+    Raises
+    ------
+    DataError
+        What is asked for cannot be learned from parts.
+    TooLargeError, OverflowingError
+        As for `train`.
+    """
+    if not options.uses_label_features:
+        instances = replace(instances, label_features=None)
+    n, q = len(instances), len(instances.annotations)
+    n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
+    refuse_too_large(instances.width, q, n_levels)
+    _refuse_what_parts_cannot_learn(instances, start)
+    seconds: dict[str, float] = {}
+    run = run.timed(seconds)
+
+    chosen = choose_hyper_parameters(instances, options, run, start)
+    scale = _scale_of_predictions(instances, options)
+    top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
+    begin = None if start is None else _beginning(instances, start, chosen.rates, scale, run)
+    level = _first_level(instances, chosen, run, top, n_shards, begin)
+    stack = Stack(may_drop=options.levels is None and start is None)
+    for number in range(n_levels):
+        enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
+        if number:
+            level = stack.append_predictions(scale, enough)
+        stack.add(level, *level.learn(enough))
+    stack.drop_idle_level()
+    with run.step("thresholds"):
+        decision = stack.decide(options.threshold, calibrated)
+
+    model = StackedModel(
+        tuple(stack.models),
+        scale,
+        decision.thresholds,
+        calibrations=(*stack.calibrations, decision.calibration),
+        top=top,
+        columns=instances.columns,
+    )
+    return model, Report(
+        c=chosen.rates,
+        **vars(chosen.estimates),
+        settings=chosen.level_settings,
+        level_f1=stack.level_f1,
+        expected_f1=min(decision.expected_f1, 1.0),
+        held_out=stack.held_out,
+        seconds=seconds,
+    )
+
+
+def _scale_of_predictions(instances: Instances, options: Options) -> float:
+    """Return what predictions of a level are multiplied by as features of the next."""
+    scale = float(options.stack_scale * np.sqrt(instances.mean_squared_norm()))
+    if scale > LARGEST_SUM:
+        raise OverflowingError
+    return scale
+
+
+def _beginning(
+    instances: Instances, start: WarmStart, rates: np.ndarray, scale: float, run: Run
+) -> Callable[[int], LinearModel]:
+    """Return what gives the model with which a level begins, by its number."""
+    if instances.occurring is None:
+        raise ValueError("a warm start needs to know which features occur")
+    cold = instances.count(EVERYTHING, run).start(rates)
+    many = len(rates) > FEW_LABELS
+    return partial(
+        start.level, features=instances.occurring, cold=cold.bias, scale=scale, compact=instances.compact, many=many
+    )
+
+
+def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
+    """Return how many instances to predict out of fold at the last level.
+
+    Thresholds of single labels need all. One for all labels needs no more than the settings do, of many labels fewer.
+    """
+    n = len(instances)
+    if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
+        return n
+    if len(instances.annotations) <= FEW_LABELS:
+        return options.sample
+    return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
+
+
+def _first_level(
+    instances: Instances,
+    chosen: HyperParameters,
+    run: Run,
+    top: Top | None,
+    n_shards: int,
+    start: Callable[[int], LinearModel] | None,
+) -> Level:
+    """Return how level 0 is learned: by threads of this process, by shards, or in groups of labels."""
+    level = Level(instances=instances, parts=instances.parts, chosen=chosen, run=run, top=top, start=start)
+    if instances.is_here:
+        part: PartRows = instances.parts[0]
+        guided = replace(part, guidance=_guidance(part, instances.label_features, chosen, run))
+        return OnePart(**vars(level) | {"parts": [guided]}, predicted=chosen.held_out)
+    if instances.label_features is not None and chosen.settings.prior:
+        submit = instances.executor.submit
+        guided_parts = [submit(parts.with_prior, part, instances.label_features) for part in instances.parts]
+        level = replace(level, parts=guided_parts)
+    shards = Shards(**vars(level), n_shards=min(n_shards, len(instances.parts)))
+    return shards if top is None else Groups.at_first(shards, chosen.prune or 0.0)
+
+
+def _guidance(part: PartRows, label_features: csr_array | None, chosen: HyperParameters, run: Run) -> Guidance:
+    """Return what guides level 0 of all instances."""
+    settings, frequency = chosen.settings, part.frequency(chosen.rates)
+    prior = Prior.of(part.features, label_features) if settings.prior and label_features is not None else None
+    if not is_worthwhile(*part.labels.shape):
+        return Guidance(prior)
+
+    def make() -> Found:
+        return make_shortlist(part.features, part.labels, frequency, settings, chosen.prune, run, prior).found()
+
+    with run.step("shortlist"):
+        return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
+
+
+def _refuse_what_parts_cannot_learn(instances: Instances, start: WarmStart | None) -> None:
+    """Raise DataError where many labels of instances in several processes are to be learned from more than those."""
+    if instances.is_here or len(instances.annotations) <= FEW_LABELS:
+        return
+    given = {
+        "label features": instances.label_features,
+        "an earlier model": start,
+        "verified labels": instances.has_known or None,
+    }
+    for what, value in given.items():
+        if value is not None:
+            raise DataError(
+                f"{len(instances):,} instances with {len(instances.annotations):,} labels are learned by all workers, "
+                f"without {what}; leave them out, or use one machine"
+            )

@@ -1,0 +1,100 @@
+"""The levels that a training has learned so far, and what their held-out predictions say of them."""
+
+from dataclasses import dataclass
+
+from mpu_cli.core.data.predictions import HeldOut
+from mpu_cli.core.model.calibration import Calibration, calibrate_binned
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.thresholds import Decision, best_threshold, decide
+from mpu_cli.core.train.levels import Evidence, Level
+from mpu_cli.core.train.parts import Counted
+from mpu_cli.runtime.executor import Handle
+
+
+@dataclass(frozen=True)
+class _Top:
+    """The last level, which may become that of the model.
+
+    Attributes
+    ----------
+    level : Level
+    counted : Counted
+    threshold : float
+        The best one for all labels.
+    held_out : list of Handle
+    """
+
+    level: Level
+    counted: Counted
+    threshold: float
+    held_out: list[Handle]
+
+
+class Stack:
+    """Levels, in the order in which they are learned.
+
+    Parameters
+    ----------
+    may_drop : bool
+        Whether a level that is worth less than the one below may be left out.
+
+    Attributes
+    ----------
+    models : list of LinearModel
+    calibrations : list of (Calibration or None)
+        What makes probabilities of the predictions of each level but the last.
+    level_f1 : list of float
+        Micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was dropped.
+    """
+
+    def __init__(self, may_drop: bool) -> None:
+        self._may_drop = may_drop
+        self.models: list[LinearModel] = []
+        self.calibrations: list[Calibration | None] = []
+        self.level_f1: list[float] = []
+        self._tops: list[_Top] = []  # the last one, and the one below where it may take its place
+        self._evidence: Evidence | None = None
+
+    def add(self, level: Level, model: LinearModel, held_out: list[Handle]) -> None:
+        """Put a level on top."""
+        counted = level.count(held_out)
+        threshold, f1 = best_threshold(counted.cells)
+        self.models.append(model)
+        self.level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
+        self._tops.append(_Top(level, counted, threshold, held_out))
+
+    def append_predictions(self, scale: float, enough: int) -> Level:
+        """Return the next level, which learns from the calibrated predictions of the last one too.
+
+        Of many labels, predictions are features as they are.
+        """
+        top = self._tops[-1]
+        calibration = None
+        if top.level.top is None:
+            calibration = calibrate_binned(top.counted.cells, top.counted.annotations)
+        self.calibrations.append(calibration)
+        above = top.level.above(top.held_out, calibration, scale, enough)
+        if not (self._may_drop and above.is_honest):
+            self._tops.clear()  # and what they hold in memory
+        return above
+
+    def drop_idle_level(self) -> None:
+        """Leave out the last level where the one below is worth more, and that can be compared."""
+        if len(self._tops) > 1 and self.level_f1[-1] < self.level_f1[-2]:
+            for of_levels in (self._tops, self.models, self.calibrations):
+                of_levels.pop()
+
+    def decide(self, criterion: str | float, calibrated: bool) -> Decision:
+        """Make the predictions of the last level probabilities, and choose thresholds."""
+        top = self._tops[-1]
+        self._tops.clear()
+        evidence = self._evidence = top.level.fetch(top.held_out)
+        given = evidence.held_out, evidence.labels, evidence.frequency
+        return decide(*given, top.threshold, criterion, top.level.instances.annotated, calibrated)
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Return the predictions by which thresholds were chosen."""
+        if self._evidence is None:
+            raise ValueError("nothing is decided yet")
+        return self._evidence.held_out

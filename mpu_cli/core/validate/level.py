@@ -1,0 +1,242 @@
+"""A level on one machine: models of its labels, block by block in threads, and what they predict in passing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import Block, HeldOut, Top, collector
+from mpu_cli.core.data.weights import pruned
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.solver import sgd
+from mpu_cli.core.solver.sgd import Settings, TrainingSet
+from mpu_cli.core.validate.plans import Chain
+from mpu_cli.core.validate.validation import Fold, predict, predict_folds, predict_top, predict_top_of_folds, split
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.journal import packed, unpacked
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+
+@dataclass(frozen=True)
+class LevelTask:
+    """What all models of a level share, whichever of its instances they learn from.
+
+    Attributes
+    ----------
+    features : Features, n instances
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    settings : Settings
+    run : Run
+    guidance : Guidance
+        Of these instances and labels.
+    top : Top or None
+        Which predictions are kept, where labels are many; None: all.
+    prune : float or None
+        Weights below this are dropped; None: none, and weights are dense.
+    """
+
+    features: Features
+    labels: csr_array
+    frequency: LabelFrequency
+    settings: Settings
+    run: Run = DEFAULT_RUN
+    guidance: Guidance = NO_GUIDANCE
+    top: Top | None = None
+    prune: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def training_set(self, rows: np.ndarray) -> TrainingSet:
+        """Return some of the instances, ascending, ready to learn from."""
+        return TrainingSet(self.features, self.labels, rows, self.run, self.guidance)
+
+    def without(self, rows: np.ndarray) -> Fold:
+        """Hold out some of the instances, as `split` does."""
+        return split(self.features, self.labels, rows, self.run, self.guidance)
+
+    def blocks(self) -> Sequence[Block]:
+        """Return the blocks of labels that are learned one by one."""
+        if self.guidance.shortlist is not None:
+            return self.guidance.shortlist.groups()
+        return sgd.label_blocks(self.labels.shape[1], self.run)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model of a level.
+
+    Attributes
+    ----------
+    model : LinearModel
+    held_out : HeldOut
+        What its chains have predicted; of no instances where they predict none.
+    """
+
+    model: LinearModel
+    held_out: HeldOut
+
+
+def learn(
+    task: LevelTask,
+    chains: Sequence[Chain[np.ndarray]],
+    start: LinearModel | None = None,
+    larger_steps: float = 1.0,
+    tick: Callable[[], None] = lambda: None,
+) -> Learned:
+    """Learn models of some instances each, and take the mean of them.
+
+    Parameters
+    ----------
+    task : LevelTask
+    chains : sequence of Chain
+        Of rows, ascending.
+    start : LinearModel, optional
+        Where weights and biases start. Default: weights of zero, biases from `sgd.initial_bias`.
+    larger_steps : float
+        Factor of the steps.
+    tick : callable
+        Called once per chain and block of labels.
+    """
+    q, run, is_mean = task.labels.shape[1], task.run, len(chains) > 1
+    settings = replace(task.settings, step=larger_steps * task.settings.step)
+    held_out = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
+    n_predicted = len(task) if isinstance(held_out, slice) else len(held_out)
+    predictions = collector((n_predicted, q), task.top, run.empty)
+    begun: list[tuple[LinearModel, np.ndarray]] = []  # of many labels, what predicts by the sparse weights of all
+    in_place = is_mean or task.prune is None
+    weights = run.empty((task.features.width, q if in_place else 0), np.float32)
+    bias = np.zeros(q, np.float32)
+    if is_mean:
+        weights[:] = 0
+
+    def look(block: Block, model: LinearModel, rows: np.ndarray) -> None:
+        if task.top is not None and task.prune is not None:
+            begun.append((LinearModel(pruned(model.weights, task.prune), model.bias), np.arange(q)[block]))
+        else:
+            places = rows if isinstance(held_out, slice) else np.searchsorted(held_out, rows)
+            predict(model, task.features, rows, block, predictions, run, task.prune, places)
+
+    def learn_block(
+        sets: list[TrainingSet], predicted: np.ndarray | None, begin: LinearModel, block: Block
+    ) -> tuple[Block, LinearModel | None]:
+        watched = None if predicted is None else partial(look, rows=predicted)
+        model = through(sets, block, task.frequency, settings, begin.block(block), watched)
+        tick()
+        if is_mean:
+            return block, model
+        if task.prune is not None:
+            return block, LinearModel(pruned(model.weights, task.prune), model.bias)
+        weights[:, block], bias[block] = model.weights, model.bias
+        return block, None
+
+    def tasks() -> Iterator[tuple[list[TrainingSet], np.ndarray | None, LinearModel, Block]]:
+        for chain in chains:
+            sets = [task.training_set(rows) for rows in chain.learned]
+            begin = sets[0].cold_start(task.frequency) if start is None else start
+            yield from ((sets, chain.predicted, begin, block) for block in task.blocks())
+
+    sparse: list[tuple[LinearModel, np.ndarray]] = []
+    for block, model in parallel.run(learn_block, tasks(), run.jobs):
+        if is_mean:
+            weights[:, block] += model.weights / len(chains)
+            bias[block] += model.bias / len(chains)
+        elif model is not None:
+            sparse.append((model, np.arange(q)[block]))
+    if begun and task.top is not None:
+        of_all, places = LinearModel.of_blocks(*zip(*begun, strict=True)), np.arange(n_predicted)
+        predict_top(of_all, task.features, np.arange(len(task))[held_out], predictions, task.top, run, places)
+    if not in_place:
+        whole = LinearModel.of_blocks(*zip(*sparse, strict=True))
+    else:
+        whole = LinearModel(weights if task.prune is None else pruned(weights, task.prune), bias)
+    return Learned(whole, HeldOut(held_out, predictions.result()))
+
+
+def through(
+    sets: Sequence[TrainingSet],
+    block: Block,
+    frequency: LabelFrequency,
+    settings: Settings,
+    start: LinearModel,
+    look: Callable[[Block, LinearModel], None] | None = None,
+) -> LinearModel:
+    """Learn a block of labels from instances after others, each in one pass if there are several.
+
+    `look` is shown the model that has learned from the first of them.
+    """
+    n, seen, model = sum(data.size for data in sets), 0, start
+    for number, data in enumerate(sets):
+        of_set = settings
+        if len(sets) > 1:  # lambda is that of n instances
+            of_set = replace(settings, epochs=1, cost=settings.cost * n / data.size)
+        model = sgd.train_block(data, block, frequency, of_set, model, seen)
+        if look is not None and not number:
+            look(block, model)
+        seen += data.size
+    return model
+
+
+def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
+    """Return the rows of some parts together, ascending, as `HeldOut` has them: a slice where they are all n rows."""
+    rows = np.sort(np.concatenate([np.empty(0, int), *parts]))
+    return slice(None) if len(rows) == n else rows
+
+
+def predict_out_of_fold(
+    task: LevelTask,
+    fold_rows: list[np.ndarray],
+    features_of: Callable[[int], Features],
+    step: str,
+    tick: Callable[[], None],
+) -> HeldOut:
+    """Predict the instances of some folds by models that have not seen them, or take a fold's from the journal.
+
+    Parameters
+    ----------
+    task : LevelTask
+        Its run's journal keeps the predictions of each fold as a step.
+    fold_rows : list of ndarray of int
+        The instances of each fold, from `deal`.
+    features_of : callable
+        Gives the features of all n instances for each fold, by its number.
+    step : str
+        What to call the folds in the journal.
+    tick : callable
+        Called once per fold.
+    """
+    journal, predictions = task.run.journal, collector(task.labels.shape, task.top, task.run.empty)
+    unfinished = []
+    for number, rows in enumerate(fold_rows):
+        if (found := journal.kept(f"{step}, fold {number}")) is None:
+            unfinished.append((number, rows))
+        else:
+            predictions.put_back(rows, unpacked("probabilities", found))
+            tick()
+    finished = iter(unfinished)
+
+    def keep() -> None:
+        number, rows = next(finished)
+        journal.keep(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
+        tick()
+
+    folds = (replace(task, features=features_of(number)).without(rows) for number, rows in unfinished)
+    if task.top is None:
+        predict_folds(folds, predictions, task.frequency, task.settings, task.run, keep, task.prune)
+    else:
+        predict_top_of_folds(folds, predictions, task.frequency, task.settings, task.top, task.prune, task.run, keep)
+    probabilities, held_out = predictions.result(), rows_of(fold_rows, len(task))
+    if isinstance(held_out, slice):
+        return HeldOut(held_out, probabilities)
+    if not isinstance(probabilities, np.ndarray):
+        return HeldOut(held_out, probabilities[held_out])
+    into = task.run.empty((len(held_out), probabilities.shape[1]), np.float32)
+    return HeldOut(held_out, np.take(probabilities, held_out, axis=0, out=into, mode="clip"))  # unbuffered
