@@ -144,7 +144,7 @@ class ClusterData(TrainingSet):
         return {
             "parts": len(self.collection.parts),
             "shards": shards,
-            "rounds": rounds_of(shards, fitted.findings["epochs"]),
+            "rounds": rounds_of(shards, fitted.findings["epochs"], fitted.findings["loss"]),
             "workers": executor.workers,
             "moved_bytes": executor.moved_bytes,
         }

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mpu_cli.core.data.weights import pruned
-from mpu_cli.core.loss import loss_named
+from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.solver import sgd
@@ -32,8 +32,13 @@ from mpu_cli.runtime.run import Run
 _SOME_SHARDS = 16
 
 
-def rounds_of(n_shards: int, epochs: int | None = None) -> int:
-    """Return how many rounds make the mean of so many shards as good as one that learns from all; at least `epochs`."""
+def rounds_of(n_shards: int, epochs: int | None = None, loss: str = DEFAULT) -> int:
+    """Return how many rounds make the mean of so many shards as good as one that learns from all; at least `epochs`.
+
+    One of a loss that is not learned by PU-SGD: dual coordinate descent cannot go on with a mean.
+    """
+    if not loss_named(loss).has_step:
+        return 1
     return max(epochs or 1, 1 if n_shards <= FEW_SHARDS else 2 if n_shards <= _SOME_SHARDS else 3)
 
 
@@ -69,7 +74,7 @@ class Mixing:
 
     def rounds(self, n_parts: int) -> int:
         """Return how often the shards learn from each instance; a part that is a shard makes all passes at once."""
-        return 1 if self._at_once(n_parts) else rounds_of(self.n_shards, self.settings.epochs)
+        return 1 if n_parts == 1 else rounds_of(self.n_shards, self.settings.epochs, self.settings.loss)
 
     def _at_once(self, n_parts: int) -> bool:
         """Whether each part alone is a shard. Dual coordinate descent cannot go on with the model of another part."""

@@ -15,6 +15,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.core.train.instances import Instances
+from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.validate.plans import EVERYTHING, Selection
 from mpu_cli.runtime.executor import InProcess, reduced
@@ -212,6 +213,17 @@ def test_passes_that_are_asked_for_are_rounds(problem, epochs):
         assert executor.units.count("learn") == 4 + 4
     else:  # the fold that holds out enough, and all
         assert executor.units.count("learn") == (1 + 1) * 4 * epochs
+
+
+@pytest.mark.parametrize(("n_parts", "units"), [(1, 1), (4, 4)])
+def test_dual_coordinate_descent_makes_all_passes_at_once(problem, n_parts, units):
+    matrix, labels, _ = problem
+    executor = Watched()
+    instances = replace(in_parts(matrix, labels, n_parts), executor=executor)
+    options = replace(OPTIONS, loss="squared-hinge", epochs=3, cost=0.1, levels=1, c=0.7)
+    train_on_parts(instances, options, Run())
+    assert executor.units.count("learn") == 2 * units  # the fold that holds out enough, and all
+    assert rounds_of(n_parts, 3, "squared-hinge") == 1
 
 
 class Kept(Journal):
