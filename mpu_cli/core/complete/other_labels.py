@@ -1,4 +1,4 @@
-"""What the labels that an instance has say about those that it lacks: Pr(y_k=1 | x, s_j of all j other than k).
+"""Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
 
 A model predicts from the features x alone, since a new instance has no annotations. An instance of the data has some,
 and where labels go together these say more than its features do:

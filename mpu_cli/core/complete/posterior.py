@@ -1,4 +1,4 @@
-"""What the absence of an annotation says: Pr(y=1 | x, s=0), after Elkan and Noto (KDD 2008), Section 2.
+"""The posterior of a label that is not annotated: Pr(y=1 | x, s=0), after Elkan and Noto (KDD 2008), Section 2.
 
 A true label is annotated with probability c, a false one never, so by Bayes' rule
 

@@ -1,4 +1,4 @@
-"""What is known of labels beyond their annotation: cells (instance, label) that somebody has checked.
+"""Verified labels: decisions of people on cells (instance, label).
 
 An annotation says that a label is true; its absence says little. A verdict settles a cell: the label is true, or it is
 false, or the cell is to be ignored. An instance whose label set is complete is a verdict on all of its cells: what is
@@ -16,7 +16,7 @@ from mpu_cli.errors import DataError
 
 
 class Verdict(IntEnum):
-    """What is known of a cell."""
+    """The verdict on a cell."""
 
     UNKNOWN = 0
     TRUE = 1

@@ -33,7 +33,7 @@ Block: TypeAlias = slice | np.ndarray
 
 @dataclass(frozen=True)
 class Top:
-    """Which predictions of an instance are kept.
+    """The rule by which the largest predictions of an instance are kept.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.nd
 
 
 def _may_lack(found: csr_array, least: float) -> bool:
-    """Whether predictions that are not kept may be so large: nothing that small is kept, of all or of a full row."""
+    """Could a label outside the top k still reach this probability? Not where a full row keeps something smaller."""
     counts = np.diff(found.indptr)
     most = int(counts.max(initial=0))
     if not len(counts) or counts.min() == found.shape[1]:

@@ -181,7 +181,7 @@ def descend(
 
 
 def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
-    """Leave out most instances whose gradients are all small, and multiply those of the others by what they stand for.
+    """Gradient subsampling: leave out most instances with small gradients, and weight the others to keep the mean.
 
     Of many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
     time. One in so many is due, others in each epoch; the instances are in random order, so that the sum of the

@@ -24,7 +24,7 @@ LOSSES = tuple(sorted((m.name.replace("_", "-") for m in iter_modules(__path__))
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What a level minimises, and what training begins with.
+    """A loss: value, gradient, solver and default settings.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What guides the learning of labels beside their annotations."""
+"""The prior and the negative sample of the labels of a level."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which instances a label is learned from, where labels are many: those near it, and a few of the others.
+"""Negative sampling with many labels: a label is learned from the instances near it, and from a few of the others.
 
 One-vs-rest learns each of q labels from all n instances, most of which have nothing to do with it. So labels that
 belong to similar instances are put into groups, each as large as a block of labels that are learned together. A model

@@ -6,6 +6,7 @@ estimate c -> choose C and eta0 -> for each level: train, predict out of fold, a
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -250,16 +251,16 @@ def _first_level(
     start: Callable[[int], LinearModel] | None,
 ) -> Level:
     """Return how level 0 is learned: by threads of this process, by shards, or in groups of labels."""
-    level = Level(instances=instances, parts=instances.parts, chosen=chosen, run=run, top=top, start=start)
+    common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top, "start": start}
     if instances.is_here:
         part: PartRows = instances.parts[0]
         guided = replace(part, guidance=_guidance(part, instances.label_features, chosen, run))
-        return OnePart(**vars(level) | {"parts": [guided]}, predicted=chosen.held_out)
+        return OnePart(**common, parts=[guided], predicted=chosen.held_out)
+    level_parts = instances.parts
     if instances.label_features is not None and chosen.settings.prior:
         submit = instances.executor.submit
-        guided_parts = [submit(parts.with_prior, part, instances.label_features) for part in instances.parts]
-        level = replace(level, parts=guided_parts)
-    shards = Shards(**vars(level), n_shards=min(n_shards, len(instances.parts)))
+        level_parts = [submit(parts.with_prior, part, instances.label_features) for part in level_parts]
+    shards = Shards(**common, parts=level_parts, n_shards=min(n_shards, len(level_parts)))
     return shards if top is None else Groups.at_first(shards, chosen.prune or 0.0)
 
 

@@ -1,5 +1,6 @@
 """A level of the stack: a model of all instances, and predictions of instances by models that have not seen them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,7 +52,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
+class Level(ABC):
     """How a level is learned, wherever the instances are; subclasses say by whom.
 
     Attributes
@@ -61,7 +62,7 @@ class Level:
         Of `parts.PartRows`, as the level learns from them.
     chosen : HyperParameters
     run : Run
-        Is told of every step, and keeps it.
+        Observes every step, and saves checkpoints.
     top : Top or None
         Which predictions are kept, where labels are many; None: all.
     number : int
@@ -98,6 +99,7 @@ class Level:
             many=self.top is not None,
         )
 
+    @abstractmethod
     def learn(self, enough: int) -> tuple[LinearModel, list[Handle]]:
         """Learn the level, and predict at least so many instances by models that have not seen them.
 
@@ -107,7 +109,6 @@ class Level:
         held_out : list of Handle
             Of a `HeldOut` of each part.
         """
-        raise NotImplementedError
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float, enough: int) -> Self:
         """Return the next level, which learns from the predictions of this one too.
