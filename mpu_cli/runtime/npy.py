@@ -40,9 +40,7 @@ def _header(file: IO[bytes], name: str) -> tuple[np.dtype, tuple[int, ...]]:
         literal_eval(text.decode("latin-1"))  # where this fails, NumPy looks for a header of Python 2, and warns
         file.seek(np.lib.format.MAGIC_LEN)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    except ValueError:
-        raise
-    except Exception:  # its text is parsed as Python, which fails in many ways at what is nested too deeply
+    except Exception:  # its text is parsed as Python, which fails in many ways, and in each version in others
         raise ValueError(f"{name} has no header of an array") from None
     if version != (1, 0):
         raise ValueError(f"{name} is of another version of the npy format")
