@@ -18,7 +18,7 @@ from benchmarks.review_sizes import SIZES, reviewed
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import frequency_posterior
-from mpu_cli.core.frequency.propensity import estimate
+from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.select.sample import SAMPLE_SIZE, Sample
 from mpu_cli.runtime.run import Run
@@ -44,12 +44,12 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
 
     for size in SIZES:
         found = reviewed(of, S, size, seed=1000 + seed)
-        known = found["known"], found["sampled"]
+        verified = found["verified"], found["sampled"]
         yield NAMES[0], size, error(automatic)
-        yield NAMES[1], size, error(from_review(labels, *known).rates)
+        yield NAMES[1], size, error(from_review(labels, *verified).rates)
         for worth, name in zip(WORTHS, NAMES[2:], strict=True):
             with patch.object(frequency_posterior, "_PRIOR_OBSERVATIONS", float(worth)):
-                yield name, size, error(from_review(labels, *known, automatic).rates)
+                yield name, size, error(from_review(labels, *verified, automatic).rates)
 
 
 @click.command()

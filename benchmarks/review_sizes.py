@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.train.algorithm import Options, Report, train
 from mpu_cli.runtime.run import Run
 
@@ -23,10 +23,10 @@ SIZES = (10, 25, 50, 100, 200, 500)
 _KEPT = 0.5
 
 
-def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run, **known: Any) -> tuple[float, Report]:
+def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run, **review: Any) -> tuple[float, Report]:
     """Learn from the labels that are annotated somewhere and score test predictions of all."""
     columns = np.flatnonzero(S.any(axis=0))
-    model, report = train(Problem(of.X, csr_array(S[:, columns]), **known), options, run)
+    model, report = train(Problem(of.X, csr_array(S[:, columns]), **review), options, run)
     predicted = np.zeros(of.Y_test.shape, bool)
     predicted[:, columns] = model.probabilities(of.X_test, run) >= model.thresholds
     truth = of.Y_test.toarray()
@@ -37,8 +37,8 @@ def reviewed(of: Collection, S: np.ndarray, size: int, seed: int) -> dict[str, A
     """Review so many instances drawn at random."""
     rows = np.sort(np.random.default_rng(seed).choice(len(S), size, replace=False))
     true = of.Y[rows][:, np.flatnonzero(S.any(axis=0))].nonzero()
-    known = KnownLabels.of((len(S), int(S.any(axis=0).sum())), true=(rows[true[0]], true[1]), complete=rows)
-    return {"known": known, "sampled": rows}
+    verified = VerifiedLabels.of((len(S), int(S.any(axis=0).sum())), true=(rows[true[0]], true[1]), complete=rows)
+    return {"verified": verified, "sampled": rows}
 
 
 def row(of: Collection, scheme: str, draws: int, run: Run) -> list[float]:
@@ -48,8 +48,8 @@ def row(of: Collection, scheme: str, draws: int, run: Run) -> list[float]:
         S = lose(scheme, of, _KEPT, seed=draw)
         kept = S.sum(axis=0) / np.maximum(of.Y.sum(axis=0), 1)
         by_size = [reviewed(of, S, size, seed=1000 + draw) for size in SIZES]
-        tried = [(Options(), {}), *((Options(), known) for known in by_size), (Options(c=kept[kept > 0]), {})]
-        scores.append([micro_f1(of, S, options, run, **known)[0] for options, known in tried])
+        tried = [(Options(), {}), *((Options(), review) for review in by_size), (Options(c=kept[kept > 0]), {})]
+        scores.append([micro_f1(of, S, options, run, **review)[0] for options, review in tried])
     return np.mean(scores, axis=0).tolist()
 
 

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from benchmarks import losing
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
-from mpu_cli.core.frequency import propensity
+from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.runtime.run import Run
@@ -58,9 +58,9 @@ def measure(true: csr_array, X: csr_array, way: Callable, kept: float, seed: int
     dense, labels = dense[:, some], csr_array(annotated[:, some])
     sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
-    of_all = propensity.estimate(probabilities, labels, "bbe", propensity.REPLICATES, seed)
+    of_all = estimators.estimate(probabilities, labels, "bbe", estimators.REPLICATES, seed)
     single = estimate_singly(probabilities, labels, "bbe", of_all)
-    alone = propensity.estimate_per_label(probabilities, labels, "bbe", propensity.REPLICATES, seed)
+    alone = estimators.estimate_per_label(probabilities, labels, "bbe", estimators.REPLICATES, seed)
     counts = np.asarray(labels.sum(axis=0)).ravel()
     truth = counts / dense.sum(axis=0)
     covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mpu_cli.api.loading import load
     from mpu_cli.api.metrics import corrected_metrics, jain_propensities, ranking_metrics
     from mpu_cli.core.complete.posterior import unannotated_posterior
-    from mpu_cli.core.frequency.propensity import FrequencyEstimate
+    from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.text.vectorizer import Vectorizer
@@ -57,7 +57,7 @@ _MODULES = {
         "out_of_fold",
     ),
     "mpu_cli.core.complete.posterior": ("unannotated_posterior",),
-    "mpu_cli.core.frequency.propensity": ("FrequencyEstimate",),
+    "mpu_cli.core.frequency.estimators": ("FrequencyEstimate",),
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier",),

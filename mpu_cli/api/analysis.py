@@ -11,7 +11,7 @@ from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations, indicator
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.frequency.propensity import METHODS, FrequencyEstimate
+from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.errors import DataError
@@ -134,9 +134,9 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     (40, True)
     """
     annotations = Annotations.of(indicator(y), None, reviewed, sampled=sampled)
-    if annotations.known is None or annotations.sampled is None:
+    if annotations.verified is None or annotations.sampled is None:
         raise DataError("sampled: no instance was drawn")
-    return from_review(annotations.labels, annotations.known, annotations.sampled)
+    return from_review(annotations.labels, annotations.verified, annotations.sampled)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length
 
-from mpu_cli.core.data.known_labels import Cells, KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import Cells, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -27,8 +27,8 @@ class Annotations:
         Which columns of the caller's matrix these are.
     width : int
         How many columns that has.
-    known : KnownLabels or None
-        What is known of these cells beyond their annotation.
+    verified : VerifiedLabels or None
+        Of these cells.
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed.
     features : csr_array of float32, shape (q, D), or None
@@ -38,13 +38,13 @@ class Annotations:
     labels: csr_array
     columns: np.ndarray
     width: int
-    known: KnownLabels | None
+    verified: VerifiedLabels | None
     sampled: np.ndarray | None = None
     features: csr_array | None = None
 
     def problem(self, matrix: csr_array) -> Problem:
         """Return what methods learn from, with the features of the instances."""
-        return Problem(matrix, self.labels, known=self.known, sampled=self.sampled, label_features=self.features)
+        return Problem(matrix, self.labels, verified=self.verified, sampled=self.sampled, label_features=self.features)
 
     @classmethod
     def of(
@@ -96,14 +96,14 @@ class Annotations:
         if verdicts is None and left_out is None and not whole.any():
             return cls(labels, columns, width, None, features=features)
         none: Cells = ((), ())
-        known = KnownLabels.of(
+        verified = VerifiedLabels.of(
             labels.shape,
             true=none if verdicts is None else _columns(verdicts > 0, columns).nonzero(),
             false=none if verdicts is None else _columns(verdicts < 0, columns).nonzero(),
             ignored=none if left_out is None else _columns(left_out, columns).nonzero(),
             complete=whole,
         )
-        return cls(labels, columns, width, known, np.flatnonzero(drawn) if drawn.any() else None, features)
+        return cls(labels, columns, width, verified, np.flatnonzero(drawn) if drawn.any() else None, features)
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:

@@ -18,7 +18,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.data.problem import Rows
-from mpu_cli.core.frequency import propensity
+from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.options import PER_LABEL, PU_F1
@@ -59,7 +59,7 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
         features=matrix,
         labels=annotations.labels,
         ids=ids,
-        known=annotations.known,
+        verified=annotations.verified,
         sampled=annotations.sampled,
         label_features=annotations.features,
     )
@@ -139,7 +139,7 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
     _, report = algorithm.train(annotations.problem(matrix), options, run, hold_out_all=True)
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.known)
+    frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     found = report.held_out.probabilities
     given = given_other_labels(found, annotations.labels, frequency, run)
     return HeldOut(probabilities=_dense(found), given_others=_dense(given), c=report.c)
@@ -151,18 +151,18 @@ def _dense(predictions: Predictions) -> np.ndarray:
 
 def estimate_frequency(
     chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, method: str
-) -> propensity.FrequencyEstimate:
+) -> estimators.FrequencyEstimate:
     """Estimate c as `mpu estimate-c` does."""
     q = len(annotations.columns)
     refuse_too_large(matrix.shape[1], q, levels=1)
     run = run_of(chosen)
     some = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
-    rows = Rows(Features.of(matrix), annotations.labels, known=annotations.known)
+    rows = Rows(Features.of(matrix), annotations.labels, verified=annotations.verified)
     drawn = Sample(rows, chosen["sample"], chosen["folds"], run, some)
     probabilities = drawn.naive_probabilities()
     found = drawn.of_all_labels(
-        propensity.estimate(probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known)
+        estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
     )
     if found.caution:
         warnings.warn(found.caution, MpuWarning, stacklevel=3)
@@ -173,7 +173,7 @@ def best_thresholds(
     probabilities: np.ndarray, annotations: Annotations, c: np.ndarray, criterion: str
 ) -> tuple[np.ndarray, float]:
     """Choose a threshold for each label, and estimate the micro-F1 that they would reach on complete labels."""
-    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.known)
+    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
     threshold, f1 = thresholds.pooled_threshold(probabilities, annotations.labels, frequency)
     if criterion == PER_LABEL:
         return thresholds.label_thresholds(probabilities, annotations.labels, frequency, threshold)
@@ -185,11 +185,11 @@ def best_thresholds(
 
 
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
-    """Return the options of the chosen method, which must use what is known of the labels."""
+    """Return the options of the chosen method, which must use verified labels if there are any."""
     method = methods.METHODS[chosen["method"]]
     if annotations.features is not None and "label_features" not in method.takes:
         raise DataError(f"label_features: the method {method.name} does not use them")
-    if annotations.known is not None and "reviewed" not in method.takes:
+    if annotations.verified is not None and "reviewed" not in method.takes:
         raise DataError(f"reviewed, complete, ignored and sampled: the method {method.name} does not use them")
     return method.options(**values_for(chosen, annotations.columns, annotations.width))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
-from mpu_cli.core.frequency.propensity import REPLICATES, estimate
+from mpu_cli.core.frequency.estimators import REPLICATES, estimate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.errors import MpuError

@@ -12,8 +12,8 @@ import numpy as np
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample

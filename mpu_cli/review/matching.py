@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import Decisions
@@ -25,7 +25,7 @@ class Reviewed:
         Annotated labels. Column k is label ``ids[k]``.
     ids : ndarray of int, shape (q,)
         The labels that are annotated, or decided to be true, at least once, ascending.
-    known : KnownLabels
+    verified : VerifiedLabels
         Every decision, and the instances whose label set is complete.
     sampled : ndarray of int
         The instances that were drawn at random and whose label set is complete, ascending. The label frequency can be
@@ -44,7 +44,7 @@ class Reviewed:
 
     labels: csr_array
     ids: np.ndarray
-    known: KnownLabels
+    verified: VerifiedLabels
     sampled: np.ndarray
     decisions: int
     found: int
@@ -85,7 +85,7 @@ def match(
     >>> reviewed = match(decisions, data, "news.svm")
     >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.new_labels.tolist()
     ([1, 3, 5], [0], [5])
-    >>> reviewed.known.verdicts()
+    >>> reviewed.verified.verdicts()
     array([[2, 2, 1],
            [0, 0, 0]], dtype=int8)
     """
@@ -108,11 +108,11 @@ def match(
         name: (decisions.instance[kind], column[kind])
         for name, kind in (("true", decisions.verdict), ("false", has_column & ~decisions.verdict))
     }
-    known = KnownLabels.of((n, len(ids)), **cells, complete=decisions.instance[whole])
+    verified = VerifiedLabels.of((n, len(ids)), **cells, complete=decisions.instance[whole])
     return Reviewed(
         labels,
         ids,
-        known,
+        verified,
         decisions.instance[whole & decisions.is_sample],
         len(decisions),
         int(np.count_nonzero(decisions.verdict & ~is_annotated)),

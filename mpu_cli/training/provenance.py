@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import checksum
@@ -99,9 +99,9 @@ class Counts:
     true: np.ndarray
 
     @classmethod
-    def of(cls, labels: csr_array, known: KnownLabels | None, c: np.ndarray) -> "Counts":
+    def of(cls, labels: csr_array, verified: VerifiedLabels | None, c: np.ndarray) -> "Counts":
         """Count annotated labels (n x q), of which something more may be known."""
-        true = LabelFrequency.of(c, labels.shape, known).true_labels(labels)
+        true = LabelFrequency.of(c, labels.shape, verified).true_labels(labels)
         return cls(labels.shape[0], count_annotations(labels), true)
 
 

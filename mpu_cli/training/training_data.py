@@ -12,8 +12,8 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
 from mpu_cli.core.data.features import Columns, with_width
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted
@@ -116,7 +116,7 @@ class ReviewCounts:
             refuted=found.refuted,
             unused=found.unused,
             new_labels=found.new_labels.tolist(),
-            closed=int(np.count_nonzero(found.known.instances)),
+            closed=int(np.count_nonzero(found.verified.instances)),
             sampled=len(found.sampled),
         )
 
@@ -250,7 +250,7 @@ class TrainingData(TrainingSet):
     features : csr_array of float32, shape (n, D)
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    known : KnownLabels or None
+    verified : VerifiedLabels or None
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed.
     second : ndarray of int or None
@@ -261,7 +261,7 @@ class TrainingData(TrainingSet):
 
     features: csr_array
     labels: csr_array
-    known: KnownLabels | None = None
+    verified: VerifiedLabels | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     label_features: csr_array | None = None
@@ -291,7 +291,7 @@ class TrainingData(TrainingSet):
 
     @property
     def content(self) -> Problem:
-        """Features, labels, and what else is known of these."""
+        """Features, annotated labels and verified labels."""
         return self.problem
 
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
@@ -321,7 +321,7 @@ class TrainingData(TrainingSet):
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""
-        return provenance.Counts.of(self.labels, self.known, fitted.c)
+        return provenance.Counts.of(self.labels, self.verified, fitted.c)
 
     def completed(self, options: Any) -> Any:
         """Return options with what the data have for them: label frequencies of a file."""
@@ -337,13 +337,15 @@ class TrainingData(TrainingSet):
     @property
     def problem(self) -> Problem:
         """Return what methods learn from."""
-        given = {name: getattr(self, name) for name in ("known", "sampled", "second", "label_features")}
+        given = {name: getattr(self, name) for name in ("verified", "sampled", "second", "label_features")}
         return Problem(self.features, self.labels, **given)
 
     def widened(self, every: np.ndarray) -> "TrainingData":
         """Return the same data with more labels, which are never annotated: these are all, ascending."""
-        known = self.known and KnownLabels(_widened(self.known.cells, self.ids, every), self.known.instances)
-        return replace(self, labels=_widened(self.labels, self.ids, every), ids=every, known=known)
+        verified = self.verified and VerifiedLabels(
+            _widened(self.verified.cells, self.ids, every), self.verified.instances
+        )
+        return replace(self, labels=_widened(self.labels, self.ids, every), ids=every, verified=verified)
 
 
 def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
@@ -372,7 +374,9 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
         found = matching.match(decided, file, sources.file, wins=sources.reviewed_wins, also=named)
         sampled = found.sampled if len(found.sampled) else None
         review = ReviewCounts.of(found)
-        data = replace(data, labels=found.labels, ids=found.ids, known=found.known, sampled=sampled, review=review)
+        data = replace(
+            data, labels=found.labels, ids=found.ids, verified=found.verified, sampled=sampled, review=review
+        )
     if sources.complete is not None:
         data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
     if not len(data.ids):
@@ -388,14 +392,14 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
     every = np.union1d(data.ids, ids)
     data = data.widened(every)
     both = data.labels, _widened(labels, ids, every)
-    known = data.known or KnownLabels.of((n, len(every)))
-    cells = vstack([known.cells, csr_array((m, len(every)), dtype=np.int8)], format="csr")
-    whole = KnownLabels.of((m, 0), complete=np.arange(m)).instances
+    verified = data.verified or VerifiedLabels.of((n, len(every)))
+    cells = vstack([verified.cells, csr_array((m, len(every)), dtype=np.int8)], format="csr")
+    whole = VerifiedLabels.of((m, 0), complete=np.arange(m)).instances
     return replace(
         data,
         features=csr_array(vstack([with_width(data.features, width), with_width(features, width)], format="csr")),
         labels=csr_array(vstack(both, format="csr")),
-        known=KnownLabels(csr_array(cells), np.concatenate([known.instances, whole])),
+        verified=VerifiedLabels(csr_array(cells), np.concatenate([verified.instances, whole])),
         second=np.arange(n, n + m),
     )
 

@@ -14,13 +14,13 @@ from tests.cli.training import ALONE, QUICK
 SLOW = """if True:
     import time
     from mpu_cli.__main__ import main
-    from mpu_cli.core.frequency import propensity
+    from mpu_cli.core.frequency import estimators
 
-    def slowly(*arguments, estimate=propensity.estimate):
+    def slowly(*arguments, estimate=estimators.estimate):
         time.sleep(1.5)
         return estimate(*arguments)
 
-    propensity.estimate = slowly
+    estimators.estimate = slowly
     main()"""
 
 

@@ -8,8 +8,8 @@ from mpu_cli import methods
 from mpu_cli.commands.complete import missing_labels
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.core.complete.suggestions import Choice
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
@@ -46,9 +46,9 @@ def data(tmp_path_factory):
     return path, read_back.features, labels, truth.astype(bool)
 
 
-def find(data, choice=FIFTY, known=None, implications=None, jobs=1):
+def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
-    problem, run = Problem(features, labels, known=known), Run(jobs=jobs)
+    problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     fitted = methods.fit("mpu", problem, OPTIONS, run, hold_out_all=True)
     return missing_labels.find(fitted, problem, IDS, choice, implications, run)
 
@@ -78,8 +78,8 @@ def test_checked_cells_are_not_listed_again(data):
     half = [cells[::2].tolist() for cells in (checked.rows, checked.columns)]
     rest = [cells[1::2].tolist() for cells in (checked.rows, checked.columns)]
     whole = int(first.listed.rows[30])
-    known = KnownLabels.of((N, Q), true=half, false=rest, complete=[whole])
-    again = find(data, known=known)
+    verified = VerifiedLabels.of((N, Q), true=half, false=rest, complete=[whole])
+    again = find(data, verified=verified)
     seen = set(zip(checked.rows.tolist(), checked.columns.tolist(), strict=True))
     listed = set(zip(again.listed.rows.tolist(), again.listed.columns.tolist(), strict=True))
     assert not seen & listed

@@ -41,7 +41,7 @@ def test_what_is_known(review):
     reviewed = review("1\t7\tyes\tsample", "1\t*\tno\tsample", "4\t1\tno\tsuggestion", "2\t3\tyes\tsuggestion")
     assert reviewed.ids.tolist() == [1, 3, 7]
     assert reviewed.labels.toarray().tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]]
-    assert reviewed.known.verdicts().tolist() == [[2, 2, 1], [0, 1, 0], [0, 0, 0], [2, 0, 0]]
+    assert reviewed.verified.verdicts().tolist() == [[2, 2, 1], [0, 1, 0], [0, 0, 0], [2, 0, 0]]
     assert reviewed.sampled.tolist() == [0]
     assert (reviewed.decisions, reviewed.found, reviewed.refuted, reviewed.unused) == (4, 1, 0, 0)
 
@@ -49,7 +49,7 @@ def test_what_is_known(review):
 def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(review):
     reviewed = review("1\t7\tyes\tsample", "2\t*\tno\tsuggestion")
     assert reviewed.sampled.tolist() == []
-    assert reviewed.known.instances.tolist() == [0, 2, 0, 0]
+    assert reviewed.verified.instances.tolist() == [0, 2, 0, 0]
 
 
 def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
@@ -58,7 +58,7 @@ def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
     assert reviewed.new_labels.tolist() == [5]
     assert reviewed.labels.toarray()[:, 2].tolist() == [0, 0, 0, 0]
     assert reviewed.labels.toarray()[:, 3].tolist() == [0, 0, 0, 1]
-    assert reviewed.known.verdicts()[:, 2].tolist() == [1, 2, 0, 0]
+    assert reviewed.verified.verdicts()[:, 2].tolist() == [1, 2, 0, 0]
     assert reviewed.unused == 1
 
 
@@ -73,7 +73,7 @@ def test_no_on_an_annotated_label_names_both_places(review, news):
 
 def test_no_on_an_annotated_label_where_the_review_wins(review):
     reviewed = review("2\t3\tno\t", wins=True)
-    assert reviewed.known.verdicts()[1].tolist() == [0, 2, 0]
+    assert reviewed.verified.verdicts()[1].tolist() == [0, 2, 0]
     assert reviewed.refuted == 1
     assert reviewed.labels.nnz == 4
 

@@ -91,10 +91,10 @@ def test_reviews_and_complete_instances_keep_their_labels(data, tmp_path):
     assert_array_equal(after.ids, [1, 2, 3, 4, 5])
     places = np.searchsorted(after.ids, before.ids)
     assert_array_equal(after.labels.toarray()[:, places], before.labels.toarray())
-    assert_array_equal(after.known.cells.toarray()[:, places], before.known.cells.toarray())
-    assert_array_equal(after.known.instances, before.known.instances)
+    assert_array_equal(after.verified.cells.toarray()[:, places], before.verified.cells.toarray())
+    assert_array_equal(after.verified.instances, before.verified.instances)
     assert not after.labels.toarray()[:, [0, 3]].any()
-    assert not after.known.cells.toarray()[:, [0, 3]].any()
+    assert not after.verified.cells.toarray()[:, [0, 3]].any()
 
 
 def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(data, tmp_path):

@@ -11,7 +11,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Rows
-from mpu_cli.core.frequency import propensity
+from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
@@ -70,7 +70,7 @@ class Report:
     interval : tuple of two floats
         90 % interval: bootstrap, or credible where c comes from complete label sets.
     method : str
-        How c was estimated: that of `propensity.estimate`, "reviewed" or "complete".
+        How c was estimated: that of `estimators.estimate`, "reviewed" or "complete".
     labels_used : int
         Number of labels that the estimate rests on.
     labels, instances : int
@@ -136,7 +136,7 @@ def estimate(
     on : OnCluster, optional
         Where workers read; the sample alone is fetched. Files and names of labels only. Default: this process reads.
     method : {"bbe", "e1", "e2", "e3"}
-        See `propensity.estimate`.
+        See `estimators.estimate`.
     per_label : bool
         Whether to estimate a label frequency for each label too.
     output : str or Path, optional
@@ -169,29 +169,29 @@ def estimate(
         data = whole.drawn(sample, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
-    surely_from = propensity.FEWEST_ANNOTATIONS if per_label else np.inf
+    surely_from = estimators.FEWEST_ANNOTATIONS if per_label else np.inf
     some = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
     refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
-    population = Rows(Features.of(data.features, empty=run.empty), data.labels, known=data.known)
+    population = Rows(Features.of(data.features, empty=run.empty), data.labels, verified=data.verified)
     drawn = Sample(population, sample, folds, run, some)
-    pooled: propensity.FrequencyEstimate | None = None
+    pooled: estimators.FrequencyEstimate | None = None
     single: SingleFrequencies | None = None
-    if not data.has_complete_sets or propensity.tells(drawn.labels, drawn.known):
+    if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
         with run.step("out-of-fold predictions", drawn.m) as tick:
             probabilities = drawn.naive_probabilities(tick)
         with run.step("estimate c"):
-            evidence = probabilities, drawn.labels, method, propensity.REPLICATES, run.seed, drawn.known
-            pooled = propensity.estimate(*evidence)
+            evidence = probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified
+            pooled = estimators.estimate(*evidence)
         if per_label and not data.has_complete_sets:
             with run.step("estimate c of each label"):
-                found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.known)
+                found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
                 single = found.of_all(q, drawn.columns, pooled.c)
-    known = from_people(data.labels, data.known, data.sampled, data.second, None if pooled is None else pooled.c)
+    reviewed = from_people(data.labels, data.verified, data.sampled, data.second, None if pooled is None else pooled.c)
     annotations = whole.annotations_of_file
     annotated = int(annotations.sum())
-    if known is not None:
-        single = SingleFrequencies(known.rates, known.intervals, np.zeros(q, bool))
-        report = _by_people(known, pooled, annotated, data)
+    if reviewed is not None:
+        single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
+        report = _by_people(reviewed, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
         report = _by_annotations(pooled, annotated, method, q, len(whole))
@@ -225,7 +225,7 @@ def estimate(
     return replace(report, per_label=rows)
 
 
-def _by_annotations(pooled: propensity.FrequencyEstimate, annotated: int, method: str, q: int, n: int) -> Report:
+def _by_annotations(pooled: estimators.FrequencyEstimate, annotated: int, method: str, q: int, n: int) -> Report:
     return Report(
         c=pooled.c,
         missing_rate=1 - pooled.c,
@@ -241,29 +241,29 @@ def _by_annotations(pooled: propensity.FrequencyEstimate, annotated: int, method
 
 
 def _by_people(
-    known: ReviewedFrequency,
-    pooled: propensity.FrequencyEstimate | None,
+    reviewed: ReviewedFrequency,
+    pooled: estimators.FrequencyEstimate | None,
     annotated: int,
     data: TrainingData,
 ) -> Report:
     method = "reviewed" if data.sampled is not None else "complete"
-    contradiction = known.contradiction(pooled)
+    contradiction = reviewed.contradiction(pooled)
     return Report(
-        c=known.c,
-        missing_rate=1 - known.c,
-        missing=annotated * (1 / known.c - 1),
-        interval=known.interval,
+        c=reviewed.c,
+        missing_rate=1 - reviewed.c,
+        missing=annotated * (1 / reviewed.c - 1),
+        interval=reviewed.interval,
         method=method,
-        labels_used=int(np.count_nonzero(known.true)),
+        labels_used=int(np.count_nonzero(reviewed.true)),
         labels=len(data.ids),
         instances=len(data),
         separable=pooled is not None and pooled.separable,
-        complete_instances=known.instances,
+        complete_instances=reviewed.instances,
         by_annotations_alone=None if pooled is None else pooled.c,
         cautions=[contradiction] if contradiction else [],
     )
 
 
-def _interval(found: propensity.FrequencyEstimate) -> tuple[float, float]:
+def _interval(found: estimators.FrequencyEstimate) -> tuple[float, float]:
     assert found.interval is not None  # there are replicates
     return found.interval

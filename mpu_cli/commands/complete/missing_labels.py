@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.suggestions import Cells, Choice, Count
-from mpu_cli.core.data.known_labels import Verdict
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.side.implications import Implications
@@ -106,7 +106,7 @@ def find(
     model, held_out = fitted.model, fitted.out_of_fold
     assert isinstance(model, StackedModel) and held_out is not None
     labels = problem.labels
-    frequency = LabelFrequency.of(fitted.c, labels.shape, problem.known)
+    frequency = LabelFrequency.of(fitted.c, labels.shape, problem.verified)
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("other labels"):
@@ -285,13 +285,13 @@ def _implied(found: Completion, chosen: Cells, implications: Implications) -> tu
     wanted = np.union1d(found.ids, implications.labels())
     rows, columns = implications.implied(csr_array(found.annotated + new), found.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
-    known = found.frequency.known
-    if known is None:
+    verified = found.frequency.verified
+    if verified is None:
         return rows, labels
-    decided = known.cells.astype(bool)  # what people have said outweighs what is implied
+    decided = verified.cells.astype(bool)  # what people have said outweighs what is implied
     column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
     is_decided = (found.ids[column] == labels) & stored(decided, rows, column)
-    open_ = (known.instances[rows] == Verdict.UNKNOWN) & ~is_decided
+    open_ = (verified.instances[rows] == Verdict.UNKNOWN) & ~is_decided
     return rows[open_], labels[open_]
 
 

@@ -218,7 +218,7 @@ def _reviewed_pair(
             f"{', '.join(reviewed)}: no instance was drawn at random and completely reviewed, and others would give a "
             "biased result; `mpu review --sample N` draws some"
         )
-    true = found.known.rows(found.sampled).part(found.labels[found.sampled])[1].astype(bool)
+    true = found.verified.rows(found.sampled).part(found.labels[found.sampled])[1].astype(bool)
     width = int(found.ids.max(initial=-1)) + 1
     labels = csr_array((true.data, found.ids[true.indices], true.indptr), shape=(len(found.sampled), width))
     return (Dataset(labels, data.features[found.sampled]), listed[found.sampled]), names

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.data.known_labels import Verdict
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, values_at
+from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 _CELLS = 1 << 21  # of a block
@@ -244,7 +244,7 @@ def suspects(
     top : int, optional
         At most so many. Default: all.
     """
-    by_chance = annotated if frequency.known is None else frequency.known.part(annotated)[0]
+    by_chance = annotated if frequency.verified is None else frequency.verified.part(annotated)[0]
     rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())
     found = Cells(rows, columns, values_at(probabilities, rows, columns))
     return found[np.argsort(found.probabilities, kind="stable")[:top]]
@@ -276,8 +276,8 @@ def _posteriors(
         for others in (annotated, left_out):
             if others is not None:
                 listed &= ~values_at(others[rows], i, k).astype(bool)
-        if frequency.known is not None:
-            listed &= frequency.known.rows(rows).at(i, k) == Verdict.UNKNOWN
+        if frequency.verified is not None:
+            listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
         yield Cells(start + i.astype(np.int64), k.astype(np.int64), posterior)[listed]
 
 
@@ -291,9 +291,9 @@ def _largest(cells: Cells, k: int) -> Cells:
 def _found(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     """Count, for each label, the instances where it was found true that was not annotated: int, shape (q,)."""
     q = annotated.shape[1]
-    if frequency.known is None:
+    if frequency.verified is None:
         return np.zeros(q, int)
-    cells = frequency.known.cells
-    of_chance = np.repeat(frequency.known.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
+    cells = frequency.verified.cells
+    of_chance = np.repeat(frequency.verified.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
     true = csr_array(((cells.data == Verdict.TRUE) & of_chance, cells.indices, cells.indptr), shape=cells.shape)
     return np.bincount(csr_array(true > annotated).nonzero()[1], minlength=q)

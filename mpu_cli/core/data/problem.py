@@ -1,4 +1,4 @@
-"""What is learned from: instances, their annotations, and what else is known of their labels."""
+"""The data of a training: instances, their annotations, and verified labels."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 
@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Problem:
     features : csr_array of float32, shape (n, D)
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    known : KnownLabels or None
-        Verified labels: what is known of them beyond their annotation.
+    verified : VerifiedLabels or None
+        What people have decided, beyond the annotations.
     sampled : ndarray of int or None
         The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one
         for each label, unless it is given.
@@ -34,7 +34,7 @@ class Problem:
     features: csr_array
     labels: csr_array
     _: KW_ONLY
-    known: KnownLabels | None = None
+    verified: VerifiedLabels | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     label_features: csr_array | None = None
@@ -74,14 +74,14 @@ class Rows:
     features : Features, n instances
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    known : KnownLabels or None
+    verified : VerifiedLabels or None
         Verified labels.
     """
 
     features: Features
     labels: csr_array
     _: KW_ONLY
-    known: KnownLabels | None = None
+    verified: VerifiedLabels | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -90,8 +90,8 @@ class Rows:
         """Return some of the instances, ascending; or all, without a copy."""
         if rows is None:
             return self
-        return Rows(self.features[rows], self.labels[rows], known=self.known and self.known.rows(rows))
+        return Rows(self.features[rows], self.labels[rows], verified=self.verified and self.verified.rows(rows))
 
     def block(self, columns: slice | np.ndarray) -> "Rows":
         """Return the same instances with some of their labels."""
-        return Rows(self.features, self.labels[:, columns], known=self.known and self.known.block(columns))
+        return Rows(self.features, self.labels[:, columns], verified=self.verified and self.verified.block(columns))

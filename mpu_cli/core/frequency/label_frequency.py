@@ -1,17 +1,17 @@
 """The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
 
-Where nothing else is known, c is the rate of the label. Where the truth of the cell is known, c is 1, and s, whether
-the label counts as annotated, is that truth. In an ignored cell c is 0: it is neither positive nor negative.
+In a cell that is not verified, c is the rate of the label. In a verified cell c is 1, and s, whether the label counts as
+annotated, is its truth. In an ignored cell c is 0: it is neither positive nor negative.
 
     cell                   s    c       loss
     annotated              1    rate    -log sigma(z)
     not annotated          0    rate    -log(1 - c sigma(z))
-    known to be true       1    1       -log sigma(z)
-    known to be false      0    1       -log(1 - sigma(z))
+    verified as true       1    1       -log sigma(z)
+    verified as false      0    1       -log(1 - sigma(z))
     ignored                0    0       0
 
-In an instance whose label set is complete, every cell is known: the annotated ones are true, the others false. With all
-cells known this is logistic regression on complete labels.
+In an instance whose label set is complete, every cell is verified: the annotated ones are true, the others
+false. With all cells verified this is logistic regression on complete labels.
 
 True labels are counted by annotations, each of which stands for 1 / rate true labels; in complete instances each stands
 for itself, and those of labels known to be false stand for none. A single label that was found true is not added: the
@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
@@ -37,23 +37,25 @@ class LabelFrequency:
     Attributes
     ----------
     rates : ndarray of float, shape (q,)
-        Pr(annotated | true) where nothing else is known, in (0, 1].
-    known : KnownLabels or None
-        What is known of n instances and q labels; None: nothing, of any number of instances.
+        Pr(annotated | true) where the label is not verified, in (0, 1].
+    verified : VerifiedLabels or None
+        Of n instances and q labels; None: none, of any number of instances.
     """
 
     rates: np.ndarray
-    known: KnownLabels | None = None
+    verified: VerifiedLabels | None = None
 
     @classmethod
-    def of(cls, c: np.ndarray | float, shape: tuple[int, int], known: KnownLabels | None = None) -> "LabelFrequency":
-        """Make one from a number for all labels, or one for each, and what is known.
+    def of(
+        cls, c: np.ndarray | float, shape: tuple[int, int], verified: VerifiedLabels | None = None
+    ) -> "LabelFrequency":
+        """Make one from a number for all labels, or one for each, and verified labels.
 
         Parameters
         ----------
         c : float or array_like, shape (q,)
         shape : (n, q)
-        known : KnownLabels, optional
+        verified : VerifiedLabels, optional
 
         Raises
         ------
@@ -62,8 +64,8 @@ class LabelFrequency:
 
         Examples
         --------
-        >>> known = KnownLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
-        >>> LabelFrequency.of(0.5, (2, 3), known).of_cells(slice(None))
+        >>> verified = VerifiedLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
+        >>> LabelFrequency.of(0.5, (2, 3), verified).of_cells(slice(None))
         array([[0.5, 1. , 0. ],
                [0.5, 0.5, 0.5]])
         """
@@ -75,17 +77,17 @@ class LabelFrequency:
         rates = np.full(q, c, float)
         if not ((rates > 0) & (rates <= 1)).all():
             raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
-        if known is not None and known.cells.shape != (n, q):
-            raise DataError(f"known labels have shape {known.cells.shape}, and the annotated labels {(n, q)}")
-        return cls(rates, known)
+        if verified is not None and verified.cells.shape != (n, q):
+            raise DataError(f"verified labels have shape {verified.cells.shape}, and the annotated labels {(n, q)}")
+        return cls(rates, verified)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
         """Return the frequencies of some instances, in the order given."""
-        return self if self.known is None else LabelFrequency(self.rates, self.known.rows(index))
+        return self if self.verified is None else LabelFrequency(self.rates, self.verified.rows(index))
 
     def block(self, columns: slice | np.ndarray) -> "LabelFrequency":
         """Return the frequencies of some labels."""
-        return LabelFrequency(self.rates[columns], None if self.known is None else self.known.block(columns))
+        return LabelFrequency(self.rates[columns], None if self.verified is None else self.verified.block(columns))
 
     def single_precision(self) -> "LabelFrequency":
         """Return the same in 32-bit numbers, none of which is rounded to 0."""
@@ -93,9 +95,9 @@ class LabelFrequency:
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
         """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
-        if self.known is None:
+        if self.verified is None:
             return self.rates
-        c = _BY_VERDICT[self.known.rows(index).verdicts()]
+        c = _BY_VERDICT[self.verified.rows(index).verdicts()]
         return np.where(np.isnan(c), self.rates, c)
 
     def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
@@ -108,17 +110,17 @@ class LabelFrequency:
         of_cells : csr_array of float32, shape (n, q)
             c of single cells, which goes before that of their instance. A stored 0 is an ignored cell.
         """
-        if self.known is None:
+        if self.verified is None:
             return None
-        cells = self.known.cells
+        cells = self.verified.cells
         of_cells = csr_array((_BY_VERDICT[cells.data], cells.indices, cells.indptr), shape=cells.shape)
-        return _BY_VERDICT[self.known.instances], of_cells
+        return _BY_VERDICT[self.verified.instances], of_cells
 
     def positives(self, annotated: csr_array) -> csr_array:
-        """Return s: the annotated labels, corrected by what is known. Shape (n, q)."""
-        if self.known is None:
+        """Return s: the annotated labels, corrected by verified labels. Shape (n, q)."""
+        if self.verified is None:
             return annotated
-        by_chance, certain = self.known.part(annotated)
+        by_chance, certain = self.verified.part(annotated)
         return by_chance + certain
 
     def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
@@ -136,9 +138,9 @@ class LabelFrequency:
         certain : csr_array, shape (n, q)
             The true labels of complete instances, which stand for themselves.
         """
-        if self.known is None:
+        if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
-        return self.known.as_annotated().part(annotated)
+        return self.verified.as_annotated().part(annotated)
 
     def true_labels(self, annotated: csr_array) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
@@ -148,12 +150,12 @@ class LabelFrequency:
     def count(self, annotated: csr_array) -> "LabelCounts":
         """Count the cells of each label, and the annotations by what each stands for."""
         n, q = annotated.shape
-        cells = np.full(q, n) - (0 if self.known is None else self.known.count_ignored())
+        cells = np.full(q, n) - (0 if self.verified is None else self.verified.count_ignored())
         return LabelCounts(cells, *map(_per_label, self.counted(annotated)))
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
-        return (np.empty(0, np.intp),) * 2 if self.known is None else self.known.ignored()
+        return (np.empty(0, np.intp),) * 2 if self.verified is None else self.verified.ignored()
 
 
 @dataclass(frozen=True)

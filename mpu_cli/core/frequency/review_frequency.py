@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
-from mpu_cli.core.frequency.propensity import FrequencyEstimate, Verdict
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, Verdict
 from mpu_cli.errors import DataError
 
 # Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
@@ -66,7 +66,7 @@ class ReviewedFrequency:
 
 
 def from_review(
-    labels: csr_array, known: KnownLabels, sampled: np.ndarray, automatic: float | None = None
+    labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray, automatic: float | None = None
 ) -> ReviewedFrequency:
     """Estimate c by instances that were drawn at random and completely reviewed.
 
@@ -74,7 +74,7 @@ def from_review(
     ----------
     labels : csr_array of bool, shape (n, q)
         Annotated labels, as they were before the review.
-    known : KnownLabels
+    verified : VerifiedLabels
         What the review found. Ignored cells, and annotations that it found to be false, tell nothing.
     sampled : ndarray of int, shape (m,)
         The instances drawn. Their label sets are complete in `known`.
@@ -96,14 +96,14 @@ def from_review(
 
     >>> S = np.array([[1, 1]] * 10 + [[1, 0]] * 40, bool)
     >>> rows = np.arange(40)
-    >>> known = KnownLabels.of(S.shape, true=(rows, np.ones(40, int)), complete=rows)
-    >>> found = from_review(csr_array(S), known, rows)
+    >>> verified = VerifiedLabels.of(S.shape, true=(rows, np.ones(40, int)), complete=rows)
+    >>> found = from_review(csr_array(S), verified, rows)
     >>> round(found.c, 2), found.rates.round(2).tolist()
     (0.62, [0.99, 0.27])
     """
-    rows = _complete_rows(known, sampled)
+    rows = _complete_rows(verified, sampled)
     annotated = labels[rows].astype(bool)
-    true = known.rows(rows).part(annotated)[1].astype(bool)
+    true = verified.rows(rows).part(annotated)[1].astype(bool)
     kept = true.multiply(annotated)
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
     effect = _design_effect(a_of_instance, n_of_instance)
@@ -155,7 +155,7 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
 
 
 def from_second_file(
-    labels: csr_array, known: KnownLabels, second: np.ndarray, automatic: float | None = None
+    labels: csr_array, verified: VerifiedLabels, second: np.ndarray, automatic: float | None = None
 ) -> ReviewedFrequency:
     """Estimate c as `from_complete`, where the instances of both files stand in one matrix.
 
@@ -163,7 +163,7 @@ def from_second_file(
     ----------
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    known : KnownLabels
+    verified : VerifiedLabels
         The label sets of the second file are complete in it. Other instances that are complete tell nothing.
     second : ndarray of int, shape (m,)
         The instances of the second file.
@@ -179,15 +179,15 @@ def from_second_file(
     DataError
         A label set of the second file is not complete, or the first file has no other instances.
     """
-    rows = _complete_rows(known, second)
-    left_to_chance = np.setdiff1d(np.flatnonzero(known.instances == Verdict.UNKNOWN), rows)
-    annotated = known.rows(left_to_chance).left_to_chance().part(labels[left_to_chance])[0]
-    return from_complete(annotated, known.rows(rows).part(labels[rows])[1], automatic)
+    rows = _complete_rows(verified, second)
+    left_to_chance = np.setdiff1d(np.flatnonzero(verified.instances == Verdict.UNKNOWN), rows)
+    annotated = verified.rows(left_to_chance).left_to_chance().part(labels[left_to_chance])[0]
+    return from_complete(annotated, verified.rows(rows).part(labels[rows])[1], automatic)
 
 
 def from_people(
     labels: csr_array,
-    known: KnownLabels | None,
+    verified: VerifiedLabels | None,
     sampled: np.ndarray | None,
     second: np.ndarray | None,
     automatic: float | None = None,
@@ -196,7 +196,7 @@ def from_people(
 
     Parameters
     ----------
-    labels, known, automatic
+    labels, verified, automatic
         As for `from_review`.
     sampled, second : ndarray of int or None
         As in `core.options.Options`.
@@ -204,9 +204,9 @@ def from_people(
     for rows, estimate in ((sampled, from_review), (second, from_second_file)):
         if rows is None or not len(rows):
             continue
-        if known is None:
+        if verified is None:
             raise DataError("label sets are said to be complete, and nothing is known of labels: give what is known")
-        return estimate(labels, known, rows, automatic)
+        return estimate(labels, verified, rows, automatic)
     return None
 
 
@@ -254,10 +254,10 @@ def _width(true: float, c: float) -> float:
     return float(high - low)
 
 
-def _complete_rows(known: KnownLabels, rows: np.ndarray) -> np.ndarray:
+def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
     """Return the instances in ascending order, each once; refuse those whose label set is not complete."""
     rows = np.unique(rows)
-    if len(unfinished := rows[known.instances[rows] != Verdict.FALSE]):
+    if len(unfinished := rows[verified.instances[rows] != Verdict.FALSE]):
         raise DataError(
             f"c is estimated from complete label sets, and that of instance {unfinished[0]} is not: say that none of "
             "its other labels is true, or that it was not drawn at random"

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
-from mpu_cli.core.data.known_labels import KnownLabels
-from mpu_cli.core.frequency.propensity import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
 
 # Ceilings that are looked at.
 CEILINGS = np.geomspace(0.02, 1, 40)
@@ -109,7 +109,7 @@ def estimate_singly(
     labels: csr_array,
     method: str,
     of_all: FrequencyEstimate,
-    known: KnownLabels | None = None,
+    verified: VerifiedLabels | None = None,
 ) -> SingleFrequencies:
     """Estimate the label frequency of each label.
 
@@ -123,16 +123,16 @@ def estimate_singly(
         How each label's own frequency is estimated (`propensity`).
     of_all : FrequencyEstimate
         Of all labels, with its interval.
-    known : KnownLabels, optional
-        What is known of these instances and labels.
+    verified : VerifiedLabels, optional
+        Of these instances and labels.
 
     Returns
     -------
     SingleFrequencies
     """
-    cells = Cells.of(probabilities, labels, known)
+    cells = Cells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
-    alone = estimate_per_label(probabilities, labels, method, known=known)
+    alone = estimate_per_label(probabilities, labels, method, verified=verified)
     own = np.array([of_all.c if one is None else one.c for one in alone])
     c = own ** (1 - agreeing) * of_all.c**agreeing
 

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
+from mpu_cli.core.frequency.estimators import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.propensity import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import PU_F1, Options
@@ -79,7 +79,7 @@ class HyperParameters:
     Attributes
     ----------
     rates : ndarray of float64, shape (q,)
-        Label frequency of each label, where nothing else is known.
+        Label frequency of each label, where the label is not verified.
     settings : Settings
         Of models that leave instances out, and of a cold training.
     level_settings : Settings
@@ -205,12 +205,12 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
 
     def compute() -> Found:
         probabilities = sample.naive_probabilities(tick)
-        found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.known)
+        found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
         estimated = sample.of_all_labels(found)
         return {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
 
     estimated = None
-    if not population.is_reviewed or tells(sample.labels, sample.known):
+    if not population.is_reviewed or tells(sample.labels, sample.verified):
         found = run.journal.take("estimate c", compute)
         low, high = (float(end) for end in found["interval"])
         estimated = FrequencyEstimate(float(found["c"]), (low, high), found["labels"], bool(found["separable"]))

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.propensity import FrequencyEstimate
 from mpu_cli.core.side.guidance import Guidance
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver import sgd
@@ -115,7 +115,7 @@ class Sample:
 
     Attributes
     ----------
-    features, labels, known
+    features, labels, verified
         Those of the instances, and labels, in it.
     columns : ndarray of int or slice
         Which labels are in it, ascending.
@@ -148,7 +148,7 @@ class Sample:
         if drawn is not None:
             self.columns, self.weights = drawn.columns, drawn.weights
             found = found.block(drawn.columns)
-        self.features, self.labels, self.known = found.features, found.labels, found.known
+        self.features, self.labels, self.verified = found.features, found.labels, found.verified
         prior = None if label_features is None else Prior.of(found.features, label_features[self.columns])
         self._guidance = Guidance(prior)
         self._fold_rows = deal(len(found), m or default_folds(len(found)), run.seed)
@@ -179,7 +179,7 @@ class Sample:
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the frequencies of the instances and labels in it, from the rates of all labels."""
-        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.known)
+        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified)
 
     def of_all_labels(self, found: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
@@ -188,9 +188,9 @@ class Sample:
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
 
-        Learned from the cells whose annotation was left to chance (`KnownLabels.left_to_chance`).
+        Learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
         """
-        frequency = LabelFrequency.of(1.0, self.labels.shape, self.known and self.known.left_to_chance())
+        frequency = LabelFrequency.of(1.0, self.labels.shape, self.verified and self.verified.left_to_chance())
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)

@@ -5,7 +5,7 @@ belong to similar instances are put into groups, each as large as a block of lab
 of the groups, which are annotated where one of their labels is, tells the groups that an instance is nearest to. A
 group is learned from the instances
 
-- that are annotated with one of its labels, or of which something is known of one,
+- that are annotated with one of its labels, or have a verdict on one,
 - that are nearest to it, or most similar to those of one of its labels: negatives that are hard to tell from them,
 - that the level before predicts to have one of its labels,
 - and from a random share of the others, which keep the scores of instances far away low.

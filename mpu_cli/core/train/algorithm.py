@@ -15,7 +15,7 @@ from mpu_cli.core.data.limits import refuse_too_large
 from mpu_cli.core.data.overflow import LARGEST_SUM
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.frequency.propensity import FrequencyEstimate
+from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
@@ -52,7 +52,7 @@ class Report:
     Attributes
     ----------
     c : ndarray, shape (q,)
-        Label frequency of each label, where nothing else is known.
+        Label frequency of each label, where the label is not verified.
     estimate : FrequencyEstimate or None
         From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
@@ -122,7 +122,7 @@ def train(
     Raises
     ------
     DataError
-        c or the known labels do not fit the labels, or there is nothing to estimate c from.
+        c or the verified labels do not fit the labels, or there is nothing to estimate c from.
     TooLargeError
         The weights would not fit in memory.
     OverflowingError
@@ -285,7 +285,7 @@ def _refuse_what_parts_cannot_learn(instances: Instances, start: WarmStart | Non
     given = {
         "label features": instances.label_features,
         "an earlier model": start,
-        "verified labels": instances.has_known or None,
+        "verified labels": instances.has_verified or None,
     }
     for what, value in given.items():
         if value is not None:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.data.features import Columns, Features, coherence, draws
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem, Rows
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, count_annotations
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.model.linear import LinearModel
@@ -72,7 +72,7 @@ class Instances:
         As in `Problem`.
     sampled, second : ndarray of int or None
         As in `Problem`, through all parts.
-    has_known : bool
+    has_verified : bool
         Whether a part has verified labels.
     is_here : bool
         Whether there is one part, in this process, whose threads all learn from it.
@@ -88,7 +88,7 @@ class Instances:
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
-    has_known: bool = False
+    has_verified: bool = False
     is_here: bool = False
 
     @classmethod
@@ -96,7 +96,7 @@ class Instances:
         """Return those of a problem as one part in this process; `empty` as for `Features.of`."""
         narrow, occurring, compact = problem.narrowed()
         features = Features.of(narrow.features, empty=empty)
-        part = PartRows(features, problem.labels, known=problem.known)
+        part = PartRows(features, problem.labels, verified=problem.verified)
         return cls(
             InProcess(),
             [part],
@@ -108,7 +108,7 @@ class Instances:
             label_features=narrow.label_features,
             sampled=problem.sampled,
             second=problem.second,
-            has_known=problem.known is not None,
+            has_verified=problem.verified is not None,
             is_here=True,
         )
 
@@ -140,7 +140,7 @@ class Instances:
         found = self.executor.gather([self.executor.submit(parts.pick, part, some) for part, some in wanted])
         sparse = vstack([some.features.as_sparse() for some in found], format="csr")
         labels = csr_array(vstack([some.labels for some in found], format="csr"))
-        return Rows(Features.of(csr_array(sparse)), labels, known=joined_known([some.known for some in found]))
+        return Rows(Features.of(csr_array(sparse)), labels, verified=joined_verified([some.verified for some in found]))
 
     def count(self, selection: Selection, run: Run) -> Selected:
         """Count what is selected."""
@@ -178,15 +178,15 @@ class Instances:
         """Estimate c by what people know, as `from_people` does."""
         if not self.is_reviewed:
             return None
-        labels, known = zip(*self.of_parts(parts.labels_of), strict=True)
+        labels, verified = zip(*self.of_parts(parts.labels_of), strict=True)
         whole = labels[0] if len(labels) == 1 else csr_array(vstack(labels, format="csr"))
-        return from_people(whole, joined_known(known), self.sampled, self.second, automatic)
+        return from_people(whole, joined_verified(verified), self.sampled, self.second, automatic)
 
 
-def joined_known(found: Sequence[KnownLabels | None]) -> KnownLabels | None:
-    """Return what is known of the instances of some parts, one after another; of all of them, or of none."""
-    known = [of_part for of_part in found if of_part is not None]
-    if len(known) < 2:
-        return known[0] if known else None
-    cells = csr_array(vstack([of_part.cells for of_part in known], format="csr"))
-    return KnownLabels(cells, np.concatenate([of_part.instances for of_part in known]))
+def joined_verified(found: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:
+    """Return the verified labels of several parts, one after another; None where no part has any."""
+    verified = [of_part for of_part in found if of_part is not None]
+    if len(verified) < 2:
+        return verified[0] if verified else None
+    cells = csr_array(vstack([of_part.cells for of_part in verified], format="csr"))
+    return VerifiedLabels(cells, np.concatenate([of_part.instances for of_part in verified]))

@@ -19,7 +19,7 @@ from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import evidence
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Instances, joined_known
+from mpu_cli.core.train.instances import Instances, joined_verified
 from mpu_cli.core.train.parts import Counted, PartRows
 from mpu_cli.core.validate.level import Learned, LevelTask, learn, predict_out_of_fold, rows_of
 from mpu_cli.core.validate.nested import is_worthwhile, pairs_of, predict_nested
@@ -145,9 +145,9 @@ class Level(ABC):
     def fetch(self, held_out: list[Handle]) -> Evidence:
         """Return held-out predictions, and what they are compared with."""
         found: list[HeldOut] = self.executor.gather(held_out)
-        labels, known = zip(*self.executor.gather(self.each(parts.compared, held_out)), strict=True)
+        labels, verified = zip(*self.executor.gather(self.each(parts.compared, held_out)), strict=True)
         together = csr_array(vstack(labels, format="csr"))
-        frequency = LabelFrequency.of(self.chosen.rates, together.shape, joined_known(known))
+        frequency = LabelFrequency.of(self.chosen.rates, together.shape, joined_verified(verified))
         predictions = [of_part.probabilities for of_part in found]
         return Evidence(HeldOut(slice(None), _one_after_another(predictions, self.run)), together, frequency)
 

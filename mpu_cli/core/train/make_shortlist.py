@@ -4,8 +4,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features, unit_rows
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import LEAST, Top
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel
@@ -62,7 +62,7 @@ def make_shortlist(
     annotated = groups.annotated(positives)[:, 1:]
     data = TrainingSet(features, annotated, np.arange(n), run)
     model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
-    return list_instances(features, positives, groups, model, n, groups.generator(), run, frequency.known)
+    return list_instances(features, positives, groups, model, n, groups.generator(), run, frequency.verified)
 
 
 def list_instances(
@@ -73,7 +73,7 @@ def list_instances(
     of: int,
     rng: np.random.Generator,
     run: Run,
-    known: KnownLabels | None = None,
+    verified: VerifiedLabels | None = None,
 ) -> Shortlist:
     """Find the instances to learn each group from.
 
@@ -81,7 +81,7 @@ def list_instances(
     ----------
     features : Features, n instances
     positives : csr_array of bool, shape (n, q)
-        Their annotated labels, corrected by what is known.
+        Their annotated labels, corrected by verified labels.
     groups : Groups
     model : LinearModel
         Of the groups but the first.
@@ -90,8 +90,8 @@ def list_instances(
     rng : numpy.random.Generator
         Draws the random groups of an instance.
     run : Run
-    known : KnownLabels, optional
-        What is known of the instances.
+    verified : VerifiedLabels, optional
+        Of the instances.
     """
     n, n_groups = len(features), len(groups)
     no_bias = np.zeros(len(groups.grouped), np.float32)
@@ -109,6 +109,6 @@ def list_instances(
         (nearest.indices + 1, rows_of(nearest)),
         (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
     ]
-    if known is not None:
-        cells.append((group_of[known.cells.indices], rows_of(known.cells)))
+    if verified is not None:
+        cells.append((group_of[verified.cells.indices], rows_of(verified.cells)))
     return Shortlist(group_of, joined_cells((n_groups, n), cells))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import HeldOut, Top, collector
 from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.bins import BinnedCells
@@ -45,7 +45,7 @@ class PartRows(Rows):
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the label frequency of these cells, from the rates of labels."""
-        return LabelFrequency.of(rates, self.labels.shape, self.known)
+        return LabelFrequency.of(rates, self.labels.shape, self.verified)
 
     def rows(self, selection: Selection, seed: int) -> np.ndarray:
         """Return the selected instances, ascending."""
@@ -107,9 +107,9 @@ def with_prior(part: PartRows, label_features: csr_array) -> PartRows:
     return replace(part, guidance=Guidance(Prior.of(part.features, label_features)))
 
 
-def labels_of(part: PartRows) -> tuple[csr_array, KnownLabels | None]:
-    """Return the annotated labels of all instances, and what else is known of them."""
-    return part.labels, part.known
+def labels_of(part: PartRows) -> tuple[csr_array, VerifiedLabels | None]:
+    """Return the annotated labels of all instances, and the verified ones."""
+    return part.labels, part.verified
 
 
 def squared_norms(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> tuple[float, int]:
@@ -189,9 +189,9 @@ def predict_held_out(
     return HeldOut(held_out, predictions.result())
 
 
-def compared(part: PartRows, held_out: HeldOut) -> tuple[csr_array, KnownLabels | None]:
-    """Return the annotated labels of instances that were predicted, and what else is known of them."""
-    return part.labels[held_out.rows], part.known and part.known.rows(held_out.rows)
+def compared(part: PartRows, held_out: HeldOut) -> tuple[csr_array, VerifiedLabels | None]:
+    """Return the annotated labels of instances that were predicted, and the verified ones."""
+    return part.labels[held_out.rows], part.verified and part.verified.rows(held_out.rows)
 
 
 @dataclass(frozen=True)

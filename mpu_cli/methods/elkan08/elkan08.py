@@ -26,8 +26,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_large_weights
 from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.propensity import estimate, estimate_per_label
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.select.selection import Trial, choose_settings

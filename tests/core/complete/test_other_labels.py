@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete.other_labels import given_other_labels
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.runtime.run import Run
 
@@ -41,8 +41,8 @@ def annotated():
     return true & (rng.random((N, 3)) < C)
 
 
-def learned(annotated, known=None, predicted=PREDICTED, seed=0):
-    frequency = LabelFrequency.of(C, annotated.shape, known)
+def learned(annotated, verified=None, predicted=PREDICTED, seed=0):
+    frequency = LabelFrequency.of(C, annotated.shape, verified)
     return given_other_labels(predicted, csr_array(annotated), frequency, Run(seed=seed))
 
 
@@ -92,8 +92,8 @@ def test_what_was_found_false_says_nothing_and_what_was_found_true_does(annotate
     refuted = np.flatnonzero(annotated[:, 0] & ~annotated[:, 1:].any(axis=1))[:50]
     confirmed = at_all[:50]
     first = np.zeros(50, int)
-    known = KnownLabels.of(annotated.shape, true=(confirmed, first), false=(refuted, first))
-    found = learned(annotated, known)
+    verified = VerifiedLabels.of(annotated.shape, true=(confirmed, first), false=(refuted, first))
+    found = learned(annotated, verified)
     nothing = found[at_all[50:], 1].mean()
     assert found[refuted, 1].mean() == pytest.approx(nothing, abs=0.02)
     assert found[confirmed, 1].mean() > nothing + 0.3

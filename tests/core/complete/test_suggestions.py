@@ -15,7 +15,7 @@ from mpu_cli.core.complete.suggestions import (
     suspects,
     worth_filling_in,
 )
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 N, Q = 60, 7
@@ -23,19 +23,21 @@ N, Q = 60, 7
 
 @pytest.fixture
 def problem(monkeypatch):
-    """Probabilities with equals among them, annotations, what is known; several blocks of instances."""
+    """Probabilities with equals among them, annotations, verified labels; several blocks of instances."""
     monkeypatch.setattr(suggestions, "_CELLS", 8 * Q)
     rng = np.random.default_rng(0)
     probabilities = (rng.integers(0, 21, (N, Q)) / 20).astype(np.float32)
     annotated = csr_array(rng.random((N, Q)) < 0.2)
-    known = KnownLabels.of((N, Q), true=([0, 1], [1, 2]), false=([2, 3], [3, 3]), ignored=([4], [4]), complete=[5, 6])
-    return probabilities, annotated, LabelFrequency.of(np.linspace(0.3, 0.9, Q), (N, Q), known)
+    verified = VerifiedLabels.of(
+        (N, Q), true=([0, 1], [1, 2]), false=([2, 3], [3, 3]), ignored=([4], [4]), complete=[5, 6]
+    )
+    return probabilities, annotated, LabelFrequency.of(np.linspace(0.3, 0.9, Q), (N, Q), verified)
 
 
 def by_hand(probabilities, annotated, frequency):
     """Every cell that may be suggested, by decreasing probability, then instance, then label."""
     posterior = unannotated_posterior(probabilities, frequency.rates)
-    unknown = frequency.known.verdicts() == 0 if frequency.known is not None else np.ones(posterior.shape, bool)
+    unknown = frequency.verified.verdicts() == 0 if frequency.verified is not None else np.ones(posterior.shape, bool)
     cells = [
         (-posterior[i, k], i, k)
         for i, k in zip(*np.nonzero(unknown & ~annotated.toarray() & (posterior > 0)), strict=True)
@@ -97,8 +99,8 @@ def test_intervals_hold_what_they_say(c):
 
 def test_what_is_found_and_what_is_complete_is_not_missing_any_more():
     annotated = csr_array(np.arange(100)[:, None] < [50, 50])
-    known = KnownLabels.of((100, 2), true=(range(60, 70), [0] * 10), complete=range(25))
-    of_labels, _ = missing_labels(annotated, LabelFrequency.of(0.5, (100, 2), known))
+    verified = VerifiedLabels.of((100, 2), true=(range(60, 70), [0] * 10), complete=range(25))
+    of_labels, _ = missing_labels(annotated, LabelFrequency.of(0.5, (100, 2), verified))
     assert of_labels.expected.tolist() == [25 - 10, 25]
 
 
@@ -133,7 +135,7 @@ def test_filling_in_ends_where_expected_f1_is_largest(values, annotated, missing
 
 def test_suspects_are_annotated_unchecked_and_least_probable_first(problem):
     probabilities, annotated, frequency = problem
-    unknown = frequency.known.verdicts() == 0
+    unknown = frequency.verified.verdicts() == 0
     cells = np.nonzero(annotated.toarray() & unknown)
     expected = sorted((float(probabilities[i, k]), int(i), int(k)) for i, k in zip(*cells, strict=True))
     found = suspects(probabilities, annotated, frequency)

@@ -1,4 +1,4 @@
-"""The label frequency of every cell, and what is known of labels."""
+"""The label frequency of every cell, and verified labels."""
 
 import tracemalloc
 
@@ -9,27 +9,27 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import MpuError
-from tests.core.known import (
+from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.core.verified import (
     FALSE,
     UNKNOWN,
     by_definition,
     cells,
-    known_of,
     true_by_definition,
+    verified_of,
 )
-from tests.core.simulated import as_features, as_labels, linear_problem
 
 
 @given(cells())
 def test_every_cell_by_definition(case):
     S, verdicts, complete, rates = case
     s, c = by_definition(*case)
-    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
     assert_allclose(frequency.of_cells(slice(None)), c, rtol=1e-7)
     assert_array_equal(frequency.positives(as_labels(S)).toarray(), s)
     ignored = np.zeros(S.shape, bool)
@@ -48,18 +48,18 @@ def test_every_cell_by_definition(case):
 @given(cells())
 def test_shares_leave_out_all_cells_of_complete_instances_where_these_tell_nothing(case):
     S, verdicts, complete, rates = case
-    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete).left_to_chance())
+    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete).left_to_chance())
     counted = frequency.count(as_labels(S)).cells
     assert_array_equal(counted, (frequency.of_cells(slice(None)) > 0).sum(axis=0))
 
 
 def test_shares_of_many_labels_take_no_memory_for_each_cell():
     n, q = 1000, 100_000
-    known = KnownLabels.of((n, q), true=([3, 4], [5, 5]), complete=range(n - 10)).left_to_chance()
+    verified = VerifiedLabels.of((n, q), true=([3, 4], [5, 5]), complete=range(n - 10)).left_to_chance()
     labels = csr_array((np.ones(n, bool), (np.arange(n), np.arange(n))), shape=(n, q))
     tracemalloc.start()
     try:
-        counted = LabelFrequency.of(0.5, (n, q), known).count(labels).cells
+        counted = LabelFrequency.of(0.5, (n, q), verified).count(labels).cells
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -73,7 +73,7 @@ def test_rows_and_blocks_commute(case, data):
     n, q = S.shape
     rows = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n, unique=True)))
     block = slice(*sorted(data.draw(st.tuples(st.integers(0, q), st.integers(0, q)))))
-    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
     _, c = by_definition(*case)
     for part in (frequency.rows(rows).block(block), frequency.block(block).rows(rows)):
         assert_allclose(part.of_cells(slice(None)), c[rows][:, block], rtol=1e-7)
@@ -88,7 +88,7 @@ def test_rows_and_blocks_commute(case, data):
 def test_what_was_found_is_found_again(case):
     """Corrected annotations can be corrected once more."""
     S, verdicts, complete, rates = case
-    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
     s = frequency.positives(as_labels(S))
     assert_array_equal(frequency.positives(s).toarray(), s.toarray())
 
@@ -97,10 +97,10 @@ def test_large_collections_cost_what_is_known_of_them():
     n, q = 800_000, 100_000
     rng = np.random.default_rng(0)
     where = rng.integers(n, size=1000), rng.integers(q, size=1000)
-    known = KnownLabels.of((n, q), true=where, complete=np.arange(0, n, 2))
-    part = LabelFrequency.of(0.5, (n, q), known).rows(np.arange(1, n, 4)).block(slice(64, 128))
+    verified = VerifiedLabels.of((n, q), true=where, complete=np.arange(0, n, 2))
+    part = LabelFrequency.of(0.5, (n, q), verified).rows(np.arange(1, n, 4)).block(slice(64, 128))
     assert part.of_cells(slice(0, 10)).shape == (10, 64)
-    assert known.cells.nnz == 1000
+    assert verified.cells.nnz == 1000
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,13 @@ def test_large_collections_cost_what_is_known_of_them():
 )
 def test_mistaken_verdicts(mistake, message):
     with pytest.raises(MpuError, match=message):
-        KnownLabels.of((4, 3), **mistake)
+        VerifiedLabels.of((4, 3), **mistake)
 
 
 def test_complete_instances_by_number_or_by_truth_value():
-    numbers, values = (KnownLabels.of((4, 3), complete=complete) for complete in ([1, 3], [False, True, False, True]))
+    numbers, values = (
+        VerifiedLabels.of((4, 3), complete=complete) for complete in ([1, 3], [False, True, False, True])
+    )
     assert_array_equal(numbers.instances, values.instances)
     assert_array_equal(numbers.instances, [UNKNOWN, FALSE, UNKNOWN, FALSE])
 
@@ -131,7 +133,7 @@ def test_mistaken_frequencies(c):
         LabelFrequency.of(c, (4, 3))
 
 
-def test_known_labels_of_other_data():
+def test_verified_labels_of_other_data():
     X, Y = linear_problem(20, 2, 3)
     with pytest.raises(MpuError, match=r"shape \(20, 2\), and the annotated labels \(20, 3\)"):
-        train(Problem(as_features(X), as_labels(Y), known=KnownLabels.of((20, 2))), Options(c=0.5, cost=1.0))
+        train(Problem(as_features(X), as_labels(Y), verified=VerifiedLabels.of((20, 2))), Options(c=0.5, cost=1.0))

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import betabinom
 
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
-from mpu_cli.core.frequency.propensity import FrequencyEstimate
+from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review, instances_to_review
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
@@ -20,7 +20,7 @@ from tests.slow import slow
 def review(Y, S, rows):
     """What a complete review of some instances finds."""
     instances, labels = np.nonzero(Y[rows])
-    return KnownLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
+    return VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
 
 
 def reviewed(Y, S, m=None, automatic=None):
@@ -197,24 +197,24 @@ def test_labels_that_go_missing_together_widen_the_interval():
 def test_what_a_review_settles_otherwise_tells_nothing():
     """Ignored cells and annotations found to be false are neither true nor kept."""
     S = np.array([[1, 1, 1], [1, 0, 1]], bool)
-    known = KnownLabels.of((2, 3), true=([1], [1]), false=([0], [2]), ignored=([1], [2]), complete=[0, 1])
-    assert_array_equal(from_review(as_labels(S), known, np.array([0, 1])).true, [2, 2, 0])
+    verified = VerifiedLabels.of((2, 3), true=([1], [1]), false=([0], [2]), ignored=([1], [2]), complete=[0, 1])
+    assert_array_equal(from_review(as_labels(S), verified, np.array([0, 1])).true, [2, 2, 0])
 
 
 def test_only_the_sampled_instances_count_each_once():
     Y = np.ones((6, 1), bool)
     S = np.arange(6)[:, None] < 3
-    known = review(Y, S, np.arange(6))
-    once = from_review(as_labels(S), known, np.array([0, 1]))
-    assert from_review(as_labels(S), known, np.array([1, 0, 1])).rates == once.rates
+    verified = review(Y, S, np.arange(6))
+    once = from_review(as_labels(S), verified, np.array([0, 1]))
+    assert from_review(as_labels(S), verified, np.array([1, 0, 1])).rates == once.rates
     assert_array_equal(once.true, [2])
-    assert once.c > from_review(as_labels(S), known, np.array([4, 5])).c
+    assert once.c > from_review(as_labels(S), verified, np.array([4, 5])).c
 
 
 def test_unfinished_instances_are_refused():
-    known = KnownLabels.of((3, 1), true=([1], [0]), complete=[0])
+    verified = VerifiedLabels.of((3, 1), true=([1], [0]), complete=[0])
     with pytest.raises(DataError, match="instance 1 is not"):
-        from_review(as_labels(np.ones((3, 1))), known, np.array([0, 1]))
+        from_review(as_labels(np.ones((3, 1))), verified, np.array([0, 1]))
 
 
 def test_contradiction_is_outside_of_the_interval_that_leaves_out_one_percent():

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.data.known_labels import KnownLabels
-from mpu_cli.core.frequency.propensity import Cells, estimate
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.estimators import Cells, estimate
 from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
 from tests.core.simulated import as_labels
 from tests.hypotheses import examples
@@ -89,8 +89,8 @@ def annotated(c, n=1500, seed=0):
     return expit(0.7 * z - 0.5).astype(np.float32), as_labels(rng.random(z.shape) < c * expit(z))
 
 
-def agreeing(probabilities, labels, known=None):
-    return agreement(Cells.of(probabilities, labels, known))
+def agreeing(probabilities, labels, verified=None):
+    return agreement(Cells.of(probabilities, labels, verified))
 
 
 @pytest.mark.parametrize("c", [0.3, 0.6, 1.0])
@@ -121,9 +121,9 @@ def test_complete_instances_tell_nothing_of_how_many_agree():
     complete = np.arange(0, 3000, 2)
     mixed = S.toarray()
     mixed[complete] = P[complete] > 0.5
-    known = KnownLabels.of(mixed.shape, complete=complete)
+    verified = VerifiedLabels.of(mixed.shape, complete=complete)
     others = np.setdiff1d(np.arange(3000), complete)
-    found = agreeing(P, as_labels(mixed), known)
+    found = agreeing(P, as_labels(mixed), verified)
     assert found == agreeing(P[others], as_labels(mixed[others]))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 
@@ -17,5 +17,5 @@ def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[F
 def random_frequency(rng: np.random.Generator, n: int, q: int, knowing: bool) -> LabelFrequency:
     """Draw label frequencies and, if so asked, verdicts on cells and instances."""
     cells = csr_array(rng.integers(4, size=(n, q)).astype(np.int8))
-    known = KnownLabels(cells, rng.choice(4, n, p=[0.6, 0, 0.3, 0.1]))
-    return LabelFrequency(rng.uniform(0.2, 1, q).astype(np.float32), known if knowing else None)
+    verified = VerifiedLabels(cells, rng.choice(4, n, p=[0.6, 0, 0.3, 0.1]))
+    return LabelFrequency(rng.uniform(0.2, 1, q).astype(np.float32), verified if knowing else None)

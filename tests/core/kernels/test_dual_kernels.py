@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 from sklearn.svm import LinearSVC
 
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import dual_kernel, kernel, numpy_dual, numpy_kernel
 from mpu_cli.core.loss.squared_hinge import cell_weights
@@ -88,8 +88,8 @@ def test_what_is_known_counts_once_and_what_is_ignored_not_at_all():
     rng = np.random.default_rng(2)
     features, annotated = problem(rng, 60, 6, 0, 1)
     ignored, true = np.arange(0, 20), np.arange(20, 30)
-    known = KnownLabels.of((60, 1), true=(true, np.zeros(10, int)), ignored=(ignored, np.zeros(20, int)))
-    frequency = LabelFrequency(np.full(1, 0.5, np.float32), known)
+    verified = VerifiedLabels.of((60, 1), true=(true, np.zeros(10, int)), ignored=(ignored, np.zeros(20, int)))
+    frequency = LabelFrequency(np.full(1, 0.5, np.float32), verified)
 
     def learn(rows: np.ndarray, labels: csr_array, of_cells: LabelFrequency) -> np.ndarray:
         batches = numpy_kernel.prepare(features, rows, 8)

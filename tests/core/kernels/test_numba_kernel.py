@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.core.data.known_labels import KnownLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import descent, kernel, numpy_kernel
 from mpu_cli.core.loss.pu_logistic import pu_gradient
@@ -65,12 +65,12 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
         assert_allclose(of_numba, of_numpy, rtol=1e-4, atol=1e-5)
 
 
-def test_one_compiled_form_serves_with_and_without_known_labels():
+def test_one_compiled_form_serves_with_and_without_verified_labels():
     features, annotated = problem(np.random.default_rng(0), 20, 6, 2, 3)
     compiled = set()
     offsets = csr_array(random_array((20, 3), density=0.4, rng=np.random.default_rng(0), dtype=np.float32))
-    for known, added in (None, None), (KnownLabels.of((20, 3), true=([0], [1]), complete=[2]), offsets):
-        frequency = LabelFrequency(np.full(3, 0.5, np.float32), known)
+    for verified, added in (None, None), (VerifiedLabels.of((20, 3), true=([0], [1]), complete=[2]), offsets):
+        frequency = LabelFrequency(np.full(3, 0.5, np.float32), verified)
         numba_kernel.descend(
             numba_kernel.prepare(features, np.arange(20), 8),
             frequency.positives(annotated),

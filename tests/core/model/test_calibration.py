@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.thresholds import pooled_threshold
@@ -99,11 +99,11 @@ def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
     predictions, truth, annotated = simulated(0.3, lambda z: z / 2 - 2)
     half = np.arange(N) < N // 2
     ignored = np.nonzero(np.arange(N)[:, None] >= [N] * (Q - 1) + [0])
-    known = KnownLabels.of((N, Q), complete=half, ignored=ignored)
+    verified = VerifiedLabels.of((N, Q), complete=half, ignored=ignored)
     labels = csr_array(np.where(half[:, None], truth, annotated.toarray()))
     nonsense = np.ones((N, 1), bool)  # the last label is ignored wherever it is not complete
     labels = csr_array(np.hstack([labels.toarray()[:, : Q - 1], nonsense]))
-    calibration = calibrate(predictions, labels, LabelFrequency.of(0.3, (N, Q), known))
+    calibration = calibrate(predictions, labels, LabelFrequency.of(0.3, (N, Q), verified))
     probabilities = calibration(predictions)[:, : Q - 1]
     assert probabilities.sum() == pytest.approx(truth[:, : Q - 1].sum(), rel=0.05)
 

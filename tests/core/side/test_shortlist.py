@@ -5,9 +5,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side import shortlist as module
 from mpu_cli.core.side.guidance import Guidance
@@ -93,8 +93,8 @@ def test_groups_learn_from_what_is_annotated_and_what_is_known(drawn):
     rng = np.random.default_rng(4)
     false = rng.integers(0, N, 200), rng.integers(0, Q, 200)
     keys = np.unique(false[0] * Q + false[1])
-    known = KnownLabels.of(labels.shape, false=(keys // Q, keys % Q))
-    frequency = LabelFrequency.of(0.7, labels.shape, known)
+    verified = VerifiedLabels.of(labels.shape, false=(keys // Q, keys % Q))
+    frequency = LabelFrequency.of(0.7, labels.shape, verified)
     before = labels.toarray()
     shortlist = make_shortlist(features, labels, frequency, SETTINGS, 0.1, Run())
     np.testing.assert_array_equal(labels.toarray(), before)

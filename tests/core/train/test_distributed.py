@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mpu_cli.core.data.features import Columns, Features
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
@@ -46,16 +46,17 @@ def in_parts(matrix, labels, n_parts: int) -> Instances:
 
 
 def in_parts_of(problem: Problem, n_parts: int) -> Instances:
-    """Return the instances of a problem with all that is known of them."""
+    """Return the instances of a problem with their verified labels."""
     instances = in_parts(problem.features, problem.labels, n_parts)
     ends = np.cumsum(instances.sizes)
-    known = [
-        problem.known and problem.known.rows(slice(end - n, end)) for end, n in zip(ends, instances.sizes, strict=True)
+    verified = [
+        problem.verified and problem.verified.rows(slice(end - n, end))
+        for end, n in zip(ends, instances.sizes, strict=True)
     ]
-    parts = [replace(part, known=of_part) for part, of_part in zip(instances.parts, known, strict=True)]
+    parts = [replace(part, verified=of_part) for part, of_part in zip(instances.parts, verified, strict=True)]
     given = {name: getattr(problem, name) for name in ("label_features", "sampled", "second")}
     occurring = Columns.occurring(problem.features)
-    return replace(instances, parts=parts, occurring=occurring, has_known=problem.known is not None, **given)
+    return replace(instances, parts=parts, occurring=occurring, has_verified=problem.verified is not None, **given)
 
 
 def arrays(model) -> list[np.ndarray]:
@@ -113,10 +114,10 @@ def assert_same_training(problem, options, run, start=None) -> None:
 def test_one_part_learns_from_verified_labels_as_a_single_machine_does(problem, levels, epochs):
     matrix, labels, Y = problem
     rows = np.arange(0, N, 5)
-    known = KnownLabels.of(Y.shape, true=_at(rows, Y[rows]), ignored=([1, 2, 2], [0, 0, 3]), complete=rows)
+    verified = VerifiedLabels.of(Y.shape, true=_at(rows, Y[rows]), ignored=([1, 2, 2], [0, 0, 3]), complete=rows)
     options = replace(OPTIONS, levels=levels, epochs=epochs)
     for given in ({"sampled": rows}, {}, {"second": rows}):
-        assert_same_training(Problem(matrix, labels, known=known, **given), options, Run())
+        assert_same_training(Problem(matrix, labels, verified=verified, **given), options, Run())
 
 
 def _at(rows, truth):

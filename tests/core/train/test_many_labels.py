@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.predictions import FEW_LABELS, Top, all_reaching, at_least
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.core.select import hyper_parameters
@@ -180,8 +180,8 @@ def test_reviewed_cells_count(trained):
     (model, _), columns = trained
     matrix, annotated, truth = problem()
     labels = annotated[:, columns]
-    known = KnownLabels.of(labels.shape, complete=np.arange(400))
-    again, _ = train(Problem(matrix, labels, known=known), Options(**QUICK))
+    verified = VerifiedLabels.of(labels.shape, complete=np.arange(400))
+    again, _ = train(Problem(matrix, labels, verified=verified), Options(**QUICK))
     false = csr_array(truth[:400, columns] > labels[:400])  # true, and said to be false
     before, after = (one.probabilities(matrix[:400])[false.nonzero()].mean() for one in (model, again))
     assert after < before

@@ -8,8 +8,8 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.data import limits
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem, Rows
+from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.propensity import estimate
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.model.stacking import StackedModel

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError
@@ -29,8 +29,8 @@ def review(Y, rows):
     """Options with what a complete review of some instances finds."""
     rows = np.asarray(rows)
     instances, labels = np.nonzero(Y[rows])
-    known = KnownLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
-    return {"known": known, "sampled": rows}
+    verified = VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
+    return {"verified": verified, "sampled": rows}
 
 
 def as_bytes(model):
@@ -45,7 +45,7 @@ def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_b
     reviewed = review(Y, np.arange(0, 600, 4))
     _, report = train(Problem(X, as_labels(S), **reviewed), Options(**QUICK))
     assert report.reviewed.instances == 150
-    expected = from_review(as_labels(S), reviewed["known"], reviewed["sampled"], report.estimate.c)
+    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.estimate.c)
     assert_array_equal(report.c, expected.rates)
     assert_array_equal(report.reviewed.true, Y[::4].sum(axis=0))
     assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
@@ -60,8 +60,8 @@ def test_c_that_is_given_is_used(problem):
 
 def test_reviewed_instances_not_drawn_at_random_do_not_tell_c(problem):
     X, S, Y = problem
-    known = review(Y, np.arange(100))["known"]
-    _, report = train(Problem(X, as_labels(S), known=known), Options(**QUICK))
+    verified = review(Y, np.arange(100))["verified"]
+    _, report = train(Problem(X, as_labels(S), verified=verified), Options(**QUICK))
     assert report.reviewed is None
     assert_array_equal(report.c, np.full(8, report.estimate.c))
 
@@ -85,17 +85,17 @@ def test_reviewed_instances_need_what_was_found(problem):
     X, S, Y = problem
     with pytest.raises(DataError, match="nothing is known"):
         train(Problem(X, as_labels(S), sampled=np.arange(5)), Options(**QUICK))
-    known = review(Y, np.arange(4))["known"]
+    verified = review(Y, np.arange(4))["verified"]
     with pytest.raises(DataError, match="instance 4 is not"):
-        train(Problem(X, as_labels(S), known=known, sampled=np.arange(5)), Options(**QUICK))
+        train(Problem(X, as_labels(S), verified=verified, sampled=np.arange(5)), Options(**QUICK))
 
 
 def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
     X, S, Y = problem
     second = np.arange(400, 600)
     both = np.vstack([S[:400], Y[400:]])
-    known = KnownLabels.of(Y.shape, complete=second)
-    _, report = train(Problem(X, as_labels(both), known=known, second=second), Options(**QUICK))
+    verified = VerifiedLabels.of(Y.shape, complete=second)
+    _, report = train(Problem(X, as_labels(both), verified=verified, second=second), Options(**QUICK))
     expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimate.c)
     assert_array_equal(report.c, expected.rates)
     assert report.reviewed.instances == 200
@@ -105,24 +105,26 @@ def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
 def test_a_review_goes_before_a_second_file(problem):
     X, S, Y = problem
     of_review = review(Y, np.arange(100))
-    known = KnownLabels.of(Y.shape, true=of_review["known"].cells.nonzero(), complete=[*range(100), *range(500, 600)])
+    verified = VerifiedLabels.of(
+        Y.shape, true=of_review["verified"].cells.nonzero(), complete=[*range(100), *range(500, 600)]
+    )
     both = np.vstack([S[:500], Y[500:]])
-    given = Problem(X, as_labels(both), known=known, sampled=np.arange(100), second=np.arange(500, 600))
+    given = Problem(X, as_labels(both), verified=verified, sampled=np.arange(100), second=np.arange(500, 600))
     _, report = train(given, Options(**QUICK))
     assert report.reviewed.instances == 100
-    assert_array_equal(report.c, from_review(as_labels(both), known, np.arange(100), report.estimate.c).rates)
+    assert_array_equal(report.c, from_review(as_labels(both), verified, np.arange(100), report.estimate.c).rates)
 
 
 def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
     X, S, _ = problem
     with pytest.raises(DataError, match="instance 3 is not"):
         train(
-            Problem(X, as_labels(S), known=KnownLabels.of(S.shape, complete=[2]), second=np.array([2, 3])),
+            Problem(X, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=[2]), second=np.array([2, 3])),
             Options(**QUICK),
         )
-    known = KnownLabels.of(S.shape, complete=np.arange(600))
+    verified = VerifiedLabels.of(S.shape, complete=np.arange(600))
     with pytest.raises(DataError, match="no instances"):
-        train(Problem(X, as_labels(S), known=known, second=np.arange(600)), Options(**QUICK))
+        train(Problem(X, as_labels(S), verified=verified, second=np.arange(600)), Options(**QUICK))
 
 
 def test_a_run_that_goes_on_finds_the_same(problem):

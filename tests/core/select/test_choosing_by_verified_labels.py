@@ -1,31 +1,31 @@
-"""What is known of labels goes through thresholds and the estimates of c."""
+"""Verified labels go through thresholds and the estimates of c."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem, Rows
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.propensity import METHODS, estimate, estimate_per_label
 from mpu_cli.core.model.thresholds import estimated_f1, label_thresholds, pooled_threshold
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import MpuError
-from tests.core.known import (
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.verified import (
     FALSE,
     IGNORED,
     UNKNOWN,
     by_definition,
     cells,
-    known_of,
     mixed,
     quick,
     seeds,
     true_by_definition,
+    verified_of,
 )
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 # Thresholds
 
@@ -44,7 +44,7 @@ def f1_by_definition(P, case, predicted) -> float:
 def test_thresholds_by_brute_force(case, seed):
     S, verdicts, complete, rates = case
     P = scores(seed, S.shape)
-    frequency = LabelFrequency.of(rates, S.shape, known_of(verdicts, complete))
+    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
     threshold, f1 = pooled_threshold(P, as_labels(S), frequency)
     assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in np.unique(P)), abs=1e-12)
     assert f1 == pytest.approx(f1_by_definition(P, case, threshold <= P), abs=1e-12)
@@ -59,7 +59,7 @@ def test_the_threshold_of_a_label_by_brute_force(case, seed):
     complete = (np.arange(20)[:, None] * len(case[0]) + case[2]).ravel()
     case = S, verdicts, complete, case[3][:1]
     P = np.tile(scores(seed, (len(S) // 20, 1)), (20, 1))
-    frequency = LabelFrequency.of(case[3], S.shape, known_of(verdicts, complete))
+    frequency = LabelFrequency.of(case[3], S.shape, verified_of(verdicts, complete))
     thresholds, f1 = label_thresholds(P, as_labels(S), frequency, 0.5)
     assert f1 == pytest.approx(f1_by_definition(P, case, thresholds <= P), abs=1e-12)
     found = true_by_definition(*case) > 0
@@ -83,7 +83,7 @@ def test_complete_instances_tell_nothing_of_c(method):
     P, Y, S = separable()
     complete = np.arange(0, 3000, 2)
     S[complete] = Y[complete]
-    found = estimate(P, as_labels(S), method, 20, 1, KnownLabels.of(S.shape, complete=complete))
+    found = estimate(P, as_labels(S), method, 20, 1, VerifiedLabels.of(S.shape, complete=complete))
     rest = np.setdiff1d(np.arange(3000), complete)
     expected = estimate(P[rest], as_labels(S[rest]), method, 20, 1)
     assert found.c == pytest.approx(expected.c, rel=1e-9)
@@ -96,10 +96,10 @@ def test_complete_instances_tell_nothing_of_c(method):
 def test_false_and_ignored_cells_tell_nothing_of_c(method, verdict):
     P, _, S = separable()
     checked = np.random.default_rng(1).random(S.shape) < 0.3
-    known = known_of(np.where(checked, verdict, UNKNOWN))
-    alone = estimate_per_label(P, as_labels(S), method, known=known)
-    changed = estimate(P, as_labels(S ^ checked), method, known=known)
-    assert estimate(P, as_labels(S), method, known=known).c == changed.c
+    verified = verified_of(np.where(checked, verdict, UNKNOWN))
+    alone = estimate_per_label(P, as_labels(S), method, verified=verified)
+    changed = estimate(P, as_labels(S ^ checked), method, verified=verified)
+    assert estimate(P, as_labels(S), method, verified=verified).c == changed.c
     for k in range(3):
         rest = ~checked[:, k]
         expected = estimate(P[rest][:, [k]], as_labels(S[rest][:, [k]]), method)
@@ -108,15 +108,15 @@ def test_false_and_ignored_cells_tell_nothing_of_c(method, verdict):
 
 def test_labels_with_few_annotations_by_chance_have_no_estimate_of_their_own():
     P, _, S = separable()
-    known = KnownLabels.of(S.shape, ignored=(np.flatnonzero(S[:, 1])[49:], np.ones(S[:, 1].sum() - 49, int)))
-    found = estimate_per_label(P, as_labels(S), known=known)
+    verified = VerifiedLabels.of(S.shape, ignored=(np.flatnonzero(S[:, 1])[49:], np.ones(S[:, 1].sum() - 49, int)))
+    found = estimate_per_label(P, as_labels(S), verified=verified)
     assert [own is None for own in found] == [False, True, False]
 
 
 def test_without_an_annotation_by_chance_there_is_no_estimate():
     P, _, S = separable(n=100)
     with pytest.raises(MpuError, match="complete instances or ignored"):
-        estimate(P, as_labels(S), known=KnownLabels.of(S.shape, complete=np.arange(100)))
+        estimate(P, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=np.arange(100)))
 
 
 @pytest.mark.parametrize("method", ["bbe", "e1"])
@@ -125,14 +125,14 @@ def test_c_from_a_collection_of_which_half_is_complete(method):
     X, Y = linear_problem(3000, 10, 4, slope=12.0)
     S = hide(Y, 0.6).toarray()
     S[:1500] = Y[:1500]
-    known = KnownLabels.of(Y.shape, complete=np.arange(1500))
+    verified = VerifiedLabels.of(Y.shape, complete=np.arange(1500))
 
-    def found(rows, known=None) -> float:
-        sample = Sample(Rows(Features.of(as_features(X[rows])), as_labels(S[rows]), known=known), 2500, 3)
-        return estimate(sample.naive_probabilities(), sample.labels, method, known=sample.known).c
+    def found(rows, verified=None) -> float:
+        sample = Sample(Rows(Features.of(as_features(X[rows])), as_labels(S[rows]), verified=verified), 2500, 3)
+        return estimate(sample.naive_probabilities(), sample.labels, method, verified=sample.verified).c
 
-    assert found(slice(None), known) == pytest.approx(found(slice(1500, None)), abs=0.05)
-    assert found(slice(None)) > found(slice(None), known) + 0.1
+    assert found(slice(None), verified) == pytest.approx(found(slice(1500, None)), abs=0.05)
+    assert found(slice(None)) > found(slice(None), verified) + 0.1
 
 
 @pytest.mark.parametrize("checked", ["what a model suggests", "cells at random"])
@@ -144,18 +144,18 @@ def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
     cells = (likely > np.quantile(likely, 0.8)) & ~S.toarray()
     if checked == "cells at random":
         cells = np.random.default_rng(0).random(Y.shape) < 0.5
-    known = KnownLabels.of(Y.shape, true=(Y & cells).nonzero(), false=(~Y & cells).nonzero())
+    verified = VerifiedLabels.of(Y.shape, true=(Y & cells).nonzero(), false=(~Y & cells).nonzero())
     assert (Y & cells & ~S.toarray()).sum() > 0.2 * Y.sum()
     _, before = train(Problem(as_features(X), S), quick(c=None, levels=1))
-    _, after = train(Problem(as_features(X), S, known=known), quick(c=None, levels=1))
+    _, after = train(Problem(as_features(X), S, verified=verified), quick(c=None, levels=1))
     assert before.c[0] == pytest.approx(0.5, abs=0.05)
     assert after.c[0] == pytest.approx(0.5, abs=0.05)
     assert after.expected_f1 == pytest.approx(before.expected_f1, abs=0.05)
-    share = LabelFrequency.of(0.5, Y.shape, known).true_labels(S).sum() / Y.sum()
+    share = LabelFrequency.of(0.5, Y.shape, verified).true_labels(S).sum() / Y.sum()
     assert share == pytest.approx(1, abs=0.03)
 
 
 def test_estimated_c_is_laid_under_what_is_known():
-    X, S, known, _, _ = mixed(n=300)
-    _, report = train(Problem(as_features(X), as_labels(S), known=known), quick(c=None, levels=1))
+    X, S, verified, _, _ = mixed(n=300)
+    _, report = train(Problem(as_features(X), as_labels(S), verified=verified), quick(c=None, levels=1))
     assert report.c.tolist() == [report.estimate.c] * 3

@@ -1,19 +1,19 @@
-"""Cells of every kind, and what they mean by definition: what tests of known labels share."""
+"""Cells of every kind, and what they mean by definition: what tests of verified labels share."""
 
 import numpy as np
 from hypothesis import strategies as st
 
-from mpu_cli.core.data.known_labels import KnownLabels, Verdict
+from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.train.algorithm import Options
 from tests.core.simulated import hide, linear_problem
 
 UNKNOWN, TRUE, FALSE, IGNORED = Verdict
 
 
-def known_of(verdicts: np.ndarray, complete=()) -> KnownLabels:
+def verified_of(verdicts: np.ndarray, complete=()) -> VerifiedLabels:
     """Take verdicts from a dense array."""
     lists = {name: np.nonzero(verdicts == v) for name, v in (("true", TRUE), ("false", FALSE), ("ignored", IGNORED))}
-    return KnownLabels.of(verdicts.shape, complete=complete, **lists)
+    return VerifiedLabels.of(verdicts.shape, complete=complete, **lists)
 
 
 seeds = st.integers(0, 2**32)
@@ -46,8 +46,8 @@ def by_definition(S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]
     return s, c
 
 
-def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, KnownLabels, np.ndarray, tuple]:
-    """A problem with cells of every kind: features, annotations, what is known, rates; s and c by definition."""
+def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, VerifiedLabels, np.ndarray, tuple]:
+    """A problem with cells of every kind: features, annotations, verified labels, rates; s and c by definition."""
     X, Y = linear_problem(n, D, q, seed)
     S = hide(Y, 0.5, seed).toarray()
     verdicts = np.where(Y, TRUE, FALSE) * (np.random.default_rng(seed).random((n, q)) < 0.2)
@@ -55,7 +55,7 @@ def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, KnownLabels,
     complete = np.arange(0, n, 7)
     S[complete] = Y[complete]
     rates = np.linspace(0.4, 0.6, q)
-    return X, S, known_of(verdicts, complete), rates, by_definition(S, verdicts, complete, rates)
+    return X, S, verified_of(verdicts, complete), rates, by_definition(S, verdicts, complete, rates)
 
 
 def quick(**changes) -> Options:

@@ -1,4 +1,4 @@
-"""What is known of labels goes through loss, kernels, initial bias and training."""
+"""Verified labels go through loss, kernels, initial bias and training."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.known_labels import KnownLabels
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.linear import LinearModel
@@ -18,17 +18,17 @@ from mpu_cli.core.train.algorithm import train
 from mpu_cli.runtime.resume import fingerprint
 from mpu_cli.runtime.run import Run
 from tests import kernels
-from tests.core.known import (
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.train.test_training import as_bytes
+from tests.core.verified import (
     FALSE,
     IGNORED,
     TRUE,
     UNKNOWN,
-    known_of,
     mixed,
     quick,
+    verified_of,
 )
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
-from tests.core.train.test_training import as_bytes
 from tests.slow import slow
 
 
@@ -47,8 +47,8 @@ one_kernel = pytest.mark.parametrize("kernel", [kernels.AVAILABLE[-1], *slow(*ke
 
 
 def test_gradient_of_the_objective_by_finite_differences():
-    X, S, known, rates, _ = mixed(n=40)
-    frequency = LabelFrequency.of(rates, S.shape, known)
+    X, S, verified, rates, _ = mixed(n=40)
+    frequency = LabelFrequency.of(rates, S.shape, verified)
     s, c = frequency.positives(as_labels(S)).toarray(), frequency.of_cells(slice(None))
     W = np.random.default_rng(0).normal(size=(4, 3))
 
@@ -64,7 +64,7 @@ def test_gradient_of_the_objective_by_finite_differences():
 
 def test_loss_of_each_kind_of_cell():
     z = np.array([-3.0, 0.0, 2.0])
-    for s in (False, True):  # what is known outweighs the annotation
+    for s in (False, True):  # a verdict outweighs the annotation
         case = [[s]], [[TRUE]], [], np.array([0.3])
         assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[True]], [[UNKNOWN]], [], np.array([0.3])))
         case = [[s]], [[FALSE]], [], np.array([0.3])
@@ -76,15 +76,15 @@ def test_loss_of_each_kind_of_cell():
 
 
 def loss_and_gradient(z, S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]:
-    frequency = LabelFrequency.of(rates, (1, 1), known_of(np.array(verdicts), complete))
+    frequency = LabelFrequency.of(rates, (1, 1), verified_of(np.array(verdicts), complete))
     s, c = frequency.positives(as_labels(S)).toarray(), frequency.of_cells(slice(None))
     return pu_loss(z, s[0], c[0]), pu_gradient(z, s[0], c[0])
 
 
 @pytest.mark.usefixtures("kernel")
 def test_converges_to_the_minimum_of_the_objective():
-    X, S, known, rates, (s, c) = mixed(n=600)
-    model = train_linear(training_set(X, S), LabelFrequency.of(rates, S.shape, known), Settings(1.0, epochs=150))
+    X, S, verified, rates, (s, c) = mixed(n=600)
+    model = train_linear(training_set(X, S), LabelFrequency.of(rates, S.shape, verified), Settings(1.0, epochs=150))
     for k in range(3):
 
         def value_and_gradient(v, s=s[:, k], c=c[:, k]):
@@ -101,7 +101,7 @@ def test_converges_to_the_minimum_of_the_objective():
 @pytest.mark.usefixtures("kernel")
 def test_complete_instances_are_logistic_regression():
     X, Y = linear_problem(400, 5, 3)
-    frequency = LabelFrequency.of(0.3, Y.shape, KnownLabels.of(Y.shape, complete=np.arange(400)))
+    frequency = LabelFrequency.of(0.3, Y.shape, VerifiedLabels.of(Y.shape, complete=np.arange(400)))
     model = train_linear(training_set(X, Y), frequency, Settings(3.0, epochs=150))
     for k in range(3):
         fitted = LogisticRegression(C=3.0, tol=1e-8, max_iter=1000).fit(X.astype(float), Y[:, k])
@@ -113,7 +113,7 @@ def test_a_checked_negative_pulls_down_as_with_complete_labels():
     X, Y = linear_problem(200, 5, 3)
     S = hide(Y, 0.5).toarray()
     found_false = np.where(S[:, 1:2] | [[True, False, True]], UNKNOWN, FALSE)
-    checked = LabelFrequency.of(0.5, S.shape, known_of(found_false))
+    checked = LabelFrequency.of(0.5, S.shape, verified_of(found_false))
     expected = LabelFrequency(np.array([0.5, 1.0, 0.5]))
     start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
     one, other = (
@@ -127,7 +127,7 @@ def test_a_checked_negative_pulls_down_as_with_complete_labels():
 def test_a_checked_positive_is_learned_as_an_annotated_one():
     X, Y = linear_problem(200, 5, 3)
     S = hide(Y, 0.5)
-    checked = LabelFrequency.of(0.5, S.shape, KnownLabels.of(S.shape, true=(Y & ~S.toarray()).nonzero()))
+    checked = LabelFrequency.of(0.5, S.shape, VerifiedLabels.of(S.shape, true=(Y & ~S.toarray()).nonzero()))
     start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
     one = train_linear(training_set(X, S.toarray()), checked, Settings(), start=start)
     other = train_linear(training_set(X, Y), LabelFrequency(checked.rates), Settings(), start=start)
@@ -138,7 +138,7 @@ def test_a_checked_positive_is_learned_as_an_annotated_one():
 def test_the_bias_starts_at_the_share_of_the_cells_that_count():
     S = as_labels([[1, 1], [1, 1], [1, 0], [0, 0], [1, 1], [0, 0]])
     verdicts = np.array([[0, 3], [0, 3], [2, 3], [1, 3], [3, 3], [0, 3]])
-    frequency = LabelFrequency.of(0.5, (6, 2), known_of(verdicts, complete=[1]))
+    frequency = LabelFrequency.of(0.5, (6, 2), verified_of(verdicts, complete=[1]))
     # Label 0: 2 for the first, 1 for that of a complete instance, of five cells. Label 1: of no cell.
     assert_allclose(initial_bias(S, frequency), [np.log(0.6 / 0.4), 0], rtol=1e-6)
 
@@ -161,8 +161,8 @@ VARIANTS = {
 def test_with_all_instances_complete_c_is_1(variant):
     X, Y = linear_problem(120, 6, 4)
     X, S = as_features(X), as_labels(Y)
-    known = KnownLabels.of(Y.shape, complete=np.arange(120))
-    model, report = train(Problem(X, S, known=known), quick(**variant))
+    verified = VerifiedLabels.of(Y.shape, complete=np.arange(120))
+    model, report = train(Problem(X, S, verified=verified), quick(**variant))
     complete, expected = train(Problem(X, S), quick(**variant | {"c": 1.0}))
     assert as_bytes(model) == as_bytes(complete)
     assert (report.expected_f1, report.level_f1, report.settings) == (
@@ -170,8 +170,8 @@ def test_with_all_instances_complete_c_is_1(variant):
     )  # fmt: skip
     start = WarmStart(complete, np.array([0, -1, 2, 3]), expected.settings)
     warm, cold = (
-        train(Problem(X, S, known=whole), quick(**variant | more), start=start)[0]
-        for whole, more in ((known, {}), (None, {"c": 1.0}))
+        train(Problem(X, S, verified=whole), quick(**variant | more), start=start)[0]
+        for whole, more in ((verified, {}), (None, {"c": 1.0}))
     )
     assert as_bytes(warm) == as_bytes(cold)
 
@@ -180,14 +180,14 @@ def test_with_all_instances_complete_c_is_1(variant):
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("variant", [*VARIANTS.values(), {"c": None}], ids=[*VARIANTS, "c estimated"])
 def test_an_ignored_cell_has_no_influence(variant):
-    X, S, known, rates, _ = mixed(n=150)
+    X, S, verified, rates, _ = mixed(n=150)
     changed = S.copy()
-    ignored = known.ignored()
+    ignored = verified.ignored()
     changed[ignored] ^= True
     assert len(ignored[0]) > 50
     options = quick(**{"c": rates} | variant)
     (model, report), (other, of_other) = (
-        train(Problem(as_features(X), as_labels(s), known=known), options) for s in (S, changed)
+        train(Problem(as_features(X), as_labels(s), verified=verified), options) for s in (S, changed)
     )
     assert as_bytes(model) == as_bytes(other)
     assert_array_equal(report.c, of_other.c)
@@ -196,10 +196,10 @@ def test_an_ignored_cell_has_no_influence(variant):
     assert as_bytes(without) != as_bytes(model)
 
 
-def test_a_journal_tells_known_labels_apart():
-    X, S, known, _, _ = mixed(n=20)
+def test_a_journal_tells_verified_labels_apart():
+    X, S, verified, _, _ = mixed(n=20)
     X, S = as_features(X), as_labels(S)
-    others = (None, known, known.left_to_chance(), KnownLabels.of(S.shape, complete=[3]))
-    assert len({fingerprint(Run(), Problem(X, S, known=of_these), quick()) for of_these in others}) == 4
-    one, same = (fingerprint(Run(), Problem(X, S, known=of_these)) for of_these in (known, mixed(n=20)[2]))
+    others = (None, verified, verified.left_to_chance(), VerifiedLabels.of(S.shape, complete=[3]))
+    assert len({fingerprint(Run(), Problem(X, S, verified=of_these), quick()) for of_these in others}) == 4
+    one, same = (fingerprint(Run(), Problem(X, S, verified=of_these)) for of_these in (verified, mixed(n=20)[2]))
     assert one == same

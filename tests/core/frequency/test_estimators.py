@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 
-from mpu_cli.core.data.known_labels import KnownLabels
-from mpu_cli.core.frequency.propensity import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
 from tests.core.simulated import as_labels
 
 
@@ -99,8 +99,8 @@ def test_labels_that_go_together_count_only_where_scores_do_not_tell_c():
 
 def test_checked_labels_are_nobodys_partner():
     P, S = together(3000, 1, 0.3, 0.5)
-    known = KnownLabels.of(S.shape, complete=np.arange(1500))
-    assert estimate(P, S, known=known).c == estimate(P[1500:], S[1500:]).c
+    verified = VerifiedLabels.of(S.shape, complete=np.arange(1500))
+    assert estimate(P, S, verified=verified).c == estimate(P[1500:], S[1500:]).c
 
 
 @pytest.mark.parametrize("q", [1, 10])

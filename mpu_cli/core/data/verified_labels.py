@@ -30,7 +30,7 @@ _NOWHERE: Cells = ((), ())
 
 
 @dataclass(frozen=True)
-class KnownLabels:
+class VerifiedLabels:
     """Verdicts on the cells of n instances and q labels. Made by `of`.
 
     A verdict outweighs the annotation: an annotated label that was found false is a negative. The verdict on a cell
@@ -57,7 +57,7 @@ class KnownLabels:
         false: Cells = _NOWHERE,
         ignored: Cells = _NOWHERE,
         complete: Sequence[int] | Sequence[bool] | np.ndarray = (),
-    ) -> "KnownLabels":
+    ) -> "VerifiedLabels":
         """Take verdicts from lists.
 
         Parameters
@@ -77,8 +77,8 @@ class KnownLabels:
         --------
         Of three instances and two labels: label 1 is true of instance 0, and all labels of instance 2 are annotated.
 
-        >>> known = KnownLabels.of((3, 2), true=([0], [1]), complete=[2])
-        >>> known.verdicts()
+        >>> verified = VerifiedLabels.of((3, 2), true=([0], [1]), complete=[2])
+        >>> verified.verdicts()
         array([[0, 1],
                [0, 0],
                [2, 2]], dtype=int8)
@@ -86,47 +86,47 @@ class KnownLabels:
         n, q = shape
         lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]
         if any(len(instances) != len(labels) for _, (instances, labels) in lists):
-            raise DataError("known labels: give as many instances as labels, one of each for a cell")
+            raise DataError("verified labels: give as many instances as labels, one of each for a cell")
         rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
         verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
         whole = np.asarray(complete)
         if whole.dtype == bool:
             if whole.shape != (n,):
-                raise DataError(f"known labels: {len(whole)} instances are said to be complete or not, of {n}")
+                raise DataError(f"verified labels: {len(whole)} instances are said to be complete or not, of {n}")
             whole = np.flatnonzero(whole)
         whole = whole.astype(np.int64)
         for what, numbers, end in (("instance", rows, n), ("instance", whole, n), ("label", columns, q)):
             if len(outside := numbers[(numbers < 0) | (numbers >= end)]):
-                raise DataError(f"known labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
+                raise DataError(f"verified labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
         keys, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
         if len(conflicts := np.flatnonzero(verdicts != verdicts[first][of_key])):
             i = conflicts[0]
             raise DataError(
-                f"known labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one"
+                f"verified labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one"
             )
         indptr = np.searchsorted(keys, np.arange(n + 1) * q)
         instances = np.zeros(n, np.int8)
         instances[whole] = Verdict.FALSE
         return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
 
-    def rows(self, index: np.ndarray | slice) -> "KnownLabels":
-        """Return what is known of some instances, in the order given."""
-        return KnownLabels(self.cells[index], self.instances[index])
+    def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
+        """Return those of some instances, in the order of the index."""
+        return VerifiedLabels(self.cells[index], self.instances[index])
 
-    def block(self, columns: slice | np.ndarray) -> "KnownLabels":
-        """Return what is known of some labels."""
-        return KnownLabels(self.cells[:, columns], self.instances)
+    def block(self, columns: slice | np.ndarray) -> "VerifiedLabels":
+        """Return those of some labels."""
+        return VerifiedLabels(self.cells[:, columns], self.instances)
 
-    def as_annotated(self) -> "KnownLabels":
+    def as_annotated(self) -> "VerifiedLabels":
         """Return the same without the single labels that were found true: their annotation speaks for itself again.
 
         Which cells are checked may depend on their annotation, as where a model suggests labels that are missing. So
         what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
         """
         single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
-        return KnownLabels(_only(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
+        return VerifiedLabels(_only(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
 
-    def left_to_chance(self) -> "KnownLabels":
+    def left_to_chance(self) -> "VerifiedLabels":
         """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
 
         The cells of complete instances are IGNORED, and labels that were found true are as in `as_annotated`. (Were
@@ -135,7 +135,7 @@ class KnownLabels:
         whole = self.instances != Verdict.UNKNOWN
         outside = ~np.repeat(whole, np.diff(self.cells.indptr))
         cells = _only(self.cells, outside & (self.cells.data != Verdict.TRUE))
-        return KnownLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
+        return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
         """Part the positives into those that are known to be true and the others.
@@ -148,7 +148,7 @@ class KnownLabels:
         Returns
         -------
         by_chance : csr_array, shape (n, q)
-            The annotated labels of which nothing else is known.
+            The annotated labels without a verdict.
         certain : csr_array, shape (n, q)
             The labels that are known to be true, annotated or not.
         """

@@ -2,7 +2,7 @@
 
 Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
 annotations S, both n x q. Complete instances, labels that are known to be false, and ignored cells tell nothing of the
-chance of annotation and are left out (`KnownLabels.left_to_chance`).
+chance of annotation and are left out (`VerifiedLabels.left_to_chance`).
 
 Best bin (the default; after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS
 2021). Among the instances that score at least t for a label, the share annotated is c times the precision there, so it
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.known_labels import KnownLabels, Verdict
+from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
@@ -100,12 +100,12 @@ class Cells:
     counted: np.ndarray
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, labels: csr_array, known: KnownLabels | None) -> "Cells":
+    def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "Cells":
         """Leave out the cells that tell nothing."""
         annotated = labels.toarray()
-        if known is None:
+        if verified is None:
             return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
-        counted = known.left_to_chance().verdicts() == Verdict.UNKNOWN
+        counted = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
         return cls(probabilities, annotated & counted, counted)
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,9 +114,9 @@ class Cells:
         return self.probabilities[counted, k], self.annotated[counted, k]
 
 
-def tells(labels: csr_array, known: KnownLabels | None) -> bool:
+def tells(labels: csr_array, verified: VerifiedLabels | None) -> bool:
     """Whether there are annotations that tell how often true labels are annotated."""
-    by_chance = labels if known is None else known.left_to_chance().part(labels)[0]
+    by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
     return by_chance.nnz > 0
 
 
@@ -126,7 +126,7 @@ def estimate(
     method: str = "bbe",
     replicates: int = 0,
     seed: int = 0,
-    known: KnownLabels | None = None,
+    verified: VerifiedLabels | None = None,
 ) -> FrequencyEstimate:
     """Estimate one label frequency for all labels.
 
@@ -141,8 +141,8 @@ def estimate(
         Bootstrap replicates for the interval; none without. The classifier is not trained again for them.
     seed : int
         Seed of the bootstrap.
-    known : KnownLabels, optional
-        What is known of these instances and labels.
+    verified : VerifiedLabels, optional
+        Of these instances and labels.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def estimate(
     n = labels.shape[0]
     if not labels.nnz:
         raise DataError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
-    cells = Cells.of(probabilities, labels, known)
+    cells = Cells.of(probabilities, labels, verified)
     if not cells.annotated.any():
         raise DataError(
             f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
@@ -188,19 +188,19 @@ def estimate_per_label(
     method: str = "bbe",
     replicates: int = 0,
     seed: int = 0,
-    known: KnownLabels | None = None,
+    verified: VerifiedLabels | None = None,
 ) -> list[FrequencyEstimate | None]:
     """Estimate a label frequency for each label; None where it has fewer than 50 annotations.
 
     Parameters as for `estimate`.
     """
-    by_chance = labels if known is None else known.left_to_chance().part(labels)[0]
+    by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
     annotations = np.bincount(by_chance.indices, minlength=labels.shape[1])
 
     def of_label(k: int) -> FrequencyEstimate:
         block = slice(k, k + 1)
-        known_of_it = known and known.block(block)
-        return estimate(probabilities[:, block], labels[:, block], method, replicates, seed, known_of_it)
+        verified_of_it = verified and verified.block(block)
+        return estimate(probabilities[:, block], labels[:, block], method, replicates, seed, verified_of_it)
 
     return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
 
