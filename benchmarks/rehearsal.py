@@ -16,7 +16,7 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.side.clustering import INSTANCES, directions_of
-from mpu_cli.core.side.shortlist import Groups, labels_to_group
+from mpu_cli.core.side.negative_sampling import Groups, labels_to_group
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import group_units, mixing, parts
@@ -209,7 +209,7 @@ def _start(part: PartRows, rates: np.ndarray) -> LinearModel:
 
 def _learn(listed: PartRows, groups: Groups, chosen: HyperParameters) -> tuple[LinearModel, int, float]:
     """Learn all groups from a part; return the model, the cells of those but the first, and their seconds."""
-    first, *others = group_units.shortlist_of(listed).groups()
+    first, *others = group_units.negatives_of(listed).groups()
     dense = _from_all(group_units.of_first_group(listed, first), chosen.settings)
     of_first = mixing.pruned_model(dense, chosen.prune)
     of_others, cells, seconds = _learn_groups(listed, 1, others, chosen)
@@ -237,7 +237,7 @@ def _growth(
 
     def weights(part: PartRows) -> int:
         listed = group_units.listed(part, groups, model_of_groups, len(part), _RUN)
-        labels = group_units.shortlist_of(listed).groups()
+        labels = group_units.negatives_of(listed).groups()
         drawn = range(1, len(groups), -(-len(groups) // _GROUPS))
         return sum(_learn_groups(listed, group, [labels[group]], chosen)[0].weights.nnz for group in drawn)
 

@@ -11,7 +11,7 @@ from mpu_cli.core.data.features import Columns, Features, with_width
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.resume import fingerprint
+from mpu_cli.runtime.checkpoint_files import fingerprint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset

@@ -16,7 +16,7 @@ from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.side.shortlist import Groups
+from mpu_cli.core.side.negative_sampling import Groups
 from mpu_cli.core.train.group_units import Picked
 from mpu_cli.core.train.parts import Counted, PartRows
 from mpu_cli.svmlight.dataset import Dataset

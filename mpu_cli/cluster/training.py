@@ -13,7 +13,7 @@ from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, Options
-from mpu_cli.core.side.shortlist import is_worthwhile
+from mpu_cli.core.side.negative_sampling import is_worthwhile
 from mpu_cli.core.train.algorithm import Report, train, train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of

@@ -81,7 +81,7 @@ def fit(
     options : object, optional
         An instance of the method's options. Default: all defaults.
     run : Run, optional
-        Observes every step. For mpu and br, its journal (checkpoint) has the finished steps of an interrupted training.
+        Observes every step. For mpu and br, its checkpoints are the finished steps of an interrupted training.
     unlabeled : csr_array, shape (m, any), float32, optional
         The instances that a transductive method labels.
     start : WarmStart, optional

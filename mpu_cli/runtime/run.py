@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from mpu_cli.runtime import kernels
-from mpu_cli.runtime.journal import NO_JOURNAL, Journal
+from mpu_cli.runtime.checkpoints import NO_CHECKPOINTS, Checkpoints
 from mpu_cli.runtime.options import RunOptions
 
 # Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
@@ -49,7 +49,7 @@ class Run(RunOptions):
         Allocates the large arrays: `numpy.empty`, or a function with the same first two parameters.
     observe : Observer
         Progress callback, called for every step.
-    journal : Journal
+    checkpoints : Checkpoints
         Keeps finished steps, for a later run with the same data and options.
 
     Raises
@@ -60,7 +60,7 @@ class Run(RunOptions):
 
     empty: Callable[..., np.ndarray] = np.empty
     observe: Observer = no_observer
-    journal: Journal = NO_JOURNAL
+    checkpoints: Checkpoints = NO_CHECKPOINTS
 
     def __post_init__(self) -> None:
         kernels.refuse_missing(self.kernel)

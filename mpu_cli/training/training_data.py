@@ -185,7 +185,7 @@ class TrainingSet(ABC):
     @property
     @abstractmethod
     def content(self) -> Any:
-        """What is the same only for the same data, for `runtime.resume.fingerprint`."""
+        """What is the same only for the same data, for `runtime.checkpoint_files.fingerprint`."""
 
     @abstractmethod
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:

@@ -10,7 +10,7 @@ from benchmarks.scaling_groups import GroupSimulation, PickedCells, simulated
 from benchmarks.simulation import FLOAT, Costs, DenseModel, Simulation, Unit
 from mpu_cli.cluster.sizes import size_of
 from mpu_cli.core.options import FEW_SHARDS, Options
-from mpu_cli.core.side import shortlist
+from mpu_cli.core.side import negative_sampling
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.algorithm import train_on_parts
 from mpu_cli.core.train.mixing import rounds_of
@@ -97,7 +97,7 @@ OPTIONS = Options(c=1.0, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.05, sa
 
 @pytest.fixture(autouse=True)
 def few_instances_are_enough(monkeypatch):
-    monkeypatch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
+    monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", 100)
 
 
 @pytest.fixture(scope="module")

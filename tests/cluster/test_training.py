@@ -15,8 +15,8 @@ from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.errors import ClusterError, InputError
+from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.executor import InProcess
-from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.sources import Files

@@ -10,9 +10,9 @@ from mpu_cli import bundle
 from mpu_cli.cluster.training import learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.core.options import Options
-from mpu_cli.core.side import shortlist
+from mpu_cli.core.side import negative_sampling
+from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.executor import InProcess
-from mpu_cli.runtime.resume import folder_of
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.sources import Files
@@ -27,7 +27,7 @@ OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sam
 
 @pytest.fixture(autouse=True)
 def few_instances_are_enough(monkeypatch):
-    monkeypatch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
+    monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", 100)
 
 
 @pytest.fixture

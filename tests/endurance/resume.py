@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from mpu_cli.runtime.resume import folder_of
+from mpu_cli.runtime.checkpoint_files import folder_of
 from tests.endurance.commands import DIGITS, model_files, run_as_command, start
 
 # A small sample, so that c and C, which are a step each, do not take most of the time.

@@ -16,9 +16,9 @@ from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.warm_start import match
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import counted, without_secrets
+from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
-from mpu_cli.runtime.resume import KeptSteps, fingerprint, folder_of, keep_steps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.training import provenance
@@ -168,8 +168,8 @@ def train(
         steps = None
         if saving.resume:
             key = fingerprint(run, method, data.content, asked, start, hold_out_all)
-            steps = stack.enter_context(_kept_steps(target, key))
-            run = replace(run, journal=steps)
+            steps = stack.enter_context(_checkpoints(target, key))
+            run = replace(run, checkpoints=steps)
         fitted = data.fit(method, asked, run, start, hold_out_all)
         with run.timed(seconds).step("write"):
             if saving.out_of_fold is not None:
@@ -235,10 +235,10 @@ def _start(path: Path, levels: int | None, data: TrainingSet) -> WarmStart:
 
 
 @contextmanager
-def _kept_steps(target: Path, key: str) -> Iterator[KeptSteps]:
+def _checkpoints(target: Path, key: str) -> Iterator[CheckpointFiles]:
     """Keep finished steps beside a model, and say how many there were already."""
-    with keep_steps(folder_of(target), key) as steps:
-        if steps.found:
-            message = f"{counted(steps.found, 'finished step')} taken over from an interrupted training"
-            _log.info(message, extra={"counts": {"steps": steps.found}})
-        yield steps
+    with open_checkpoints(folder_of(target), key) as checkpoints:
+        if checkpoints.n_steps:
+            message = f"{counted(checkpoints.n_steps, 'finished step')} taken over from an interrupted training"
+            _log.info(message, extra={"counts": {"steps": checkpoints.n_steps}})
+        yield checkpoints

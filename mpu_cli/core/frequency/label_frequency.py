@@ -1,7 +1,7 @@
 """The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
 
-In a cell that is not verified, c is the rate of the label. In a verified cell c is 1, and s, whether the label counts as
-annotated, is its truth. In an ignored cell c is 0: it is neither positive nor negative.
+In a cell that is not verified, c is the rate of the label. In a verified cell c is 1, and s, whether the label counts
+as annotated, is its truth. In an ignored cell c is 0: it is neither positive nor negative.
 
     cell                   s    c       loss
     annotated              1    rate    -log sigma(z)

@@ -20,7 +20,7 @@ from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.solver.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validate.validation import leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import Run
 
 # Folds of many labels, whose models take long.
@@ -145,7 +145,7 @@ def choose_hyper_parameters(
 
     def starting(loss: str) -> Settings:
         begin = _starting(loss, population, options.epochs or usual_epochs, many, start)
-        return _given(options, begin, label_features is not None)
+        return _with_fixed(options, begin, label_features is not None)
 
     settings = starting(loss if start is None else start.settings.loss)
     held_out, prune = None, options.prune if many else options.prune or None
@@ -189,7 +189,7 @@ def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
 
 
-def _given(options: Options, settings: Settings, has_label_features: bool) -> Settings:
+def _with_fixed(options: Options, settings: Settings, has_label_features: bool) -> Settings:
     """Return settings with those that options give."""
     return replace(
         settings,
@@ -203,7 +203,7 @@ def _given(options: Options, settings: Settings, has_label_features: bool) -> Se
 def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[], None]) -> Estimates:
     """Estimate c from the annotations, and from what people know where they do: then that is the one used."""
 
-    def compute() -> Found:
+    def compute() -> Checkpoint:
         probabilities = sample.naive_probabilities(tick)
         found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
         estimated = sample.of_all_labels(found)
@@ -211,7 +211,7 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
 
     estimated = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
-        found = run.journal.take("estimate c", compute)
+        found = run.checkpoints.load_or_compute("estimate c", compute)
         low, high = (float(end) for end in found["interval"])
         estimated = FrequencyEstimate(float(found["c"]), (low, high), found["labels"], bool(found["separable"]))
     reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
@@ -231,7 +231,7 @@ class _Climb:
 def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple[Settings, HeldOut | None]:
     """Choose what is free; return the out-of-fold predictions under these settings too where the sample is all."""
 
-    def compute() -> Found:
+    def compute() -> Checkpoint:
         trial = _trial(sample, rates, SELECTION_SIZE)
         choices = []
         for which, start in enumerate(climb.starts):
@@ -240,7 +240,7 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple
             except OverflowingError:
                 if not which:
                     raise  # another loss is only left out: its C is among others, of features of the order of 1
-        which, choice = max(choices, key=lambda found: found[1].f1)
+        which, choice = max(choices, key=lambda one: one[1].f1)
         for_all = sample.transferred(choice.settings) if "step" in climb.free else choice.settings
         chosen = {"start": which, "cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
         if not sample.is_all:
@@ -249,20 +249,22 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple
         out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
         return chosen | {"probabilities": probabilities}
 
-    found = run.journal.take("choose C", compute)
-    start = climb.starts[int(found["start"])]
-    settings = replace(start, cost=float(found["cost"]), step=float(found["step"]), prior=float(found["prior"]))
-    probabilities = found.get("probabilities")
+    checkpoint = run.checkpoints.load_or_compute("choose C", compute)
+    start = climb.starts[int(checkpoint["start"])]
+    settings = replace(
+        start, cost=float(checkpoint["cost"]), step=float(checkpoint["step"]), prior=float(checkpoint["prior"])
+    )
+    probabilities = checkpoint.get("probabilities")
     return settings, None if probabilities is None else HeldOut(slice(None), probabilities)
 
 
 def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Run) -> float:
     """Choose which weights are dropped, on the sample."""
 
-    def compute() -> Found:
+    def compute() -> Checkpoint:
         return {"prune": choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)}
 
-    return float(run.journal.take("choose weights to drop", compute)["prune"])
+    return float(run.checkpoints.load_or_compute("choose weights to drop", compute)["prune"])
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:

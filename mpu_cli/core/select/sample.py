@@ -12,7 +12,7 @@ from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.information import SideInformation
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
@@ -150,7 +150,7 @@ class Sample:
             found = found.block(drawn.columns)
         self.features, self.labels, self.verified = found.features, found.labels, found.verified
         prior = None if label_features is None else Prior.of(found.features, label_features[self.columns])
-        self._guidance = Guidance(prior)
+        self._side_information = SideInformation(prior)
         self._fold_rows = deal(len(found), m or default_folds(len(found)), run.seed)
         self._run = run
 
@@ -167,7 +167,7 @@ class Sample:
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds, made once for all settings tried on them."""
-        return [split(self.features, self.labels, rows, self._run, self._guidance) for rows in self._fold_rows]
+        return [split(self.features, self.labels, rows, self._run, self._side_information) for rows in self._fold_rows]
 
     def transferred(self, settings: sgd.Settings) -> sgd.Settings:
         """Turn settings that are best on the sample into those for all instances."""

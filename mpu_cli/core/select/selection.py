@@ -42,7 +42,7 @@ class Scored(Protocol):
     def f1(self) -> float: ...  # noqa: D102
 
 
-Found = TypeVar("Found", bound=Scored)
+Candidate = TypeVar("Candidate", bound=Scored)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 
-def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, found: Found) -> Found:
+def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start: float, found: Candidate) -> Candidate:
     """Go along a grid, up from a start or else down, as long as that gains something.
 
     Parameters
@@ -180,12 +180,12 @@ def climb(evaluate: Callable[[float], Found], grid: tuple[float, ...], start: fl
     grid : tuple of float
     start : float
         One of the grid.
-    found : Found
+    found : Candidate
         What was found at the start.
 
     Returns
     -------
-    Found
+    Candidate
         The best that was found.
     """
     best = found

@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, dual_kernel, kernel, order
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -80,7 +80,7 @@ class TrainingSet:
         The instances to learn from, ascending.
     run : Run
         Its seed is that of the order of the instances, the same for every label block.
-    guidance : Guidance
+    side : SideInformation
         Of the N instances and the labels.
     """
 
@@ -90,7 +90,7 @@ class TrainingSet:
         labels: csr_array,
         rows: np.ndarray,
         run: Run = DEFAULT_RUN,
-        guidance: Guidance = NO_GUIDANCE,
+        side: SideInformation = NO_SIDE_INFORMATION,
     ) -> None:
         self.batch_size = BATCH_SIZE
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
@@ -99,27 +99,27 @@ class TrainingSet:
         self.size = len(rows)
         self.run = run
         self.labels = labels
-        self.guidance = guidance
+        self.side = side
         self.width = features.width
         self.mean_squared_norm = features.mean_squared_norm(rows)
         self._features = features
-        if guidance.shortlist is None:
+        if side.negatives is None:
             self._batches = kernel(run).prepare(features, self.rows, self.batch_size)
         else:
             self._among = np.zeros(len(features), bool)
             self._among[rows] = True
 
     def blocks(self) -> Sequence[Block]:
-        """Return the groups of labels of the shortlist, where there is one, or else cut the labels into blocks."""
-        if self.guidance.shortlist is not None:
-            return self.guidance.shortlist.groups()
+        """Return the groups of labels of the negative sample, if there is one, or else the labels cut into blocks."""
+        if self.side.negatives is not None:
+            return self.side.negatives.groups()
         return label_blocks(self.labels.shape[1], self.run)
 
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
-        if self.guidance.shortlist is None:
+        if self.side.negatives is None:
             return self._batches
-        instances = self.guidance.shortlist.instances_of(block)
+        instances = self.side.negatives.instances_of(block)
         rows = order.shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
         return kernel(self.run).prepare(self._features, rows, BATCH_SIZE)
 
@@ -229,9 +229,9 @@ def train_block(
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
-    if data.guidance.prior is not None and settings.prior:
+    if data.side.prior is not None and settings.prior:
         length = settings.prior / np.sqrt(data.mean_squared_norm)
-        mean, offsets = data.guidance.prior.mean(block, length), data.guidance.prior.offsets(block, length)
+        mean, offsets = data.side.prior.mean(block, length), data.side.prior.offsets(block, length)
         weights = None if weights is None else weights - mean
     epochs = settings.epochs or default_epochs(data.size)
     annotated = frequency.positives(data.annotated(block))

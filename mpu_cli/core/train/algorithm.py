@@ -22,21 +22,21 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.information import SideInformation
+from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
 from mpu_cli.core.side.prior import Prior
-from mpu_cli.core.side.shortlist import Shortlist, is_worthwhile
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.groups import Groups
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.levels import Level, OnePart
-from mpu_cli.core.train.make_shortlist import make_shortlist
 from mpu_cli.core.train.mixing import Shards
 from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.train.sample_negatives import sample_negatives
 from mpu_cli.core.train.stack import Stack
 from mpu_cli.core.validate.plans import EVERYTHING
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.journal import Found
+from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Of which the better is taken.
@@ -106,7 +106,7 @@ def train(
         q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
     options : Options
     run : Run
-        Is told of every step; its journal has those that an interrupted training of the same data and options finished.
+        Observes every step; its checkpoints are of an interrupted training of the same data and options.
     start : WarmStart, optional
         Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
         eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
@@ -254,7 +254,7 @@ def _first_level(
     common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top, "start": start}
     if instances.is_here:
         part: PartRows = instances.parts[0]
-        guided = replace(part, guidance=_guidance(part, instances.label_features, chosen, run))
+        guided = replace(part, side=_side_information(part, instances.label_features, chosen, run))
         return OnePart(**common, parts=[guided], predicted=chosen.held_out)
     level_parts = instances.parts
     if instances.label_features is not None and chosen.settings.prior:
@@ -264,18 +264,20 @@ def _first_level(
     return shards if top is None else Groups.at_first(shards, chosen.prune or 0.0)
 
 
-def _guidance(part: PartRows, label_features: csr_array | None, chosen: HyperParameters, run: Run) -> Guidance:
-    """Return what guides level 0 of all instances."""
+def _side_information(
+    part: PartRows, label_features: csr_array | None, chosen: HyperParameters, run: Run
+) -> SideInformation:
+    """Return the prior and the negative sample of level 0."""
     settings, frequency = chosen.settings, part.frequency(chosen.rates)
     prior = Prior.of(part.features, label_features) if settings.prior and label_features is not None else None
     if not is_worthwhile(*part.labels.shape):
-        return Guidance(prior)
+        return SideInformation(prior)
 
-    def make() -> Found:
-        return make_shortlist(part.features, part.labels, frequency, settings, chosen.prune, run, prior).found()
+    def make() -> Checkpoint:
+        return sample_negatives(part.features, part.labels, frequency, settings, chosen.prune, run, prior).to_arrays()
 
     with run.step("shortlist"):
-        return Guidance(prior, Shortlist.of_found(run.journal.take("shortlist", make)))
+        return SideInformation(prior, NegativeSample.from_arrays(run.checkpoints.load_or_compute("shortlist", make)))
 
 
 def _refuse_what_parts_cannot_learn(instances: Instances, start: WarmStart | None) -> None:

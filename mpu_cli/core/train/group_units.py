@@ -1,8 +1,8 @@
 """Units of work where labels are many: on one part of the instances, and on some groups of labels.
 
-A group of labels (`core.side.shortlist`) is learned from few of the instances. These are picked from all parts, and one
-process learns from them, as a single machine does: their order depends on nothing but their number. Only they, and the
-weights that pruning leaves, leave a process.
+A group of labels (`core.side.negative_sampling`) is learned from few of the instances. These are picked from all parts,
+and one process learns from them, as a single machine does: their order depends on nothing but their number. Only they,
+and the weights that pruning leaves, leave a process.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from mpu_cli.core.data.predictions import Block
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import sums_of_instances
-from mpu_cli.core.side.guidance import Guidance
-from mpu_cli.core.side.shortlist import Groups, Shortlist
+from mpu_cli.core.side.information import SideInformation
+from mpu_cli.core.side.negative_sampling import Groups, NegativeSample
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
-from mpu_cli.core.train.make_shortlist import list_instances
 from mpu_cli.core.train.mixing import pruned_model
 from mpu_cli.core.train.parts import PartRows, seed_of
+from mpu_cli.core.train.sample_negatives import sample_instances
 from mpu_cli.core.validate.level import through
 from mpu_cli.core.validate.plans import Selection
 from mpu_cli.runtime.run import Run
@@ -94,33 +94,33 @@ def of_labels(part: PartRows, labels: Block) -> PartRows:
 def listed(part: PartRows, groups: Groups, model: LinearModel, n: int, run: Run) -> PartRows:
     """Return a part with the instances that each group is learned from; there are n in all parts."""
     rng = np.random.default_rng(seed_of(run.seed, part.number)) if part.number else groups.generator()
-    shortlist = list_instances(part.features, part.labels, groups, model, n, rng, run)
-    return replace(part, guidance=Guidance(shortlist=shortlist))
+    negatives = sample_instances(part.features, part.labels, groups, model, n, rng, run)
+    return replace(part, side=SideInformation(negatives=negatives))
 
 
-def shortlist_of(part: PartRows) -> Shortlist:
+def negatives_of(part: PartRows) -> NegativeSample:
     """Return the instances that each group is learned from."""
-    if part.guidance.shortlist is None:
-        raise ValueError("a part without a shortlist")
-    return part.guidance.shortlist
+    if part.side.negatives is None:
+        raise ValueError("a part without a negative sample")
+    return part.side.negatives
 
 
-def list_sizes(part: PartRows) -> np.ndarray:
+def sample_sizes(part: PartRows) -> np.ndarray:
     """Return from how many instances each group is learned."""
-    return np.diff(shortlist_of(part).instances.indptr)
+    return np.diff(negatives_of(part).instances.indptr)
 
 
 def of_first_group(part: PartRows, labels: np.ndarray) -> PartRows:
     """Return a part with the labels of the first group, which is learned from all instances."""
-    every = Shortlist(np.zeros(len(labels), np.int32), csr_array(np.ones((1, len(part)), bool)))
-    return replace(part, labels=part.labels[:, labels], guidance=Guidance(shortlist=every))
+    every = NegativeSample(np.zeros(len(labels), np.int32), csr_array(np.ones((1, len(part)), bool)))
+    return replace(part, labels=part.labels[:, labels], side=SideInformation(negatives=every))
 
 
 def pick_groups(
     part: PartRows, first: int, end: int, labels: np.ndarray, selections: Sequence[Selection], seed: int
 ) -> Picked:
     """Return the instances that the groups from one up to another, with these labels, are learned from."""
-    instances = shortlist_of(part).instances[first:end]
+    instances = negatives_of(part).instances[first:end]
     rows = np.unique(instances.indices)
     places = np.searchsorted(rows, instances.indices).astype(np.int32)
     selected = np.zeros((len(selections), len(part)), bool)
@@ -134,13 +134,13 @@ def pick_groups(
     )
 
 
-class _SomeInstances(TrainingSet):
+class _SampledTrainingSet(TrainingSet):
     """Instances that some groups are learned from, of all of a selection."""
 
     def __init__(
-        self, features: Features, labels: csr_array, rows: np.ndarray, run: Run, guidance: Guidance, whole: Whole
+        self, features: Features, labels: csr_array, rows: np.ndarray, run: Run, side: SideInformation, whole: Whole
     ) -> None:
-        super().__init__(features, labels, rows, run, guidance)
+        super().__init__(features, labels, rows, run, side)
         self.size, self.mean_squared_norm = whole.size, whole.mean_squared_norm
 
 
@@ -197,14 +197,14 @@ def learn_groups(
     return [LinearModel.of_blocks(*zip(*begun, strict=True)), model]
 
 
-def _training_sets(picked: list[Picked], sizes: np.ndarray, wholes: list[Whole], run: Run) -> list[_SomeInstances]:
+def _training_sets(picked: list[Picked], sizes: np.ndarray, wholes: list[Whole], run: Run) -> list[_SampledTrainingSet]:
     features = _side_by_side([some.features for some in picked])
     labels = csr_array(vstack([some.labels for some in picked], format="csr"))
     instances = csr_array(hstack([some.instances for some in picked], format="csr"))
-    guidance = Guidance(shortlist=Shortlist(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
+    side = SideInformation(negatives=NegativeSample(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
     selected = np.concatenate([some.selected for some in picked], axis=1)
     return [
-        _SomeInstances(features, labels, np.flatnonzero(rows), run, guidance, whole)
+        _SampledTrainingSet(features, labels, np.flatnonzero(rows), run, side, whole)
         for rows, whole in zip(selected, wholes, strict=True)
     ]
 

@@ -17,12 +17,12 @@ from operator import add, getitem
 import numpy as np
 
 from mpu_cli.core.side.clustering import INSTANCES, directions_of
-from mpu_cli.core.side.shortlist import SIZE, labels_to_group
+from mpu_cli.core.side.negative_sampling import SIZE, labels_to_group
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import group_units, parts
 from mpu_cli.core.train.group_units import Whole
 from mpu_cli.core.train.instances import Selected
-from mpu_cli.core.train.mixing import Shards, found_of, models_of, pruned_model
+from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
 from mpu_cli.core.validate.plans import EVERYTHING, Plan
 from mpu_cli.runtime.executor import Handle, reduced
 
@@ -54,7 +54,7 @@ class Groups(Shards):
     @classmethod
     def at_first(cls, level: Shards, prune: float) -> "Groups":
         """Return how level 0 is learned: find the groups, and the instances of each part to learn each from."""
-        lists, groups = _shortlists(level, prune)
+        lists, groups = _negative_samples(level, prune)
         group_of = level.executor.gather([level.executor.submit(group_units.group_of, groups)])[0]
         order = np.argsort(group_of, kind="stable")
         labels = np.split(order, np.cumsum(np.bincount(group_of))[:-1])
@@ -66,9 +66,9 @@ class Groups(Shards):
         executor, step = self.executor, f"level {self.number}"
         pieces = list(self._pieces())
         with self.run.step(step, len(pieces) + self.passes(plan) * len(self.parts)) as tick:
-            found = self.run.journal.kept(step)
-            if found is not None:
-                return [executor.keep(model) for model in models_of(found)]
+            checkpoint = self.run.checkpoints.load(step)
+            if checkpoint is not None:
+                return [executor.keep(model) for model in models_of(checkpoint)]
             # In turn: one chain, of two selections. Else each chain has one.
             selected = [
                 self.instances.count(selection, self.run)
@@ -84,7 +84,7 @@ class Groups(Shards):
                 executor.submit(group_units.side_by_side, list(of_model), labels)
                 for of_model in zip(first, *others, strict=True)
             ]
-            self.run.journal.keep(step, lambda: found_of(executor.gather(models)))
+            self.run.checkpoints.save(step, lambda: arrays_of(executor.gather(models)))
             executor.wait(models)
         return models
 
@@ -139,7 +139,7 @@ class Groups(Shards):
     def _pieces(self) -> Iterator[tuple[int, int]]:
         """Part the groups but the first into ranges that are learned together."""
         executor, n = self.executor, len(self.instances)
-        sizes = sum(executor.gather([executor.submit(group_units.list_sizes, part) for part in self.parts]))
+        sizes = sum(executor.gather([executor.submit(group_units.sample_sizes, part) for part in self.parts]))
         most = -(-(len(sizes) - 1) // (_PIECES * max(executor.threads, 1)))
         start, on_none = 1, 1.0  # the share of the instances that no group is learned from, were they independent
         for group in range(1, len(sizes)):
@@ -157,15 +157,15 @@ class Groups(Shards):
         return sum(total for total, _ in found) / max(len(selected), 1) or 1.0
 
 
-def _shortlists(level: Shards, prune: float) -> tuple[Sequence[Handle], Handle]:
+def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Handle]:
     """Find the groups of labels, and the instances of each part to learn each from.
 
     Returns
     -------
     parts : sequence of Handle
-        Of `parts.PartRows`, with their shortlists.
+        Of `parts.PartRows`, with their negative samples.
     groups : Handle
-        Of `shortlist.Groups`.
+        Of `negative_sampling.Groups`.
     """
     instances, executor, level_parts, unit_run = level.instances, level.executor, level.parts, level.unit_run
     grouped = labels_to_group(instances.annotations)

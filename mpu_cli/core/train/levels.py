@@ -25,8 +25,8 @@ from mpu_cli.core.validate.level import Learned, LevelTask, learn, predict_out_o
 from mpu_cli.core.validate.nested import is_worthwhile, pairs_of, predict_nested
 from mpu_cli.core.validate.plans import Plan
 from mpu_cli.core.validate.validation import deal, default_folds, leading
+from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.executor import Executor, Handle, reduced
-from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
 
 _NO_PREDICTIONS = np.empty((0, 0), np.float32)
@@ -195,7 +195,7 @@ class OnePart(Level):
         part, chosen = self.part, self.chosen
         frequency = part.frequency(chosen.rates)
         return LevelTask(
-            part.features, part.labels, frequency, chosen.settings, self.run, part.guidance, self.top, chosen.prune
+            part.features, part.labels, frequency, chosen.settings, self.run, part.side, self.top, chosen.prune
         )
 
     def learn(self, enough: int) -> tuple[LinearModel, list[Handle]]:
@@ -222,16 +222,16 @@ class OnePart(Level):
         chains = [self.part.chain(chain, self.run.seed) for chain in plan.whole]
         predicts = plan.whole[0].predicted is not None
 
-        def compute() -> Found:
+        def compute() -> Checkpoint:
             learned = learn(task, chains, start, plan.larger_steps, tick)
-            found = packed("weights", learned.model.weights) | {"bias": learned.model.bias}
-            return found | packed("probabilities", learned.held_out.probabilities) if predicts else found
+            arrays = packed("weights", learned.model.weights) | {"bias": learned.model.bias}
+            return arrays | packed("probabilities", learned.held_out.probabilities) if predicts else arrays
 
         with self.run.step(name, len(chains) * len(task.blocks())) as tick:
-            found = self.run.journal.take(name, compute)
-        model = LinearModel(unpacked("weights", found), found["bias"])
+            arrays = self.run.checkpoints.load_or_compute(name, compute)
+        model = LinearModel(unpacked("weights", arrays), arrays["bias"])
         rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(self.part))
-        return Learned(model, HeldOut(rows, unpacked("probabilities", found) if predicts else _NO_PREDICTIONS))
+        return Learned(model, HeldOut(rows, unpacked("probabilities", arrays) if predicts else _NO_PREDICTIONS))
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float, enough: int) -> "OnePart":
         """Return the next level; see `Level`."""
@@ -272,12 +272,12 @@ class OnePart(Level):
         step = "level 0, without two folds"
         with self.run.step(step, len(pairs_of(len(fold_rows), outer))) as tick:
 
-            def compute() -> Found:
-                found = predict_nested(self.task, fold_rows, outer, out_of_fold, tick)
-                return {f"fold {i}": of_fold for i, of_fold in enumerate(found)}
+            def compute() -> Checkpoint:
+                nested = predict_nested(self.task, fold_rows, outer, out_of_fold, tick)
+                return {f"fold {i}": of_fold for i, of_fold in enumerate(nested)}
 
-            found = self.run.journal.take(step, compute)
-        return [found[f"fold {i}"] for i in range(outer)]
+            predictions = self.run.checkpoints.load_or_compute(step, compute)
+        return [predictions[f"fold {i}"] for i in range(outer)]
 
     def fetch(self, held_out: list[Handle]) -> Evidence:
         """Return held-out predictions, and what they are compared with, without a copy."""

@@ -24,8 +24,8 @@ from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.levels import Level
 from mpu_cli.core.train.parts import Pass
 from mpu_cli.core.validate.plans import Plan
+from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.executor import Executor, Handle, reduced
-from mpu_cli.runtime.journal import Found, packed, unpacked
 from mpu_cli.runtime.run import Run
 
 # Up to so many take two rounds, and more three.
@@ -206,9 +206,9 @@ class Shards(Level):
         chosen, step = self.chosen, f"level {self.number}"
         blocks = sgd.label_blocks(len(chosen.rates), self.run)
         with self.run.step(step, self.passes(plan) * len(self.parts) * len(blocks)) as tick:
-            found = self.run.journal.kept(step)
-            if found is not None:
-                return [self.executor.keep(model) for model in models_of(found)]
+            checkpoint = self.run.checkpoints.load(step)
+            if checkpoint is not None:
+                return [self.executor.keep(model) for model in models_of(checkpoint)]
             submitted: list[Handle] = []
             start = None if self.start is None else self.start(self.number)
             settings = replace(chosen.settings, step=plan.larger_steps * chosen.settings.step)
@@ -231,7 +231,7 @@ class Shards(Level):
             if chosen.prune is not None:
                 mean = self.executor.submit(pruned_model, mean, chosen.prune)
             self.executor.wait(submitted, tick)
-            self.run.journal.keep(step, lambda: found_of(self.executor.gather([*predicting, mean])))
+            self.run.checkpoints.save(step, lambda: arrays_of(self.executor.gather([*predicting, mean])))
         return [*predicting, mean]
 
 
@@ -240,18 +240,18 @@ def pruned_model(model: LinearModel, prune: float) -> LinearModel:
     return LinearModel(pruned(model.weights, prune), model.bias)
 
 
-def found_of(models: list[LinearModel]) -> Found:
+def arrays_of(models: list[LinearModel]) -> Checkpoint:
     """Return the arrays of models, by name."""
-    found: Found = {}
+    arrays: Checkpoint = {}
     for number, model in enumerate(models):
-        found |= packed(f"weights {number}", model.weights) | {f"bias {number}": model.bias}
-    return found
+        arrays |= packed(f"weights {number}", model.weights) | {f"bias {number}": model.bias}
+    return arrays
 
 
-def models_of(found: Found) -> list[LinearModel]:
-    """Return the models that `found_of` has taken apart."""
-    n_models = sum(name.startswith("bias ") for name in found)
-    return [LinearModel(unpacked(f"weights {i}", found), found[f"bias {i}"]) for i in range(n_models)]
+def models_of(arrays: Checkpoint) -> list[LinearModel]:
+    """Return the models that `arrays_of` has taken apart."""
+    n_models = sum(name.startswith("bias ") for name in arrays)
+    return [LinearModel(unpacked(f"weights {i}", arrays), arrays[f"bias {i}"]) for i in range(n_models)]
 
 
 def _rotated(numbers: Sequence[int], share: float) -> list[int]:

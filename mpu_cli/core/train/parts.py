@@ -19,7 +19,7 @@ from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import evidence
-from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.level import rows_of
@@ -36,12 +36,12 @@ class PartRows(Rows):
     ----------
     number : int
         Of the part. Its order and folds are drawn with a seed of its own.
-    guidance : Guidance
+    side : SideInformation
         Of these instances.
     """
 
     number: int = 0
-    guidance: Guidance = NO_GUIDANCE
+    side: SideInformation = NO_SIDE_INFORMATION
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the label frequency of these cells, from the rates of labels."""
@@ -104,7 +104,7 @@ def pick(part: PartRows, rows: np.ndarray | None) -> Rows:
 
 def with_prior(part: PartRows, label_features: csr_array) -> PartRows:
     """Return a part of which weights are drawn towards the features of labels."""
-    return replace(part, guidance=Guidance(Prior.of(part.features, label_features)))
+    return replace(part, side=SideInformation(Prior.of(part.features, label_features)))
 
 
 def labels_of(part: PartRows) -> tuple[csr_array, VerifiedLabels | None]:
@@ -137,7 +137,7 @@ def learn(part: PartRows, pass_: Pass, block: slice, rates: np.ndarray, start: L
     if not len(rows):
         return start
     run = replace(run, seed=seed_of(run.seed, part.number, pass_.round_))
-    data = sgd.TrainingSet(part.features, part.labels, rows, run, part.guidance)
+    data = sgd.TrainingSet(part.features, part.labels, rows, run, part.side)
     settings = pass_.settings
     if len(rows) != pass_.n:
         settings = _of_part(settings, pass_.n / len(rows), data.mean_squared_norm)
@@ -230,7 +230,7 @@ def stacked(
     """Return a part as the next level learns from it; all of its instances were predicted."""
     predictions = held_out.probabilities
     features = stack(part.features, predictions, scale, empty, calibration)
-    return replace(part, features=features, guidance=part.guidance.of_next_level(predictions, features.width))
+    return replace(part, features=features, side=part.side.of_next_level(predictions, features.width))
 
 
 def label_counts(part: PartRows) -> np.ndarray:

@@ -12,13 +12,13 @@ from mpu_cli.core.data.predictions import Block, HeldOut, Top, collector
 from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
 from mpu_cli.core.validate.plans import Chain
 from mpu_cli.core.validate.validation import Fold, predict, predict_folds, predict_top, predict_top_of_folds, split
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.journal import packed, unpacked
+from mpu_cli.runtime.checkpoints import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
@@ -35,7 +35,7 @@ class LevelTask:
         Of these instances and labels.
     settings : Settings
     run : Run
-    guidance : Guidance
+    side : SideInformation
         Of these instances and labels.
     top : Top or None
         Which predictions are kept, where labels are many; None: all.
@@ -48,7 +48,7 @@ class LevelTask:
     frequency: LabelFrequency
     settings: Settings
     run: Run = DEFAULT_RUN
-    guidance: Guidance = NO_GUIDANCE
+    side: SideInformation = NO_SIDE_INFORMATION
     top: Top | None = None
     prune: float | None = None
 
@@ -57,16 +57,16 @@ class LevelTask:
 
     def training_set(self, rows: np.ndarray) -> TrainingSet:
         """Return some of the instances, ascending, ready to learn from."""
-        return TrainingSet(self.features, self.labels, rows, self.run, self.guidance)
+        return TrainingSet(self.features, self.labels, rows, self.run, self.side)
 
     def without(self, rows: np.ndarray) -> Fold:
         """Hold out some of the instances, as `split` does."""
-        return split(self.features, self.labels, rows, self.run, self.guidance)
+        return split(self.features, self.labels, rows, self.run, self.side)
 
     def blocks(self) -> Sequence[Block]:
         """Return the blocks of labels that are learned one by one."""
-        if self.guidance.shortlist is not None:
-            return self.guidance.shortlist.groups()
+        if self.side.negatives is not None:
+            return self.side.negatives.groups()
         return sgd.label_blocks(self.labels.shape[1], self.run)
 
 
@@ -198,34 +198,34 @@ def predict_out_of_fold(
     step: str,
     tick: Callable[[], None],
 ) -> HeldOut:
-    """Predict the instances of some folds by models that have not seen them, or take a fold's from the journal.
+    """Predict the instances of some folds by models that have not seen them, or take a fold's from its checkpoint.
 
     Parameters
     ----------
     task : LevelTask
-        Its run's journal keeps the predictions of each fold as a step.
+        The predictions of each fold are a checkpoint of its run.
     fold_rows : list of ndarray of int
         The instances of each fold, from `deal`.
     features_of : callable
         Gives the features of all n instances for each fold, by its number.
     step : str
-        What to call the folds in the journal.
+        What to call the folds in checkpoints.
     tick : callable
         Called once per fold.
     """
-    journal, predictions = task.run.journal, collector(task.labels.shape, task.top, task.run.empty)
+    checkpoints, predictions = task.run.checkpoints, collector(task.labels.shape, task.top, task.run.empty)
     unfinished = []
     for number, rows in enumerate(fold_rows):
-        if (found := journal.kept(f"{step}, fold {number}")) is None:
+        if (checkpoint := checkpoints.load(f"{step}, fold {number}")) is None:
             unfinished.append((number, rows))
         else:
-            predictions.put_back(rows, unpacked("probabilities", found))
+            predictions.put_back(rows, unpacked("probabilities", checkpoint))
             tick()
     finished = iter(unfinished)
 
     def keep() -> None:
         number, rows = next(finished)
-        journal.keep(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
+        checkpoints.save(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
         tick()
 
     folds = (replace(task, features=features_of(number)).without(rows) for number, rows in unfinished)

@@ -11,7 +11,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.guidance import NO_GUIDANCE, Guidance
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -72,13 +72,13 @@ def split(
     labels: csr_array,
     rows: np.ndarray,
     run: Run = DEFAULT_RUN,
-    guidance: Guidance = NO_GUIDANCE,
+    side: SideInformation = NO_SIDE_INFORMATION,
 ) -> Fold:
     """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
-    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, guidance))
+    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, side))
 
 
 def out_of_fold(
@@ -185,11 +185,11 @@ def predict_top(
     """Predict the most probable of many labels of some of the instances; arguments as for `predict`."""
     places = rows if places is None else places
 
-    def predict_some(some: slice) -> tuple[np.ndarray, csr_array]:
+    def predict_rows(some: slice) -> tuple[np.ndarray, csr_array]:
         return places[some], model.top(features[rows[some]], top, run)
 
     parts = ((slice(start, start + _TOP_ROWS),) for start in range(0, len(rows), _TOP_ROWS))
-    for some, found in parallel.run(predict_some, parts, run.jobs):
+    for some, found in parallel.run(predict_rows, parts, run.jobs):
         predictions.put_back(some, found)
 
 

@@ -12,7 +12,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side.information import SideInformation
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import Options, train
@@ -43,7 +43,7 @@ def test_weights_converge_to_the_minimum_around_the_mean():
     S, c, cost = hide(Y, 0.4).toarray(), 0.6, 0.3
     V = np.array([[2, 0, -1, 0], [0, 0, 0, 0]], np.float32)
     features = Features.of(as_features(X))
-    data = TrainingSet(features, as_labels(S), np.arange(600), guidance=Guidance(Prior.of(features, as_features(V))))
+    data = TrainingSet(features, as_labels(S), np.arange(600), side=SideInformation(Prior.of(features, as_features(V))))
     model = train_linear(data, LabelFrequency(np.full(2, c)), Settings(cost, epochs=150, prior=3.0))
     length = 3.0 / np.sqrt((X**2).sum(axis=1).mean())
     for k, mean in enumerate((length * V[0] / np.sqrt(5), np.zeros(4))):
@@ -69,7 +69,9 @@ def test_a_weight_of_zero_changes_no_byte(kernel):
     features, frequency = Features.of(matrix), LabelFrequency(np.full(60, 0.5))
     rows, run = np.arange(len(features)), Run(kernel=kernel)
     without, at_zero = (
-        train_linear(TrainingSet(features, annotated, rows, run, Guidance(prior)), frequency, Settings(3.0, epochs=2))
+        train_linear(
+            TrainingSet(features, annotated, rows, run, SideInformation(prior)), frequency, Settings(3.0, epochs=2)
+        )
         for prior in (None, Prior.of(features, of_labels))
     )
     assert_array_equal(without.weights, at_zero.weights)

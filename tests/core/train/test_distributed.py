@@ -18,8 +18,8 @@ from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.validate.plans import EVERYTHING, Selection
+from mpu_cli.runtime.checkpoints import Checkpoints, packed
 from mpu_cli.runtime.executor import InProcess, reduced
-from mpu_cli.runtime.journal import Journal, packed
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.slow import slow
@@ -227,28 +227,28 @@ def test_dual_coordinate_descent_makes_all_passes_at_once(problem, n_parts, unit
     assert rounds_of(n_parts, 3, "squared-hinge") == 1
 
 
-class Kept(Journal):
+class Kept(Checkpoints):
     def __init__(self):
         self.steps = {}
 
-    def kept(self, step):
+    def load(self, step):
         return self.steps.get(step)
 
-    def keep(self, step, found):
+    def save(self, step, found):
         self.steps[step] = found()
 
 
 def test_finished_steps_are_taken_over(problem):
     matrix, labels, _ = problem
-    journal = Kept()
-    model, _ = train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(journal=journal))
-    assert {"estimate c", "choose C", "level 0", "level 1"} <= set(journal.steps)
+    checkpoints = Kept()
+    model, _ = train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(checkpoints=checkpoints))
+    assert {"estimate c", "choose C", "level 0", "level 1"} <= set(checkpoints.steps)
     for lost in ("level 1", "level 0"):
-        del journal.steps[lost]
-        assert same(train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(journal=journal))[0], model)
+        del checkpoints.steps[lost]
+        assert same(train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(checkpoints=checkpoints))[0], model)
     executor = Watched()
     instances = replace(in_parts(matrix, labels, 4), executor=executor)
-    assert same(train_on_parts(instances, OPTIONS, Run(journal=journal))[0], model)
+    assert same(train_on_parts(instances, OPTIONS, Run(checkpoints=checkpoints))[0], model)
     assert "learn" not in executor.units
 
 

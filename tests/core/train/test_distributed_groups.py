@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.side import shortlist
+from mpu_cli.core.side import negative_sampling
 from mpu_cli.core.train import groups as of_groups
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.errors import DataError
@@ -22,7 +22,7 @@ OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sam
 
 @pytest.fixture(autouse=True)
 def few_instances_are_enough(monkeypatch):
-    monkeypatch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
+    monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", 100)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def whole(best_f1):
     """All instances and labels, and the F1 of what a single machine learns from them."""
     matrix, annotated, _ = problem(n=2 * N)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shortlist, "_FEWEST_INSTANCES", 100)
+        patch.setattr(negative_sampling, "_FEWEST_INSTANCES", 100)
         return matrix, annotated, best_f1(train(Problem(matrix, annotated), OPTIONS)[0])
 
 
@@ -123,16 +123,16 @@ def test_passes_that_are_asked_for_are_rounds_of_the_most_annotated_labels(drawn
 
 
 def test_finished_levels_are_taken_over(drawn):
-    journal = Kept()
-    model, _ = train_on_parts(in_parts(*drawn, 4), OPTIONS, Run(journal=journal))
-    assert {"level 0", "level 1"} <= set(journal.steps)
+    checkpoints = Kept()
+    model, _ = train_on_parts(in_parts(*drawn, 4), OPTIONS, Run(checkpoints=checkpoints))
+    assert {"level 0", "level 1"} <= set(checkpoints.steps)
     executor = Watched()
-    again, _ = train_on_parts(replace(in_parts(*drawn, 4), executor=executor), OPTIONS, Run(journal=journal))
+    again, _ = train_on_parts(replace(in_parts(*drawn, 4), executor=executor), OPTIONS, Run(checkpoints=checkpoints))
     assert same(again, model)
     assert not any(name.startswith("learn_groups") for name in executor.units)
     for lost in ("level 1", "level 0"):
-        del journal.steps[lost]
-        assert same(train_on_parts(in_parts(*drawn, 4), OPTIONS, Run(journal=journal))[0], model)
+        del checkpoints.steps[lost]
+        assert same(train_on_parts(in_parts(*drawn, 4), OPTIONS, Run(checkpoints=checkpoints))[0], model)
 
 
 def test_all_is_chosen_on_the_sample(drawn):

@@ -15,7 +15,7 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.train.algorithm import train
-from mpu_cli.runtime.resume import fingerprint
+from mpu_cli.runtime.checkpoint_files import fingerprint
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -196,7 +196,7 @@ def test_an_ignored_cell_has_no_influence(variant):
     assert as_bytes(without) != as_bytes(model)
 
 
-def test_a_journal_tells_verified_labels_apart():
+def test_checkpoints_tell_verified_labels_apart():
     X, S, verified, _, _ = mixed(n=20)
     X, S = as_features(X), as_labels(S)
     others = (None, verified, verified.left_to_chance(), VerifiedLabels.of(S.shape, complete=[3]))

@@ -37,11 +37,11 @@ def test_a_level_counts_its_blocks_of_labels(how, more):
     assert max(ticks.values()) == 3 * more
 
 
-def test_groups_of_a_shortlist_are_counted():
+def test_groups_of_a_negative_sample_are_counted():
     X, Y = linear_problem(21_000, 4, 3, slope=4.0)
     found = Steps()
     labels = hide(Y, 0.3)
-    many = 600  # so many labels have a shortlist
+    many = 600  # so many labels are learned by negative sampling
     labels.resize((labels.shape[0], many))
     labels = labels.tolil()
     labels[range(many), range(many)] = True

@@ -10,7 +10,7 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime.checkpoints import Checkpoints
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 from tests.slow import slow
@@ -128,22 +128,22 @@ def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
 
 
 def test_a_run_that_goes_on_finds_the_same(problem):
-    class Kept(Journal):
+    class Kept(Checkpoints):
         def __init__(self):
             self.steps = {}
 
-        def kept(self, step):
+        def load(self, step):
             return self.steps.get(step)
 
-        def keep(self, step, found):
+        def save(self, step, found):
             self.steps[step] = found()
 
     X, S, Y = problem
     given = Problem(X, as_labels(S), **review(Y, np.arange(60)))
-    journal = Kept()
-    first, report = train(given, Options(**QUICK), Run(journal=journal))
-    assert "estimate c" in journal.steps
-    again, report_again = train(given, Options(**QUICK), Run(journal=journal))
+    checkpoints = Kept()
+    first, report = train(given, Options(**QUICK), Run(checkpoints=checkpoints))
+    assert "estimate c" in checkpoints.steps
+    again, report_again = train(given, Options(**QUICK), Run(checkpoints=checkpoints))
     assert as_bytes(first) == as_bytes(again)
     assert report.estimate.c == report_again.estimate.c
     assert_array_equal(report.estimate.labels, report_again.estimate.labels)

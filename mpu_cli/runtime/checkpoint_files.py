@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
+from mpu_cli.runtime.checkpoints import Checkpoint, Checkpoints
 from mpu_cli.runtime.files import checksum
-from mpu_cli.runtime.journal import Found, Journal
 from mpu_cli.runtime.run import Run
 from mpu_cli.version import __version__
 
@@ -68,28 +68,28 @@ def _feed(update: Callable[[bytes | memoryview], None], value) -> None:
             update(f"{value!r};".encode())
 
 
-class KeptSteps(Journal):
-    """A journal in files: the finished steps of one training. Made by `keep_steps`.
+class CheckpointFiles(Checkpoints):
+    """Checkpoints in files: the finished steps of one training. Made by `open_checkpoints`.
 
     Attributes
     ----------
-    found : int
+    n_steps : int
         Number of steps that an interrupted training has left.
     """
 
     def __init__(self, folder: Path, key: str) -> None:
         self._folder = folder
         self._key = key[:16]
-        self.found = sum(name["key"] == self._key for _, name in _steps(folder))
+        self.n_steps = sum(name["key"] == self._key for _, name in _steps(folder))
 
-    def kept(self, step: str) -> Found | None:
+    def load(self, step: str) -> Checkpoint | None:
         """Return the result of a step, or None if its file is missing or damaged."""
         for path, name in _steps(self._folder):
             if (name["key"], name["step"]) == (self._key, _slug(step)):
                 return _read(path, name["checksum"])
         return None
 
-    def keep(self, step: str, found: Callable[[], Found]) -> None:
+    def save(self, step: str, result: Callable[[], Checkpoint]) -> None:
         """Write the result of a step.
 
         Raises
@@ -100,7 +100,7 @@ class KeptSteps(Journal):
         unnamed = self._folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
         with _said_to_be_unwritable(self._folder), signals.temporary(unnamed) as rename:
             with unnamed.open("xb") as file:
-                np.savez(file, **found())
+                np.savez(file, **result())
             with suppress(IsADirectoryError):  # not ours: the step is not kept
                 rename(self._folder / f"{self._key}-{_slug(step)}-{checksum(unnamed)}.npz")
 
@@ -114,7 +114,7 @@ class KeptSteps(Journal):
 
 
 @contextmanager
-def keep_steps(folder: Path, key: str) -> Iterator[KeptSteps]:
+def open_checkpoints(folder: Path, key: str) -> Iterator[CheckpointFiles]:
     """Keep the steps of a training. The caller makes sure that no other process trains the same model.
 
     Steps of other data or options are removed: they belong to a training that will not be continued.
@@ -135,7 +135,7 @@ def keep_steps(folder: Path, key: str) -> Iterator[KeptSteps]:
         # Not after a signal has removed it, in the moment until the process ends.
         with _said_to_be_unwritable(folder), signals.unbroken():
             folder.mkdir(exist_ok=True)
-        steps = KeptSteps(folder, key)
+        steps = CheckpointFiles(folder, key)
         steps.remove(others=True)
         yield steps
 
@@ -150,7 +150,7 @@ def _slug(step: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", step.lower())
 
 
-def _read(path: Path, expected: str) -> Found | None:
+def _read(path: Path, expected: str) -> Checkpoint | None:
     with suppress(OSError, ValueError):  # it is taken again
         if checksum(path) == expected:
             with np.load(path, allow_pickle=False) as arrays:

@@ -13,8 +13,9 @@ from mpu_cli.core.model import thresholds
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import algorithm
 from mpu_cli.errors import ModelError
-from mpu_cli.runtime import resume
-from mpu_cli.runtime.journal import Journal
+from mpu_cli.runtime import checkpoint_files
+from mpu_cli.runtime.checkpoint_files import fingerprint, folder_of, open_checkpoints
+from mpu_cli.runtime.checkpoints import Checkpoints
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, hide, linear_problem
@@ -32,7 +33,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def steps(folder):
-    with resume.keep_steps(folder, KEY) as steps:
+    with open_checkpoints(folder, KEY) as steps:
         yield steps
 
 
@@ -41,17 +42,17 @@ def names(folder) -> list[str]:
 
 
 def test_the_folder_is_beside_the_model(tmp_path):
-    assert resume.folder_of(tmp_path / "news.mpu") == tmp_path / "news.mpu.resume"
+    assert folder_of(tmp_path / "news.mpu") == tmp_path / "news.mpu.resume"
 
 
 def test_what_a_step_found_is_found_again(folder, steps):
-    assert steps.kept("level 0") is None
+    assert steps.load("level 0") is None
     found = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "c": 0.25, "separable": True}
-    assert steps.take("level 0", lambda: found) is found
-    with resume.keep_steps(folder, KEY) as later:
-        assert later.found == 1
-        again = later.take("level 0", lambda: pytest.fail("taken twice"))
-        assert later.kept("level 0, fold 0") is None
+    assert steps.load_or_compute("level 0", lambda: found) is found
+    with open_checkpoints(folder, KEY) as later:
+        assert later.n_steps == 1
+        again = later.load_or_compute("level 0", lambda: pytest.fail("taken twice"))
+        assert later.load("level 0, fold 0") is None
     assert again["weights"].dtype == np.float32
     np.testing.assert_array_equal(again["weights"], found["weights"])
     assert (float(again["c"]), bool(again["separable"])) == (0.25, True)
@@ -68,43 +69,46 @@ def damages(path):
 
 
 def test_a_damaged_step_is_taken_again(folder, steps):
-    steps.keep("choose C", lambda: {"cost": 30.0})
+    steps.save("choose C", lambda: {"cost": 30.0})
     (path,) = folder.iterdir()
     for what, content in damages(path):
         path.write_bytes(content)
-        assert steps.kept("choose C") is None, what
-        steps.keep("choose C", lambda: {"cost": 30.0})
+        assert steps.load("choose C") is None, what
+        steps.save("choose C", lambda: {"cost": 30.0})
         assert names(folder) == [path.name]
 
 
 def test_no_pickle_is_loaded(folder, steps):
-    steps.keep("choose C", lambda: {"cost": np.array([{}], dtype=object)})
-    assert steps.kept("choose C") is None
+    steps.save("choose C", lambda: {"cost": np.array([{}], dtype=object)})
+    assert steps.load("choose C") is None
 
 
 def test_steps_of_other_data_are_removed_but_nothing_else(folder):
-    with resume.keep_steps(folder, "f" * 64) as others:
-        others.keep("choose C", lambda: {"cost": 1.0})
+    with open_checkpoints(folder, "f" * 64) as others:
+        others.save("choose C", lambda: {"cost": 1.0})
     (folder / ".writing-77").write_bytes(b"half of a step that was being written at a kill")
     (folder / "notes.txt").write_text("mine")
-    with resume.keep_steps(folder, KEY) as steps:
-        assert steps.found == 0
-        assert steps.kept("choose C") is None
+    with open_checkpoints(folder, KEY) as steps:
+        assert steps.n_steps == 0
+        assert steps.load("choose C") is None
         assert names(folder) == ["notes.txt"]
-        steps.keep("choose C", lambda: {"cost": 2.0})
+        steps.save("choose C", lambda: {"cost": 2.0})
         steps.remove()
     assert names(folder) == ["notes.txt"]
 
 
 def test_an_empty_folder_goes(folder):
-    with resume.keep_steps(folder, KEY):
+    with open_checkpoints(folder, KEY):
         assert folder.is_dir()
     assert not folder.exists()
 
 
 def test_a_file_in_the_place_of_the_folder(folder):
     folder.write_text("mine")
-    with pytest.raises(ModelError, match=r"news\.mpu\.resume: cannot be written"), resume.keep_steps(folder, KEY):
+    with (
+        pytest.raises(ModelError, match=r"news\.mpu\.resume: cannot be written"),
+        open_checkpoints(folder, KEY),
+    ):
         pass
     assert folder.read_text() == "mine"
 
@@ -124,7 +128,7 @@ def options(**changes) -> algorithm.Options:
 
 def test_the_key_is_that_of_the_content(problem):
     def key(matrix=problem[0], labels=problem[1], asked=None, method="mpu", start=None, run=DEFAULT_RUN):
-        return resume.fingerprint(run, method, matrix, labels, asked or options(), start)
+        return fingerprint(run, method, matrix, labels, asked or options(), start)
 
     value, moved = problem[0].copy(), problem[1].copy()
     value.data[5] = np.nextafter(value.data[5], 2)
@@ -148,11 +152,11 @@ def test_the_key_is_that_of_the_content(problem):
 
 
 def test_the_key_is_that_of_the_kernel_and_the_versions(problem, monkeypatch):
-    keys = {resume.fingerprint(Run(kernel=name), *problem) for name in AVAILABLE}
-    for module in (resume, np):
+    keys = {fingerprint(Run(kernel=name), *problem) for name in AVAILABLE}
+    for module in (checkpoint_files, np):
         with monkeypatch.context() as patch:
             patch.setattr(module, "__version__", "0")
-            keys.add(resume.fingerprint(DEFAULT_RUN, *problem))
+            keys.add(fingerprint(DEFAULT_RUN, *problem))
     assert len(keys) == len(AVAILABLE) + 2
 
 
@@ -163,17 +167,17 @@ class StoppedError(Exception):
     pass
 
 
-class InterruptedAfter(Journal):
-    """Hands a journal's steps on, and interrupts the training after some of them."""
+class InterruptedAfter(Checkpoints):
+    """Hands checkpoints on, and interrupts the training after some of them."""
 
-    def __init__(self, journal: Journal, n_steps: int) -> None:
-        self.journal, self.left = journal, n_steps
+    def __init__(self, checkpoints: Checkpoints, n_steps: int) -> None:
+        self.checkpoints, self.left = checkpoints, n_steps
 
-    def kept(self, step):
-        return self.journal.kept(step)
+    def load(self, step):
+        return self.checkpoints.load(step)
 
-    def keep(self, step, found):
-        self.journal.keep(step, found)
+    def save(self, step, found):
+        self.checkpoints.save(step, found)
         self.left -= 1
         if not self.left:
             raise StoppedError
@@ -196,17 +200,17 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(
     asked, run = options(levels=3), Run(jobs=jobs)
     expected, report = undisturbed
     others = set(threading.enumerate())  # such as those of Dask, which never end
-    with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
-        algorithm.train(Problem(*problem), asked, replace(run, journal=InterruptedAfter(steps, n_steps)))
+    with open_checkpoints(folder, KEY) as steps, pytest.raises(StoppedError):
+        algorithm.train(Problem(*problem), asked, replace(run, checkpoints=InterruptedAfter(steps, n_steps)))
     for thread in set(threading.enumerate()) - others:  # what they were at is not of the training below
         if thread.name.startswith("ThreadPoolExecutor"):
             thread.join()
     learned = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: learned.append(args) or train_block(*args))
-    with resume.keep_steps(folder, KEY) as steps:
-        assert steps.found == n_steps
-        model, again = algorithm.train(Problem(*problem), asked, replace(run, journal=steps))
+    with open_checkpoints(folder, KEY) as steps:
+        assert steps.n_steps == n_steps
+        model, again = algorithm.train(Problem(*problem), asked, replace(run, checkpoints=steps))
         steps.remove()
     assert as_bytes(model) == as_bytes(expected)
     assert (again.c.tolist(), again.settings, again.level_f1, again.expected_f1) == (
@@ -220,10 +224,10 @@ def test_a_resumed_model_is_the_same_bytes_and_nothing_is_learned_twice(
 def test_a_single_pass_is_one_step(problem, folder):
     asked = replace(options(levels=1, c=0.7, cost=3.0, sample=30), epochs=1)
     expected, report = algorithm.train(Problem(*problem), asked)
-    with resume.keep_steps(folder, KEY) as steps, pytest.raises(StoppedError):
-        algorithm.train(Problem(*problem), asked, Run(journal=InterruptedAfter(steps, 1)))
-    with resume.keep_steps(folder, KEY) as steps:
-        model, again = algorithm.train(Problem(*problem), asked, Run(journal=steps))
+    with open_checkpoints(folder, KEY) as steps, pytest.raises(StoppedError):
+        algorithm.train(Problem(*problem), asked, Run(checkpoints=InterruptedAfter(steps, 1)))
+    with open_checkpoints(folder, KEY) as steps:
+        model, again = algorithm.train(Problem(*problem), asked, Run(checkpoints=steps))
         steps.remove()
     assert as_bytes(model) == as_bytes(expected)
     assert again.expected_f1 == report.expected_f1
@@ -244,10 +248,10 @@ def count(folder) -> int:
 
 def test_other_options_begin_anew(run, tiny_data, tmp_path):
     model = tmp_path / "tiny.mpu"
-    folder = resume.folder_of(model)
+    folder = folder_of(model)
     folder.mkdir()
-    with resume.keep_steps(folder, KEY) as steps:
-        steps.keep("level 0", lambda: {"weights": np.zeros((9, 9))})
+    with open_checkpoints(folder, KEY) as steps:
+        steps.save("level 0", lambda: {"weights": np.zeros((9, 9))})
     assert run("train", tiny_data, "-o", model, "--c", 1, "--cost", 1).exit_code == 0
     assert count(folder) == 1  # left alone without --resume
     result = run("train", tiny_data, "-o", model, "--c", 1, "--cost", 1, "--resume")
@@ -274,7 +278,7 @@ def test_the_number_of_steps_taken_over_is_told(run, tiny_data, tmp_path, monkey
         patch.setattr(thresholds, "estimated_f1", broken)
         with pytest.raises(StoppedError):
             run(*arguments)
-    kept = count(resume.folder_of(model))
+    kept = count(folder_of(model))
     assert kept >= 4
     lines = [json.loads(line) for line in run(*arguments).stderr.splitlines()]
     assert [line["steps"] for line in lines if "steps" in line] == [kept]

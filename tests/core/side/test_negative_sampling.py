@@ -9,13 +9,13 @@ from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.side import shortlist as module
-from mpu_cli.core.side.guidance import Guidance
+from mpu_cli.core.side import negative_sampling as module
+from mpu_cli.core.side.information import SideInformation
+from mpu_cli.core.side.negative_sampling import NegativeSample
 from mpu_cli.core.side.prior import Prior
-from mpu_cli.core.side.shortlist import Shortlist
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.core.train.make_shortlist import make_shortlist
+from mpu_cli.core.train.sample_negatives import sample_negatives
 from mpu_cli.core.validate.level import LevelTask, learn
 from mpu_cli.core.validate.plans import Chain
 from mpu_cli.core.validate.validation import predict_folds, split
@@ -39,10 +39,10 @@ def of_few_instances(monkeypatch):
     monkeypatch.setattr(module, "_FEWEST_INSTANCES", 100)
 
 
-def of_all_instances(n: int) -> Shortlist:
+def of_all_instances(n: int) -> NegativeSample:
     """Put labels into groups at random, each learned from all instances."""
     group_of = np.random.default_rng(3).permutation(np.arange(Q) // 50).astype(np.int32)
-    return Shortlist(group_of, csr_array(np.ones((group_of.max() + 1, n), bool)))
+    return NegativeSample(group_of, csr_array(np.ones((group_of.max() + 1, n), bool)))
 
 
 def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
@@ -50,9 +50,12 @@ def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
     rows = np.arange(0, N, 3)
     expected, found = (
         train_linear(
-            TrainingSet(features, labels, rows, Run(), Guidance(shortlist=shortlist)), frequency, SETTINGS, prune=0.05
+            TrainingSet(features, labels, rows, Run(), SideInformation(negatives=negatives)),
+            frequency,
+            SETTINGS,
+            prune=0.05,
         )
-        for shortlist in (None, of_all_instances(N))
+        for negatives in (None, of_all_instances(N))
     )
     np.testing.assert_array_equal(found.bias, expected.bias)
     np.testing.assert_allclose(found.weights.toarray(), expected.weights.toarray(), atol=1e-6)
@@ -62,12 +65,12 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     features, labels, frequency = drawn
     held_out = np.arange(0, N, 2)
     in_folds, in_passing = [], []
-    for shortlist in (None, of_all_instances(N)):
-        fold = split(features, labels, held_out, Run(), Guidance(shortlist=shortlist))
+    for negatives in (None, of_all_instances(N)):
+        fold = split(features, labels, held_out, Run(), SideInformation(negatives=negatives))
         predict_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, prune=0.1)
         in_folds.append(collected.result().toarray())
-        guidance, others = Guidance(shortlist=shortlist), np.setdiff1d(np.arange(N), held_out)
-        task = LevelTask(features, labels, frequency, SETTINGS, Run(), guidance, Top(), 0.1)
+        side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
+        task = LevelTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
         in_passing.append(learn(task, [Chain((others, held_out), held_out)]).held_out.probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
@@ -77,8 +80,8 @@ def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
     """The decay of the weights is that of all instances, and biases start at the share in all of them."""
     features, labels, frequency = drawn
     some = np.arange(0, N, 4)
-    shortlist = Shortlist(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
-    data = TrainingSet(features, labels, np.arange(N), Run(), Guidance(shortlist=shortlist))
+    negatives = NegativeSample(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
+    data = TrainingSet(features, labels, np.arange(N), Run(), SideInformation(negatives=negatives))
     still = Settings(cost=1e-3, step=1e-9, epochs=1)
     np.testing.assert_allclose(train_linear(data, frequency, still).bias, initial_bias(labels, frequency), atol=1e-5)
     start = train_linear(data, frequency, SETTINGS)
@@ -96,30 +99,30 @@ def test_groups_learn_from_what_is_annotated_and_what_is_known(drawn):
     verified = VerifiedLabels.of(labels.shape, false=(keys // Q, keys % Q))
     frequency = LabelFrequency.of(0.7, labels.shape, verified)
     before = labels.toarray()
-    shortlist = make_shortlist(features, labels, frequency, SETTINGS, 0.1, Run())
+    negatives = sample_negatives(features, labels, frequency, SETTINGS, 0.1, Run())
     np.testing.assert_array_equal(labels.toarray(), before)
-    learned = shortlist.instances.toarray()[shortlist.group_of].T  # n x q
+    learned = negatives.instances.toarray()[negatives.group_of].T  # n x q
     assert learned[frequency.positives(labels).toarray()].all()
     assert learned[keys // Q, keys % Q].all()
-    sizes = np.bincount(shortlist.group_of)
+    sizes = np.bincount(negatives.group_of)
     assert sizes[0] == 64
     assert sizes.max() == 64
     most_annotated = np.argsort(-np.bincount(labels.indices, minlength=Q))[:20]
-    assert (shortlist.group_of[most_annotated] == 0).all()
+    assert (negatives.group_of[most_annotated] == 0).all()
     assert learned[:, most_annotated].all()
     assert 0.2 < learned.mean() < 0.9
-    np.testing.assert_array_equal(np.sort(np.concatenate(shortlist.groups())), np.arange(Q))
+    np.testing.assert_array_equal(np.sort(np.concatenate(negatives.groups())), np.arange(Q))
 
 
 def test_predicted_instances_widen_it():
-    shortlist = Shortlist(np.int32([0, 1, 1]), csr_array(np.array([[True, False, False], [False, True, False]])))
+    negatives = NegativeSample(np.int32([0, 1, 1]), csr_array(np.array([[True, False, False], [False, True, False]])))
     predictions = csr_array(np.float32([[0, 0, 0.4], [0.2, 0, 0.001], [0, 0.001, 0]]))
-    assert shortlist.widened(predictions).instances.toarray().tolist() == [[True, True, False], [True, True, False]]
+    assert negatives.widened(predictions).instances.toarray().tolist() == [[True, True, False], [True, True, False]]
 
 
 def test_the_kernels_find_the_same_list(drawn):
     pytest.importorskip("numba")
-    lists = [make_shortlist(*drawn, SETTINGS, 0.1, Run(kernel=name)) for name in ("numpy", "numba")]
+    lists = [sample_negatives(*drawn, SETTINGS, 0.1, Run(kernel=name)) for name in ("numpy", "numba")]
     np.testing.assert_array_equal(lists[0].group_of, lists[1].group_of)
     learned = [one.instances.toarray() for one in lists]
     assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
@@ -128,12 +131,12 @@ def test_the_kernels_find_the_same_list(drawn):
 @pytest.mark.usefixtures("of_few_instances")
 def test_neither_threads_nor_memory_matter_and_finished_steps_are_taken_over():
     matrix, annotated, _ = problem(n=N)
-    journal = Kept({})
-    first, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=1, journal=journal))
-    assert "shortlist" in journal.steps
+    checkpoints = Kept({})
+    first, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=1, checkpoints=checkpoints))
+    assert "shortlist" in checkpoints.steps
     second, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2, empty=Workspace(0).empty))
-    resumed = Kept({step: found for step, found in journal.steps.items() if not step.startswith("level 1")})
-    third, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2, journal=resumed))
+    resumed = Kept({step: found for step, found in checkpoints.steps.items() if not step.startswith("level 1")})
+    third, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2, checkpoints=resumed))
     assert "shortlist" in resumed.taken
     for other in (second, third):
         for one, same in zip(as_arrays(first), as_arrays(other), strict=True):
@@ -171,7 +174,7 @@ def test_labels_that_are_never_annotated_learn_from_instances_with_their_feature
     theirs = labels.toarray()[:, never]
     shares = []
     for prior in (None, Prior.of(features, of_labels)):
-        shortlist = make_shortlist(features, hidden, frequency, SETTINGS, 0.1, Run(), prior)
-        shares.append(shortlist.instances.toarray()[shortlist.group_of].T[:, never][theirs].mean())
+        negatives = sample_negatives(features, hidden, frequency, SETTINGS, 0.1, Run(), prior)
+        shares.append(negatives.instances.toarray()[negatives.group_of].T[:, never][theirs].mean())
     assert shares[1] > 0.99
     assert shares[1] > shares[0]

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.predictions import FEW_LABELS, STACKED_FROM, Block, at_least
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.side.clustering import cluster
-from mpu_cli.runtime.journal import Found, packed, unpacked
+from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 
 # Labels of a group: as many as are learned together by the compiled kernel.
 SIZE = 64
@@ -32,8 +32,8 @@ _FEWEST_INSTANCES = 20_000
 
 
 @dataclass(frozen=True)
-class Shortlist:
-    """Labels in groups, and the instances that each group is learned from.
+class NegativeSample:
+    """The instances that each group of labels is learned from.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Shortlist:
         group = self.group_of[labels][0]
         return self.instances.indices[self.instances.indptr[group] : self.instances.indptr[group + 1]]
 
-    def widened(self, predictions: csr_array) -> "Shortlist":
+    def widened(self, predictions: csr_array) -> "NegativeSample":
         """Return the same, where groups also learn from the instances for which one of their labels was predicted.
 
         Parameters
@@ -69,20 +69,20 @@ class Shortlist:
             (rows_of(self.instances), self.instances.indices),
             (self.group_of[features.indices], rows_of(features)),
         ]
-        return Shortlist(self.group_of, joined_cells(self.instances.shape, cells))
+        return NegativeSample(self.group_of, joined_cells(self.instances.shape, cells))
 
-    def found(self) -> Found:
+    def to_arrays(self) -> Checkpoint:
         """Return the arrays that it is made of, by name."""
         return packed("instances", self.instances) | {"group of": self.group_of}
 
     @classmethod
-    def of_found(cls, found: Found) -> "Shortlist":
-        """Return what `found` has taken apart."""
-        return cls(found["group of"], unpacked("instances", found))
+    def from_arrays(cls, arrays: Checkpoint) -> "NegativeSample":
+        """Return the sample that `to_arrays` has taken apart."""
+        return cls(arrays["group of"], unpacked("instances", arrays))
 
 
 def is_worthwhile(n: int, q: int) -> bool:
-    """Whether labels and instances are enough for a shortlist."""
+    """Whether labels and instances are enough for negative sampling."""
     return q > FEW_LABELS and n >= _FEWEST_INSTANCES
 
 

@@ -1,4 +1,4 @@
-"""The choice of the instances that each group of labels is learned from (`core.side.shortlist`)."""
+"""Draws the negative sample: the instances that each group of labels is learned from."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -10,8 +10,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import centroids
+from mpu_cli.core.side.negative_sampling import Groups, NegativeSample, joined_cells, labels_to_group, rows_of
 from mpu_cli.core.side.prior import Prior
-from mpu_cli.core.side.shortlist import Groups, Shortlist, joined_cells, labels_to_group, rows_of
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.runtime.run import Run
 
@@ -22,7 +22,7 @@ _NEAREST, _RANDOM = 15.0, 1.0
 _SIMILAR = 20
 
 
-def make_shortlist(
+def sample_negatives(
     features: Features,
     labels: csr_array,
     frequency: LabelFrequency,
@@ -30,7 +30,7 @@ def make_shortlist(
     prune: float | None,
     run: Run,
     prior: Prior | None = None,
-) -> Shortlist:
+) -> NegativeSample:
     """Find the groups of labels, and the instances to learn each from.
 
     Parameters
@@ -50,7 +50,7 @@ def make_shortlist(
 
     Returns
     -------
-    Shortlist
+    NegativeSample
     """
     n, q = labels.shape
     positives = frequency.positives(labels)
@@ -62,10 +62,10 @@ def make_shortlist(
     annotated = groups.annotated(positives)[:, 1:]
     data = TrainingSet(features, annotated, np.arange(n), run)
     model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
-    return list_instances(features, positives, groups, model, n, groups.generator(), run, frequency.verified)
+    return sample_instances(features, positives, groups, model, n, groups.generator(), run, frequency.verified)
 
 
-def list_instances(
+def sample_instances(
     features: Features,
     positives: csr_array,
     groups: Groups,
@@ -74,7 +74,7 @@ def list_instances(
     rng: np.random.Generator,
     run: Run,
     verified: VerifiedLabels | None = None,
-) -> Shortlist:
+) -> NegativeSample:
     """Find the instances to learn each group from.
 
     Parameters
@@ -111,4 +111,4 @@ def list_instances(
     ]
     if verified is not None:
         cells.append((group_of[verified.cells.indices], rows_of(verified.cells)))
-    return Shortlist(group_of, joined_cells((n_groups, n), cells))
+    return NegativeSample(group_of, joined_cells((n_groups, n), cells))
