@@ -70,16 +70,16 @@ class _Cache:
 
     def load_overload(self, signature, target):
         """Return the code compiled for the types of the arguments, or None, and numba compiles it."""
-        found = None
+        overload = None
         if self._kept:
             try:
-                found = self._kept.load_overload(signature, target)
+                overload = self._kept.load_overload(signature, target)
             except Exception:  # damaged files raise anything
                 with suppress(Exception):
                     self._kept.flush()  # a damaged index would keep others from being saved
-        if found is None:
+        if overload is None:
             kernels.announce_compilation(kept=self._kept is not None)
-        return found
+        return overload
 
     def save_overload(self, signature, result) -> None:
         """Keep the code compiled for the types of the arguments."""

@@ -23,9 +23,9 @@ def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) ->
     ValueError
         It is another one, or none.
     """
-    found = _header(file, name)
-    if found != (dtype, shape):
-        raise ValueError(f"{name} is {found[0]} {found[1]}")
+    header = _header(file, name)
+    if header != (dtype, shape):
+        raise ValueError(f"{name} is {header[0]} {header[1]}")
     file.seek(0)
     array = np.lib.format.read_array(file, allow_pickle=False)
     if file.read(1):

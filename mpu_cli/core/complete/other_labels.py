@@ -95,9 +95,9 @@ def given_other_labels(
     >>> true = np.repeat(rng.random((2000, 1)) < 0.3, 2, axis=1)
     >>> annotated = csr_array(true & (rng.random((2000, 2)) < 0.5))
     >>> predicted = np.full((2000, 2), 0.3, np.float32)
-    >>> found = given_other_labels(predicted, annotated, LabelFrequency.of(0.5, (2000, 2)))
+    >>> corrected = given_other_labels(predicted, annotated, LabelFrequency.of(0.5, (2000, 2)))
     >>> first, second = annotated.toarray().T
-    >>> [round(float(found[rows, 1].mean()), 1) for rows in (first, ~first)]
+    >>> [round(float(corrected[rows, 1].mean()), 1) for rows in (first, ~first)]
     [0.9, 0.2]
     """
     if not isinstance(probabilities, np.ndarray):
@@ -107,7 +107,7 @@ def given_other_labels(
     positive.eliminate_zeros()
     if np.diff(positive.indptr).max(initial=0) < 2:
         return probabilities
-    found = run.empty((n, q), np.float32)
+    corrected = run.empty((n, q), np.float32)
 
     def judge(rows: np.ndarray) -> None:
         others = np.setdiff1d(np.arange(n), rows, assume_unique=True)
@@ -117,15 +117,15 @@ def given_other_labels(
         parameters = _learn(probabilities[others], positive[others], frequency.rows(others))
         for block in _blocks(len(rows), q):
             p = probabilities[rows[block]]
-            found[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
+            corrected[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
 
     for _ in parallel.run(judge, ((rows,) for rows in deal(n, FOLDS, run.seed)), run.jobs):
         pass
-    calibration = calibrate(found, annotated, frequency)
+    calibration = calibrate(corrected, annotated, frequency)
     if calibration is not None:
-        calibration.apply(found)
-    before, after = (_loss(values, positive, frequency) for values in (probabilities, found))
-    return found if after < before else probabilities
+        calibration.apply(corrected)
+    before, after = (_loss(values, positive, frequency) for values in (probabilities, corrected))
+    return corrected if after < before else probabilities
 
 
 @dataclass(frozen=True)

@@ -119,19 +119,19 @@ def suggest(
     --------
     >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
     >>> annotated = csr_array(np.array([[True, False], [False, False]]))
-    >>> found = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
-    >>> found.rows.tolist(), found.columns.tolist(), found.probabilities.round(2)
+    >>> best = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
+    >>> best.rows.tolist(), best.columns.tolist(), best.probabilities.round(2)
     ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
     """
     least = np.float32(choice.least or 0)
-    found = Cells.none()
+    best = Cells.none()
     for block in _posteriors(probabilities, annotated, frequency, least, left_out):
-        if choice.top is not None and len(found) >= choice.top:
-            block = block[block.probabilities > found.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
+        if choice.top is not None and len(best) >= choice.top:
+            block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
         if choice.per_instance is not None:
             block = _largest(block, choice.per_instance)
-        found = found.joined(block) if choice.top is None else found.joined(block).best(choice.top)
-    return found.best()
+        best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
+    return best.best()
 
 
 def missing_labels(annotated: csr_array, frequency: LabelFrequency) -> tuple[Count, Count]:
@@ -163,14 +163,14 @@ def missing_labels(annotated: csr_array, frequency: LabelFrequency) -> tuple[Cou
 
     c = frequency.rates
     by_chance = frequency.counted(annotated)[0].sum(axis=0, dtype=float)
-    found = _found(annotated, frequency)
+    confirmed = _confirmed(annotated, frequency)
     expected = by_chance * (1 - c) / c
     low, high = (nbinom.ppf(share, np.maximum(by_chance, 1), c) * (by_chance > 0) for share in _QUANTILES)
     spread = _Z * np.sqrt((expected / c).sum())
-    total, known = expected.sum(), found.sum()
+    total, n_confirmed = expected.sum(), confirmed.sum()
     return (
-        Count(*(np.maximum(values - found, 0.0) for values in (expected, low, high))),
-        Count(*(max(float(value - known), 0.0) for value in (total, total - spread, total + spread))),
+        Count(*(np.maximum(values - confirmed, 0.0) for values in (expected, low, high))),
+        Count(*(max(float(value - n_confirmed), 0.0) for value in (total, total - spread, total + spread))),
     )
 
 
@@ -246,8 +246,8 @@ def suspects(
     """
     by_chance = annotated if frequency.verified is None else frequency.verified.part(annotated)[0]
     rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())
-    found = Cells(rows, columns, values_at(probabilities, rows, columns))
-    return found[np.argsort(found.probabilities, kind="stable")[:top]]
+    suspected = Cells(rows, columns, values_at(probabilities, rows, columns))
+    return suspected[np.argsort(suspected.probabilities, kind="stable")[:top]]
 
 
 def _posteriors(
@@ -288,7 +288,7 @@ def _largest(cells: Cells, k: int) -> Cells:
     return cells[np.sort(order[np.arange(len(cells)) - first < k])]
 
 
-def _found(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
+def _confirmed(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     """Count, for each label, the instances where it was found true that was not annotated: int, shape (q,)."""
     q = annotated.shape[1]
     if frequency.verified is None:

@@ -135,12 +135,12 @@ def draws(n: int) -> list[np.ndarray]:
 
 def coherence(drawn: list[Features]) -> float:
     """Return how alike the instances of some draws are, as `Features.coherence` says."""
-    found = []
-    for some in drawn:
-        sparse, dense = some.sparse.astype(np.float64), some.dense.astype(np.float64)
+    ratios = []
+    for features in drawn:
+        sparse, dense = features.sparse.astype(np.float64), features.dense.astype(np.float64)
         gram = (sparse @ sparse.T).toarray() + dense @ dense.T
-        found.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
-    return max(float(np.mean(found)), 1.0)
+        ratios.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
+    return max(float(np.mean(ratios)), 1.0)
 
 
 @dataclass(frozen=True)

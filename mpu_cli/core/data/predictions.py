@@ -80,9 +80,9 @@ class Top:
         first = np.cumsum(count) - count
         kept = order[np.arange(len(rows)) - first[rows[order]] < self.most]
         indptr = np.concatenate([[0], np.cumsum(np.minimum(count, self.most))])
-        found = csr_array((values[kept], columns[kept].astype(np.int32), indptr), shape=shape)
-        found.sort_indices()
-        return found
+        top = csr_array((values[kept], columns[kept].astype(np.int32), indptr), shape=shape)
+        top.sort_indices()
+        return top
 
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest of each row of an array.
@@ -195,14 +195,14 @@ class TopPredictions:
     def _merged(self) -> csr_array:
         """Keep the largest of what is there; what comes later may still be larger."""
         of_rows, columns, values = (np.concatenate(part) for part in zip(*self._cells, strict=True))
-        found = self._top.of_rows(of_rows, columns, values, self._shape)
-        rows = np.repeat(np.arange(self._shape[0]), np.diff(found.indptr))
-        self._cells, self._waiting = [(rows, found.indices, found.data)], 0
-        full = np.flatnonzero(np.diff(found.indptr) == self._top.most)
+        merged = self._top.of_rows(of_rows, columns, values, self._shape)
+        rows = np.repeat(np.arange(self._shape[0]), np.diff(merged.indptr))
+        self._cells, self._waiting = [(rows, merged.indices, merged.data)], 0
+        full = np.flatnonzero(np.diff(merged.indptr) == self._top.most)
         if len(full):
-            starts = found.indptr[full]
-            self._least[full] = found.data[starts[:, None] + np.arange(self._top.most)].min(axis=1)
-        return found
+            starts = merged.indptr[full]
+            self._least[full] = merged.data[starts[:, None] + np.arange(self._top.most)].min(axis=1)
+        return merged
 
 
 def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:
@@ -220,23 +220,23 @@ def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.nd
     """
     most, least = None, float(thresholds.min())
     while True:
-        found = predict(most)
-        if isinstance(found, np.ndarray) or most == found.shape[1] or not _may_lack(found, least):
-            return found
-        longest = int(np.diff(found.indptr).max())
-        most = min(_MORE * max(longest, most or 1), found.shape[1])
+        predictions = predict(most)
+        if isinstance(predictions, np.ndarray) or most == predictions.shape[1] or not _may_lack(predictions, least):
+            return predictions
+        longest = int(np.diff(predictions.indptr).max())
+        most = min(_MORE * max(longest, most or 1), predictions.shape[1])
 
 
-def _may_lack(found: csr_array, least: float) -> bool:
+def _may_lack(predictions: csr_array, least: float) -> bool:
     """Could a label outside the top k still reach this probability? Not where a full row keeps something smaller."""
-    counts = np.diff(found.indptr)
+    counts = np.diff(predictions.indptr)
     most = int(counts.max(initial=0))
-    if not len(counts) or counts.min() == found.shape[1]:
+    if not len(counts) or counts.min() == predictions.shape[1]:
         return False
-    if most == 0 or least < found.data.min():
+    if most == 0 or least < predictions.data.min():
         return True
-    full = found.indptr[:-1][counts == most]
-    return bool((found.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
+    full = predictions.indptr[:-1][counts == most]
+    return bool((predictions.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
 
 
 def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

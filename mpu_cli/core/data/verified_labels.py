@@ -156,8 +156,8 @@ class VerifiedLabels:
         alone = self._at(rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = _only(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
         of_complete = _only(annotated, alone & (self.instances[rows] == Verdict.FALSE))
-        found = _only(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
-        return by_chance, of_complete + found
+        confirmed = _only(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
+        return by_chance, of_complete + confirmed
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the verdicts on some cells, as `verdicts` does."""

@@ -46,10 +46,10 @@ class WeightRows:
 
     def product(self, matrix: csr_array) -> np.ndarray:
         """Return the product of features (n x D) and weights: float32, n x q."""
-        found = (matrix @ self._rest).toarray()
+        scores = (matrix @ self._rest).toarray()
         if len(self.dense):
-            found += self._columns.of(matrix) @ self.dense
-        return found
+            scores += self._columns.of(matrix) @ self.dense
+        return scores
 
     @cached_property
     def _columns(self) -> Columns:
@@ -94,9 +94,9 @@ def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_arr
     """
     side_by_side = hstack(blocks, format="csr")
     labels_of_columns = np.concatenate(labels)[side_by_side.indices]
-    found = _with_small_indices(side_by_side.data, labels_of_columns, side_by_side.indptr, side_by_side.shape)
-    found.sort_indices()
-    return found
+    weights = _with_small_indices(side_by_side.data, labels_of_columns, side_by_side.indptr, side_by_side.shape)
+    weights.sort_indices()
+    return weights
 
 
 def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:

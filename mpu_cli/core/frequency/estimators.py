@@ -33,7 +33,7 @@ _Z = 6.0
 # Bootstrap replicates for the intervals that are reported.
 REPLICATES = 200
 # A bin with fewer annotated instances is luck.
-_FEWEST_FOUND = 10
+_FEWEST_POSITIVES = 10
 # Bins not surely so many times richer in annotations than their labels are on the whole show little.
 _SEPARABLE_LIFT = 2.0
 # Above this, c is near 1 however rich the labels are on the whole.
@@ -69,10 +69,10 @@ class FrequencyEstimate:
         """What to know before trusting the estimate; None where it can be trusted."""
         if self.separable:
             return None
-        found = f"c = {self.c:.3f} is unreliable: no label can be predicted well from the features"
+        text = f"c = {self.c:.3f} is unreliable: no label can be predicted well from the features"
         if self.c < _NEARLY_COMPLETE:  # above, it can hardly be too low
-            found += "; it is probably too low, and the expected micro-F1 too high"
-        return f"{found}; if you know c, give it"
+            text += "; it is probably too low, and the expected micro-F1 too high"
+        return f"{text}; if you know c, give it"
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class _Bin:
     Attributes
     ----------
     label : int
-    found, size : int
+    positives, size : int
         How many of the instances are annotated with the label, and how many there are.
     threshold : float
     partner : int or None
@@ -232,7 +232,7 @@ class _Bin:
     """
 
     label: int
-    found: int
+    positives: int
     size: int
     threshold: float = 0.0
     partner: int | None = None
@@ -256,9 +256,9 @@ def _best_bin(cells: Cells) -> _Statistic:
 
 def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
     """Pool bins, best first, as long as that raises the lower bound of the share of the pool."""
-    found, size = np.transpose([(one.found, one.size) for one in bins])
-    order = np.argsort(-_wilson_lower(found, size), kind="stable")
-    bounds = _wilson_lower(np.cumsum(found[order]), np.cumsum(size[order]))
+    positives, size = np.transpose([(one.positives, one.size) for one in bins])
+    order = np.argsort(-_wilson_lower(positives, size), kind="stable")
+    bounds = _wilson_lower(np.cumsum(positives[order]), np.cumsum(size[order]))
     last = int(np.argmax(bounds))
     best = [bins[i] for i in order[: last + 1]]
     labels = np.array([one.label for one in best])
@@ -268,26 +268,27 @@ def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
 
 
 def _best_by_score(cells: Cells, k: int) -> _Bin:
-    threshold, found, size = _best_threshold(*cells.label(k))
-    return _Bin(k, found, size, threshold=threshold)
+    threshold, positives, size = _best_threshold(*cells.label(k))
+    return _Bin(k, positives, size, threshold=threshold)
 
 
 def _best_by_partner(cells: Cells) -> dict[int, _Bin]:
     """Find the partner of each label: the one with which its share has the largest lower bound."""
     annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
-    found, size = ((annotated.T @ part).toarray() for part in (annotated, counted))  # of column k in the bin of row j
-    np.fill_diagonal(found, 0)
-    bounds = np.where(found >= _FEWEST_FOUND, _wilson_lower(found, np.maximum(size, 1)), -1)
+    # Of column k in the bin of row j.
+    positives, size = ((annotated.T @ part).toarray() for part in (annotated, counted))
+    np.fill_diagonal(positives, 0)
+    bounds = np.where(positives >= _FEWEST_POSITIVES, _wilson_lower(positives, np.maximum(size, 1)), -1)
     best = bounds.argmax(axis=0)
     return {
-        k: _Bin(k, int(found[j, k]), int(size[j, k]), partner=int(j))
+        k: _Bin(k, int(positives[j, k]), int(size[j, k]), partner=int(j))
         for k, j in enumerate(best.tolist())
         if bounds[j, k] >= 0
     }
 
 
 def _bound(one: _Bin) -> float:
-    return float(_wilson_lower(np.array([one.found]), np.array([one.size]))[0])
+    return float(_wilson_lower(np.array([one.positives]), np.array([one.size]))[0])
 
 
 def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[float, int, int]:
@@ -295,11 +296,11 @@ def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[f
     order = np.argsort(-probabilities, kind="stable")
     ranked = probabilities[order]
     ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # no threshold parts equal probabilities
-    found, size = np.cumsum(annotated[order])[ends], ends + 1
-    enough = found >= min(_FEWEST_FOUND, found[-1])
-    ends, found, size = ends[enough], found[enough], size[enough]
-    best = int(np.argmax(_wilson_lower(found, size)))
-    return ranked[ends[best]], found[best], size[best]
+    positives, size = np.cumsum(annotated[order])[ends], ends + 1
+    enough = positives >= min(_FEWEST_POSITIVES, positives[-1])
+    ends, positives, size = ends[enough], positives[enough], size[enough]
+    best = int(np.argmax(_wilson_lower(positives, size)))
+    return ranked[ends[best]], positives[best], size[best]
 
 
 def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
@@ -330,9 +331,9 @@ def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: floa
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
-def _sum(cells: Cells, some: np.ndarray) -> np.ndarray:
+def _sum(cells: Cells, mask: np.ndarray) -> np.ndarray:
     """Sum g over some of the cells of each instance."""
-    return np.where(some, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
+    return np.where(mask, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
 
 
 def _all_labels(cells: Cells) -> np.ndarray:

@@ -184,8 +184,8 @@ class LabelCounts:
 
     def shares(self, rates: np.ndarray) -> np.ndarray:
         """Estimate the share of each label in its cells: float64, shape (q,)."""
-        some = np.maximum(self.cells, 1)
-        return self.by_chance / some / rates + self.certain / some
+        cells = np.maximum(self.cells, 1)
+        return self.by_chance / cells / rates + self.certain / cells
 
 
 def count_annotations(labels: csr_array) -> np.ndarray:

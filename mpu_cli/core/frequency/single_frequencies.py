@@ -152,8 +152,8 @@ def _ends_of_ceilings(cells: Cells) -> np.ndarray:
     edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
     ends = []
     for start in range(0, cells.annotated.shape[1], _LABELS):
-        some = range(start, min(start + _LABELS, cells.annotated.shape[1]))
-        posterior = _likelihood(cells, some) * CEILINGS[:, None]  # the grid is logarithmic
+        columns = range(start, min(start + _LABELS, cells.annotated.shape[1]))
+        posterior = _likelihood(cells, columns) * CEILINGS[:, None]  # the grid is logarithmic
         below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
         ends += [np.interp([0.05, 0.95], of_label, edges) for of_label in below.T]
     return np.transpose(ends)
@@ -191,8 +191,8 @@ def agreement(cells: Cells) -> float:
 
 def _likelihood(cells: Cells, columns: Sequence[int]) -> np.ndarray:
     """Return the likelihood of each of `CEILINGS` for some labels, the largest of a label 1: float64, shape (G, r)."""
-    z, size, found = np.transpose([_binned(*cells.label(k)) for k in columns], (1, 0, 2))
-    return _ceilings(z, size, found)
+    z, size, positives = np.transpose([_binned(*cells.label(k)) for k in columns], (1, 0, 2))
+    return _ceilings(z, size, positives)
 
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -202,21 +202,21 @@ def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarra
     z = np.log(p) - np.log1p(-p)
     ends = np.round(np.geomspace(min(_TOP_BIN, len(order)), len(order), _BINS)).astype(int)
     size = np.diff(ends, prepend=0)
-    total, found = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
-    return total / np.maximum(size, 1), size, found
+    total, positives = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
+    return total / np.maximum(size, 1), size, positives
 
 
-def _ceilings(z: np.ndarray, size: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _ceilings(z: np.ndarray, size: np.ndarray, positives: np.ndarray) -> np.ndarray:
     """Likelihood of each ceiling for each label at the best curve, the largest of a label 1: shape (G, q)."""
     there = size > 0
     count = there.sum(axis=1, keepdims=True)
     centred = np.where(there, z - np.where(there, z, 0).sum(axis=1, keepdims=True) / count, 0)
     x = centred / np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True) / count), 1e-9)
-    share = np.clip(found.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
+    share = np.clip(positives.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
     curve = np.ones(len(z)), np.log(share / (1 - share))
     log_likelihood = np.empty((len(CEILINGS), len(z)))
     for i in reversed(range(len(CEILINGS))):  # each starts where the last one ended
-        curve, log_likelihood[i] = _fit(x, size, found, float(CEILINGS[i]), curve)
+        curve, log_likelihood[i] = _fit(x, size, positives, float(CEILINGS[i]), curve)
     likelihood: np.ndarray = np.exp(log_likelihood - log_likelihood.max(axis=0))
     return likelihood
 
@@ -224,13 +224,13 @@ def _ceilings(z: np.ndarray, size: np.ndarray, found: np.ndarray) -> np.ndarray:
 Curve = tuple[np.ndarray, np.ndarray]
 
 
-def _fit(x: np.ndarray, size: np.ndarray, found: np.ndarray, c: float, curve: Curve) -> tuple[Curve, np.ndarray]:
+def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve: Curve) -> tuple[Curve, np.ndarray]:
     """Fit c sigma(a x + b) for all labels at once by Fisher scoring; return a and b, and their log likelihood."""
-    missed = size - found
+    missed = size - positives
 
     def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         score = a[:, None] * x + b[:, None]
-        of_bins = found * (np.log(c) + log_expit(score)) + xlog1py(missed, -np.minimum(c * expit(score), 1 - 1e-12))
+        of_bins = positives * (np.log(c) + log_expit(score)) + xlog1py(missed, -np.minimum(c * expit(score), 1 - 1e-12))
         total: np.ndarray = of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
         return total
 
@@ -239,7 +239,7 @@ def _fit(x: np.ndarray, size: np.ndarray, found: np.ndarray, c: float, curve: Cu
     for _ in range(_ITERATIONS):
         p = expit(a[:, None] * x + b[:, None])
         unsure = c * (1 - p) / np.maximum(1 - c * p, 1e-12)
-        gradient = found * (1 - p) - missed * p * unsure
+        gradient = positives * (1 - p) - missed * p * unsure
         weight = size * p * (1 - p) * unsure
         to_a, to_b = (gradient * x).sum(axis=1) - a / _SLOPE**2, gradient.sum(axis=1) - b / _OFFSET**2
         aa, ab, bb = (

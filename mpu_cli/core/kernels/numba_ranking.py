@@ -21,9 +21,9 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
         *_arrays(matrix), *_arrays(weights.sparse), weights.place, weights.dense, bias, below, columns, scores, counts
     )
     kept = np.arange(most) < counts[:, None]
-    found = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts))), shape=(n, len(bias)))
-    found.sort_indices()
-    return found
+    largest = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts))), shape=(n, len(bias)))
+    largest.sort_indices()
+    return largest
 
 
 def _arrays(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

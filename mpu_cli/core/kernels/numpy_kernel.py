@@ -228,8 +228,8 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
     """
     n, q = matrix.shape[0], len(bias)
     in_scores = Top(top.most, float(logit(top.least)))
-    found = TopPredictions(in_scores, (n, q))
+    collected = TopPredictions(in_scores, (n, q))
     for start in range(0, n, size := max(1, _SCORES // q)):
         scores = weights.product(matrix[start : start + size]) + bias
-        found.put(np.arange(start, start + len(scores)), slice(0, q), scores)
-    return found.result()
+        collected.put(np.arange(start, start + len(scores)), slice(0, q), scores)
+    return collected.result()

@@ -41,9 +41,9 @@ class LinearModel:
     def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN) -> csr_array:
         """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
         self.refuse_overflow(features)
-        found = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
-        np.maximum(expit(found.data), np.float32(top.least), out=found.data)  # rounded, it may just fall short
-        return found
+        largest = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
+        np.maximum(expit(largest.data), np.float32(top.least), out=largest.data)  # rounded, it may just fall short
+        return largest
 
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""

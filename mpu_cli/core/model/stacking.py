@@ -71,8 +71,8 @@ class StackedModel:
         -------
         ndarray of float32, shape (n, q)
         """
-        found = self.predictions(matrix, run)
-        return found if isinstance(found, np.ndarray) else found.toarray()
+        predictions = self.predictions(matrix, run)
+        return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
         """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
@@ -83,13 +83,13 @@ class StackedModel:
         last = self.top if self.top is None or most is None else Top(most, LEAST)
         tops = [*[self.top] * (len(self.levels) - 1), last]
         calibrations = self.calibrations or (None,) * len(self.levels)
-        found = _predicted(self.levels[0], features, tops[0], run)
+        predictions = _predicted(self.levels[0], features, tops[0], run)
         for level, top, calibration in zip(self.levels[1:], tops[1:], calibrations[:-1], strict=True):
-            features = stack(features, calibrated(found, calibration), self.scale)
-            found = _predicted(level, features, top, run)
+            features = stack(features, calibrated(predictions, calibration), self.scale)
+            predictions = _predicted(level, features, top, run)
         if self.frequencies is not None:
-            found = np.minimum(found / self.frequencies.astype(np.float32), np.float32(1))
-        return calibrated(found, calibrations[-1])
+            predictions = np.minimum(predictions / self.frequencies.astype(np.float32), np.float32(1))
+        return calibrated(predictions, calibrations[-1])
 
     @property
     def _width(self) -> int:

@@ -70,8 +70,8 @@ def pooled_threshold(
 def best_threshold(binned: BinnedCells) -> tuple[float, float]:
     """Return one threshold for all labels, and the micro-F1 estimated at it, from counted cells."""
     # From the top bin down: how many labels reach at least the lower edge of each bin.
-    predicted, found = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
-    f1 = 2 * found / np.maximum(predicted + binned.true.sum(), 1)
+    predicted, true_positives = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
+    f1 = 2 * true_positives / np.maximum(predicted + binned.true.sum(), 1)
     best = int(np.argmax(f1))
     return float(lower_edges(best)), float(f1[best])
 
@@ -97,22 +97,22 @@ def label_thresholds(
     annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))
     ranked = _ranked(probabilities, labels, frequency)
     true = float(frequency.true_labels(labels).sum())
-    predicted, found = _reaching(probabilities, labels, frequency, thresholds)
+    predicted, true_positives = _reaching(probabilities, labels, frequency, thresholds)
     predicted = predicted.astype(float)
     for _ in range(_PASSES):
         for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS).tolist():
             others_predicted = predicted.sum() - predicted[k]
-            others_found = found.sum() - found[k]
+            others_true_positives = true_positives.sum() - true_positives[k]
             p, hits = ranked(k)
             if not len(p):
                 continue
             count = np.arange(1, len(p) + 1)
-            f1 = 2 * (others_found + hits) / (others_predicted + count + true)
+            f1 = 2 * (others_true_positives + hits) / (others_predicted + count + true)
             f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
             best = int(np.argmax(f1))
-            if f1[best] > 2 * found.sum() / max(predicted.sum() + true, 1):
-                thresholds[k], predicted[k], found[k] = p[best], count[best], hits[best]
-    return thresholds, float(2 * found.sum() / max(predicted.sum() + true, 1))
+            if f1[best] > 2 * true_positives.sum() / max(predicted.sum() + true, 1):
+                thresholds[k], predicted[k], true_positives[k] = p[best], count[best], hits[best]
+    return thresholds, float(2 * true_positives.sum() / max(predicted.sum() + true, 1))
 
 
 def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
@@ -179,8 +179,8 @@ def estimated_macro_f1(
     if not annotated.any():
         return 0.0
     thresholds = uncalibrated_macro_thresholds(predictions, labels, frequency, 0.5)
-    predicted, found = _reaching(predictions, labels, frequency, thresholds)
-    f1 = 2 * found[annotated] / (predicted + true)[annotated]
+    predicted, true_positives = _reaching(predictions, labels, frequency, thresholds)
+    f1 = 2 * true_positives[annotated] / (predicted + true)[annotated]
     return float(np.average(f1, weights=None if weights is None else weights[annotated]))
 
 
@@ -188,9 +188,9 @@ def estimated_f1(
     probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
 ) -> float:
     """Micro-F1 that given thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
-    predicted, found = _reaching(probabilities, labels, frequency, thresholds)
+    predicted, true_positives = _reaching(probabilities, labels, frequency, thresholds)
     true = frequency.true_labels(labels).sum()
-    return float(2 * found.sum() / max(predicted.sum() + true, 1))
+    return float(2 * true_positives.sum() / max(predicted.sum() + true, 1))
 
 
 def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
@@ -307,14 +307,14 @@ def decide(
         calibration.apply(held_out.probabilities)
     if not isinstance(criterion, str):
         threshold = criterion
-    told = evidence(held_out, labels, frequency, annotated)
+    labelled = evidence(held_out, labels, frequency, annotated)
     chosen = np.full(q, threshold, np.float32)
     if criterion == PER_LABEL:
-        chosen[annotated], f1 = label_thresholds(*told, threshold)
+        chosen[annotated], f1 = label_thresholds(*labelled, threshold)
         return Decision(chosen, f1, calibration)
     if criterion == MACRO_F1:
-        chosen[annotated] = macro_thresholds(told[0], threshold)
-    return Decision(chosen, estimated_f1(*told, chosen[annotated]), calibration)
+        chosen[annotated] = macro_thresholds(labelled[0], threshold)
+    return Decision(chosen, estimated_f1(*labelled, chosen[annotated]), calibration)
 
 
 def evidence(

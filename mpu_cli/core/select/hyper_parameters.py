@@ -125,7 +125,7 @@ def choose_hyper_parameters(
     many = q > FEW_LABELS
     loss = options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
-        raise DataError(f"there are {q:,} labels, and --loss {loss} learns at most {FEW_LABELS}; take another loss")
+        raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = () if start is not None else _free(options, label_features is not None)
     prune_automatically = many and options.prune is None
     to_choose = options.c is None or free or prune_automatically
@@ -205,15 +205,16 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
 
     def compute() -> Checkpoint:
         probabilities = sample.naive_probabilities(tick)
-        found = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
-        estimated = sample.of_all_labels(found)
+        of_sample = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
+        estimated = sample.of_all_labels(of_sample)
         return {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
 
     estimated = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
-        found = run.checkpoints.load_or_compute("estimate c", compute)
-        low, high = (float(end) for end in found["interval"])
-        estimated = FrequencyEstimate(float(found["c"]), (low, high), found["labels"], bool(found["separable"]))
+        checkpoint = run.checkpoints.load_or_compute("estimate c", compute)
+        low, high = (float(end) for end in checkpoint["interval"])
+        c, separable = float(checkpoint["c"]), bool(checkpoint["separable"])
+        estimated = FrequencyEstimate(c, (low, high), checkpoint["labels"], separable)
     reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
     return Estimates(estimate=estimated, reviewed=reviewed)
 

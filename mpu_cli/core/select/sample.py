@@ -142,16 +142,16 @@ class Sample:
         self.weights: np.ndarray | None = None
         if self.share < 1:
             self.rows = draw(len(population), size, run.seed)
-            found = population.fetch(self.rows)
+            instances = population.fetch(self.rows)
         else:
-            found = population.fetch()  # a copy of all would take as much memory
+            instances = population.fetch()  # a copy of all would take as much memory
         if drawn is not None:
             self.columns, self.weights = drawn.columns, drawn.weights
-            found = found.block(drawn.columns)
-        self.features, self.labels, self.verified = found.features, found.labels, found.verified
-        prior = None if label_features is None else Prior.of(found.features, label_features[self.columns])
+            instances = instances.block(drawn.columns)
+        self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
+        prior = None if label_features is None else Prior.of(instances.features, label_features[self.columns])
         self._side_information = SideInformation(prior)
-        self._fold_rows = deal(len(found), m or default_folds(len(found)), run.seed)
+        self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed)
         self._run = run
 
     @property
@@ -181,9 +181,9 @@ class Sample:
         """Return the frequencies of the instances and labels in it, from the rates of all labels."""
         return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified)
 
-    def of_all_labels(self, found: FrequencyEstimate) -> FrequencyEstimate:
+    def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
-        return found if isinstance(self.columns, slice) else replace(found, labels=self.columns[found.labels])
+        return estimate if isinstance(self.columns, slice) else replace(estimate, labels=self.columns[estimate.labels])
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.

@@ -170,7 +170,7 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 
-def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start: float, found: Candidate) -> Candidate:
+def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start: float, first: Candidate) -> Candidate:
     """Go along a grid, up from a start or else down, as long as that gains something.
 
     Parameters
@@ -180,20 +180,20 @@ def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start
     grid : tuple of float
     start : float
         One of the grid.
-    found : Candidate
-        What was found at the start.
+    first : Candidate
+        At the start.
 
     Returns
     -------
     Candidate
         The best that was found.
     """
-    best = found
+    best = first
     for direction in (1, -1):
         i = grid.index(start) + direction
         while 0 <= i < len(grid) and (candidate := evaluate(grid[i])).f1 >= best.f1 + WORTHWHILE:
             best = candidate
             i += direction
-        if best is not found:
+        if best is not first:
             break
     return best

@@ -65,11 +65,11 @@ class WarmStart:
         """
         old, q = self.model.levels[number], len(cold)
         D, old_D = len(features.indices) if compact else features.width, self.model.levels[0].weights.shape[0]
-        known = np.flatnonzero(self.columns >= 0)
-        column = self.columns[known]
+        shared = np.flatnonzero(self.columns >= 0)
+        column = self.columns[shared]
         places, there = self._places(features.indices)
         of_features = np.arange(D)[there] if compact else features.indices[there]
-        here = [of_features, *(D + below * q + known for below in range(number))]
+        here = [of_features, *(D + below * q + shared for below in range(number))]
         before = [places[there], *(old_D + below * len(old.bias) + column for below in range(number))]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the level is used
             factors = np.ones(D + number * q, np.float32)
@@ -77,12 +77,12 @@ class WarmStart:
             new, former = np.concatenate(here), np.concatenate(before)
             shape = D + number * q, old.weights.shape[0]
             rows = csr_array((factors[new], (new, former)), shape=shape)
-            chosen = csr_array((np.ones(len(known), np.float32), (column, known)), shape=(len(old.bias), q))
+            chosen = csr_array((np.ones(len(shared), np.float32), (column, shared)), shape=(len(old.bias), q))
             weights = rows @ old.weights @ chosen
         if many != isinstance(weights, csr_array):
             weights = csr_array(weights) if many else weights.toarray()
         bias = cold.copy()
-        bias[known] = old.bias[column]
+        bias[shared] = old.bias[column]
         return LinearModel(weights, bias)
 
     def _places(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -89,12 +89,12 @@ def sums_of_instances(features: Features, positives: csc_array, most: int = INST
     X = features.as_sparse()
     lengths = np.sqrt(features.squared_norms)
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
-    found = csr_array(positives.T)
-    sizes = np.diff(found.indptr)
+    members = csr_array(positives.T)
+    sizes = np.diff(members.indptr)
     kept = np.minimum(sizes, most)
-    places = _numbers(kept) * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(found.indptr[:-1], kept)
-    instances = found.indices[places]
-    of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=found.shape)
+    places = _numbers(kept) * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(members.indptr[:-1], kept)
+    instances = members.indices[places]
+    of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=members.shape)
     return csr_array(of_labels @ X)
 
 

@@ -28,13 +28,13 @@ class Implications:
 
     def broader(self, label: int) -> set[int]:
         """Return all labels that a label implies, itself aside."""
-        found: set[int] = set()
+        implied: set[int] = set()
         ahead = [label]
         while ahead:
-            new = self._broader.get(ahead.pop(), set()) - found
-            found |= new
+            new = self._broader.get(ahead.pop(), set()) - implied
+            implied |= new
             ahead.extend(new)
-        return found - {label}
+        return implied - {label}
 
     def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
         """Tell which labels are implied by those of each instance, and are not among them.
@@ -66,14 +66,14 @@ class Implications:
 
     def labels(self) -> np.ndarray:
         """Return all broader labels, ascending."""
-        return np.unique(np.array([label for found in self._broader.values() for label in found], np.int64))
+        return np.unique(np.array([label for broader in self._broader.values() for label in broader], np.int64))
 
 
 def _columns_of(labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
     """Give the columns of labels another order, and leave out the others: bool, n x r."""
-    known = np.isin(ids, wanted)
+    shared = np.isin(ids, wanted)
     choose = csr_array(
-        (np.ones(int(known.sum()), np.int8), (np.flatnonzero(known), np.searchsorted(wanted, ids[known]))),
+        (np.ones(int(shared.sum()), np.int8), (np.flatnonzero(shared), np.searchsorted(wanted, ids[shared]))),
         shape=(len(ids), len(wanted)),
     )
     return csr_array(labels.astype(np.int8) @ choose) > 0

@@ -284,12 +284,12 @@ def _refuse_what_parts_cannot_learn(instances: Instances, start: WarmStart | Non
     """Raise DataError where many labels of instances in several processes are to be learned from more than those."""
     if instances.is_here or len(instances.annotations) <= FEW_LABELS:
         return
-    given = {
+    refused = {
         "label features": instances.label_features,
         "an earlier model": start,
         "verified labels": instances.has_verified or None,
     }
-    for what, value in given.items():
+    for what, value in refused.items():
         if value is not None:
             raise DataError(
                 f"{len(instances):,} instances with {len(instances.annotations):,} labels are learned by all workers, "

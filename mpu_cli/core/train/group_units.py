@@ -198,23 +198,23 @@ def learn_groups(
 
 
 def _training_sets(picked: list[Picked], sizes: np.ndarray, wholes: list[Whole], run: Run) -> list[_SampledTrainingSet]:
-    features = _side_by_side([some.features for some in picked])
-    labels = csr_array(vstack([some.labels for some in picked], format="csr"))
-    instances = csr_array(hstack([some.instances for some in picked], format="csr"))
+    features = _side_by_side([part.features for part in picked])
+    labels = csr_array(vstack([part.labels for part in picked], format="csr"))
+    instances = csr_array(hstack([part.instances for part in picked], format="csr"))
     side = SideInformation(negatives=NegativeSample(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
-    selected = np.concatenate([some.selected for some in picked], axis=1)
+    selected = np.concatenate([part.selected for part in picked], axis=1)
     return [
         _SampledTrainingSet(features, labels, np.flatnonzero(rows), run, side, whole)
         for rows, whole in zip(selected, wholes, strict=True)
     ]
 
 
-def _side_by_side(found: list[Features]) -> Features:
+def _side_by_side(parts: list[Features]) -> Features:
     """Return the instances of all; dense features where all have them."""
-    if len({some.dense.shape[1] for some in found}) > 1:
-        found = [Features(some.as_sparse(), np.empty((len(some), 0), np.float32)) for some in found]
-    sparse = csr_array(vstack([some.sparse for some in found], format="csr"))
-    return Features(sparse, np.concatenate([some.dense for some in found]))
+    if len({part.dense.shape[1] for part in parts}) > 1:
+        parts = [Features(part.as_sparse(), np.empty((len(part), 0), np.float32)) for part in parts]
+    sparse = csr_array(vstack([part.sparse for part in parts], format="csr"))
+    return Features(sparse, np.concatenate([part.dense for part in parts]))
 
 
 def side_by_side(models: list[LinearModel], labels: list[np.ndarray] | None = None) -> LinearModel:

@@ -58,8 +58,8 @@ class Groups(Shards):
         group_of = level.executor.gather([level.executor.submit(group_units.group_of, groups)])[0]
         order = np.argsort(group_of, kind="stable")
         labels = np.split(order, np.cumsum(np.bincount(group_of))[:-1])
-        given = {field.name: getattr(level, field.name) for field in fields(level)}
-        return cls(**given | {"parts": lists, "groups": labels, "prune": prune})
+        inherited = {field.name: getattr(level, field.name) for field in fields(level)}
+        return cls(**inherited | {"parts": lists, "groups": labels, "prune": prune})
 
     def _models(self, plan: Plan) -> list[Handle]:
         """Return the models that predict, and that of all instances; learned, or kept."""
@@ -95,8 +95,8 @@ class Groups(Shards):
         labels = self.groups[0]
         of_group = [self.executor.submit(group_units.of_first_group, part, labels) for part in self.parts]
         mixing = self.mixing(self.chosen.rates[labels], self.chosen.settings, submitted)
-        given = [replace(some, counts=some.counts.block(labels)) for some in selected]
-        chains = [given] if in_turn else [[some] for some in given]
+        of_labels = [replace(one, counts=one.counts.block(labels)) for one in selected]
+        chains = [of_labels] if in_turn else [[one] for one in of_labels]
         models = [model for chain in chains for model in mixing.through(of_group, chain)]
         return [self.executor.submit(pruned_model, model, self.prune) for model in models]
 
@@ -105,21 +105,21 @@ class Groups(Shards):
     ) -> list[list[Handle]]:
         """Learn the groups of each piece, from the instances on their lists; few pieces at a time are under way."""
         executor, chosen = self.executor, self.chosen
-        selections = [some.selection for some in selected]
-        norms = [self._mean_squared_norm(some) for some in selected]
-        starts = [some.start(chosen.rates).bias for some in selected]
+        selections = [one.selection for one in selected]
+        norms = [self._mean_squared_norm(one) for one in selected]
+        starts = [one.start(chosen.rates).bias for one in selected]
 
         def pick(start: int, end: int) -> list[Handle]:
-            given = start, end, np.concatenate(self.groups[start:end]), selections, self.run.seed
-            return [executor.submit(group_units.pick_groups, part, *given) for part in self.parts]
+            arguments = start, end, np.concatenate(self.groups[start:end]), selections, self.run.seed
+            return [executor.submit(group_units.pick_groups, part, *arguments) for part in self.parts]
 
         def learn(start: int, end: int, picked: list[Handle]) -> Handle:
             groups = self.groups[start:end]
             sizes, labels = np.array([len(group) for group in groups]), np.concatenate(groups)
             of_selections = zip(selected, norms, starts, strict=True)
-            wholes = [Whole(len(some), norm, bias[labels]) for some, norm, bias in of_selections]
-            given = picked, sizes, wholes, chosen.rates[labels], chosen.settings, self.prune, self.unit_run, in_turn
-            return executor.submit(group_units.learn_groups, *given)
+            wholes = [Whole(len(one), norm, bias[labels]) for one, norm, bias in of_selections]
+            arguments = picked, sizes, wholes, chosen.rates[labels], chosen.settings, self.prune, self.unit_run, in_turn
+            return executor.submit(group_units.learn_groups, *arguments)
 
         under_way = max(executor.threads, 1)
         # Picked before what is learned, lest a worker waits for it.
@@ -152,9 +152,9 @@ class Groups(Shards):
 
     def _mean_squared_norm(self, selected: Selected) -> float:
         """Return that of the features of this level."""
-        given = selected.selection, self.run.seed
-        found = self.executor.gather([self.executor.submit(parts.squared_norms, part, *given) for part in self.parts])
-        return sum(total for total, _ in found) / max(len(selected), 1) or 1.0
+        submit, selection, seed = self.executor.submit, selected.selection, self.run.seed
+        norms = self.executor.gather([submit(parts.squared_norms, part, selection, seed) for part in self.parts])
+        return sum(total for total, _ in norms) / max(len(selected), 1) or 1.0
 
 
 def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Handle]:
@@ -177,8 +177,8 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
         most = max(-(-INSTANCES // len(level_parts)), _FEWEST)
         directions = []
         for start in range(0, len(grouped), _LABELS):
-            some = grouped[start : start + _LABELS]
-            of_parts = [executor.submit(group_units.sums_of_labels, part, some, most) for part in level_parts]
+            labels = grouped[start : start + _LABELS]
+            of_parts = [executor.submit(group_units.sums_of_labels, part, labels, most) for part in level_parts]
             directions.append(executor.submit(directions_of, reduced(executor, add, of_parts)))
         groups = executor.submit(group_units.group, directions, grouped, len(instances.annotations), level.run.seed)
 
@@ -187,11 +187,11 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
         models = []
         for block in blocks:
             of_block = [executor.submit(group_units.of_labels, part, block) for part in annotated]
-            some_groups = replace(selected, counts=selected.counts.block(block))
-            model = replace(mixing, rates=mixing.rates[block]).learn(of_block, some_groups, len(instances))
+            of_groups = replace(selected, counts=selected.counts.block(block))
+            model = replace(mixing, rates=mixing.rates[block]).learn(of_block, of_groups, len(instances))
             models.append(executor.submit(pruned_model, model, prune))
         model = executor.submit(group_units.side_by_side, models)
-        given = groups, model, len(instances), unit_run
-        lists = [executor.submit(group_units.listed, part, *given) for part in level_parts]
+        arguments = groups, model, len(instances), unit_run
+        lists = [executor.submit(group_units.listed, part, *arguments) for part in level_parts]
         executor.wait([*submitted, *lists], tick)
     return lists, groups

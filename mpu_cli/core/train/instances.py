@@ -137,10 +137,10 @@ class Instances:
             for part, size, end, start, stop in zip(self.parts, self.sizes, ends, cuts, cuts[1:], strict=False)
             if stop > start
         ]
-        found = self.executor.gather([self.executor.submit(parts.pick, part, some) for part, some in wanted])
-        sparse = vstack([some.features.as_sparse() for some in found], format="csr")
-        labels = csr_array(vstack([some.labels for some in found], format="csr"))
-        return Rows(Features.of(csr_array(sparse)), labels, verified=joined_verified([some.verified for some in found]))
+        fetched = self.executor.gather([self.executor.submit(parts.pick, part, one) for part, one in wanted])
+        sparse = vstack([one.features.as_sparse() for one in fetched], format="csr")
+        labels = csr_array(vstack([one.labels for one in fetched], format="csr"))
+        return Rows(Features.of(csr_array(sparse)), labels, verified=joined_verified([one.verified for one in fetched]))
 
     def count(self, selection: Selection, run: Run) -> Selected:
         """Count what is selected."""
@@ -152,13 +152,13 @@ class Instances:
         """As `Features.coherence`, of a sample that is fetched."""
         drawn = draws(len(self))
         every = np.unique(np.concatenate(drawn))
-        found = self.fetch(every).features
-        return coherence([found[np.searchsorted(every, rows)] for rows in drawn])
+        features = self.fetch(every).features
+        return coherence([features[np.searchsorted(every, rows)] for rows in drawn])
 
     def mean_squared_norm(self, selection: Selection = EVERYTHING, seed: int = 0) -> float:
         """As `Features.mean_squared_norm`, of selected instances, summed part by part."""
-        found = self.of_parts(parts.squared_norms, selection, seed)
-        return sum(total for total, _ in found) / max(sum(size for _, size in found), 1) or 1.0
+        norms = self.of_parts(parts.squared_norms, selection, seed)
+        return sum(total for total, _ in norms) / max(sum(size for _, size in norms), 1) or 1.0
 
     def label_counts(self) -> np.ndarray:
         """Return how many labels each instance is annotated with: int, shape (n,)."""
@@ -183,9 +183,9 @@ class Instances:
         return from_people(whole, joined_verified(verified), self.sampled, self.second, automatic)
 
 
-def joined_verified(found: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:
+def joined_verified(of_parts: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:
     """Return the verified labels of several parts, one after another; None where no part has any."""
-    verified = [of_part for of_part in found if of_part is not None]
+    verified = [of_part for of_part in of_parts if of_part is not None]
     if len(verified) < 2:
         return verified[0] if verified else None
     cells = csr_array(vstack([of_part.cells for of_part in verified], format="csr"))

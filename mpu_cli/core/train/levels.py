@@ -124,8 +124,8 @@ class Level(ABC):
         enough : int
             So many instances the next level is to predict.
         """
-        given = calibration, scale, self.unit_run.empty
-        return replace(self, parts=self.each(parts.stacked, held_out, *given), number=self.number + 1)
+        arguments = calibration, scale, self.unit_run.empty
+        return replace(self, parts=self.each(parts.stacked, held_out, *arguments), number=self.number + 1)
 
     @property
     def unit_run(self) -> Run:
@@ -144,11 +144,11 @@ class Level(ABC):
 
     def fetch(self, held_out: list[Handle]) -> Evidence:
         """Return held-out predictions, and what they are compared with."""
-        found: list[HeldOut] = self.executor.gather(held_out)
+        fetched: list[HeldOut] = self.executor.gather(held_out)
         labels, verified = zip(*self.executor.gather(self.each(parts.compared, held_out)), strict=True)
         together = csr_array(vstack(labels, format="csr"))
         frequency = LabelFrequency.of(self.chosen.rates, together.shape, joined_verified(verified))
-        predictions = [of_part.probabilities for of_part in found]
+        predictions = [of_part.probabilities for of_part in fetched]
         return Evidence(HeldOut(slice(None), _one_after_another(predictions, self.run)), together, frequency)
 
 

@@ -89,8 +89,8 @@ class Stack:
         top = self._tops[-1]
         self._tops.clear()
         evidence = self._evidence = top.level.fetch(top.held_out)
-        given = evidence.held_out, evidence.labels, evidence.frequency
-        return decide(*given, top.threshold, criterion, top.level.instances.annotated, calibrated)
+        arguments = evidence.held_out, evidence.labels, evidence.frequency
+        return decide(*arguments, top.threshold, criterion, top.level.instances.annotated, calibrated)
 
     @property
     def held_out(self) -> HeldOut:

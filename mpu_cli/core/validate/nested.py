@@ -55,10 +55,10 @@ def predict_nested(
     list of ndarray of float32, shape (n, q)
         Predictions for each of these folds: of it by the model without it, and of the others by models without both.
     """
-    run, found = task.run, []
+    run, predictions = task.run, []
     for rows in fold_rows[:outer]:
-        found.append(run.empty(task.labels.shape, np.float32))
-        found[-1][rows] = out_of_fold[rows]
+        predictions.append(run.empty(task.labels.shape, np.float32))
+        predictions[-1][rows] = out_of_fold[rows]
 
     def predict_pair(i: int, j: int) -> None:
         training = task.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))).training
@@ -67,9 +67,9 @@ def predict_nested(
             model = sgd.train_block(training, block, task.frequency, task.settings, start.block(block))
             for without, of in ((i, j), (j, i)):
                 if without < outer:
-                    into = DensePredictions(found[without])
+                    into = DensePredictions(predictions[without])
                     predict(model, task.features, fold_rows[of], block, into, run)
 
     for _ in parallel.run(predict_pair, pairs_of(len(fold_rows), outer), run.jobs):
         tick()
-    return found
+    return predictions

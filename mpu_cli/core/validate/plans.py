@@ -102,9 +102,9 @@ class Plan:
         return len(self.whole[0].learned) > 1
 
     @classmethod
-    def cross_validation(cls, m: int, some: int | None = None) -> "Plan":
+    def cross_validation(cls, m: int, n_held_out: int | None = None) -> "Plan":
         """Deal the instances into m folds, and predict the first ones, or all."""
-        return cls((Chain((EVERYTHING,)),), tuple(_held_out(m, range(m if some is None else some))))
+        return cls((Chain((EVERYTHING,)),), tuple(_held_out(m, range(m if n_held_out is None else n_held_out))))
 
     @classmethod
     def halves(cls) -> "Plan":

@@ -185,12 +185,12 @@ def predict_top(
     """Predict the most probable of many labels of some of the instances; arguments as for `predict`."""
     places = rows if places is None else places
 
-    def predict_rows(some: slice) -> tuple[np.ndarray, csr_array]:
-        return places[some], model.top(features[rows[some]], top, run)
+    def predict_rows(part: slice) -> tuple[np.ndarray, csr_array]:
+        return places[part], model.top(features[rows[part]], top, run)
 
     parts = ((slice(start, start + _TOP_ROWS),) for start in range(0, len(rows), _TOP_ROWS))
-    for some, found in parallel.run(predict_rows, parts, run.jobs):
-        predictions.put_back(some, found)
+    for part, top_of_part in parallel.run(predict_rows, parts, run.jobs):
+        predictions.put_back(part, top_of_part)
 
 
 def predict(

@@ -66,7 +66,7 @@ def test_a_start_for_the_squared_hinge_depends_on_the_length_of_instances():
 
 def test_many_labels_are_refused_before_anything_is_learned():
     labels = as_labels(np.ones((3, 501), bool))
-    with pytest.raises(DataError, match=r"501 labels, and --loss squared-hinge learns at most 500"):
+    with pytest.raises(DataError, match=r"501 labels, and the loss squared-hinge learns at most 500"):
         train(Problem(as_features(np.ones((3, 2))), labels), Options(loss=SQUARED_HINGE, c=1.0))
 
 
