@@ -115,9 +115,7 @@ def facts_of(data: Dataset) -> Facts:
     return Facts(len(data), ids, count_annotations(labels), features.indices, data.features.shape[1], _checksum(data))
 
 
-def placed(
-    data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray, columns: Columns, compact: bool
-) -> PartRows:
+def placed(data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray, columns: Columns) -> PartRows:
     """Return a part with the label and feature numbers of all parts.
 
     Parameters
@@ -132,9 +130,7 @@ def placed(
     ids : ndarray of int, shape (q,)
         All labels, ascending.
     columns : Columns
-        All features that occur.
-    compact : bool
-        Whether only these have columns.
+        All features that occur; only these get columns if they are few.
 
     Raises
     ------
@@ -144,7 +140,7 @@ def placed(
     if _checksum(data) != facts.checksum:
         raise InputError(part.path, None, _CHANGED)
     matrix = with_width(data.features, columns.width)
-    if compact:
+    if columns.are_few:
         matrix = columns.of(matrix)
     return PartRows(Features.of(matrix), placed_labels(data, ids), number)
 

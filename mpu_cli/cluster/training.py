@@ -72,15 +72,14 @@ class Collection:
     def instances(self) -> Instances:
         """Return the instances for training."""
         submit, facts, columns = self.executor.submit, self.facts, self.columns
-        compact = 2 * len(columns.indices) < columns.width
         of_parts = zip(self.data, self.parts, facts, strict=True)
         parts = [
-            submit(placed, data, part, number, fact, self.ids, columns, compact)
+            submit(placed, data, part, number, fact, self.ids, columns)
             for number, (data, part, fact) in enumerate(of_parts)
         ]
-        width = len(columns.indices) if compact else columns.width
+        width = len(columns.indices) if columns.are_few else columns.width
         sizes = [fact.size for fact in facts]
-        return Instances(self.executor, parts, sizes, self.annotations, width, occurring=columns, compact=compact)
+        return Instances(self.executor, parts, sizes, self.annotations, width, occurring=columns)
 
     @classmethod
     def of(

@@ -67,9 +67,9 @@ def test_what_is_listed_is_missing_and_mostly_right(data):
 
 def test_a_choice_of_nothing_is_one_of_what_raises_expected_f1(data):
     found = find(data, Choice())
-    assert 0 < found.worth <= len(found.listed)
-    assert found.f1_after > found.f1_before
-    assert (found.listed.probabilities[: found.worth] >= found.f1_after / 2 - 1e-6).all()
+    assert 0 < found.filling_in.size <= len(found.listed)
+    assert found.filling_in.f1_after > found.filling_in.f1_before
+    assert (found.listed.probabilities[: found.filling_in.size] >= found.filling_in.f1_after / 2 - 1e-6).all()
 
 
 def test_checked_cells_are_not_listed_again(data):

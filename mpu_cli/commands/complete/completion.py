@@ -188,7 +188,7 @@ def complete(
         found = find(fitted, problem, data.ids, choice, implications, run)
         filled = None
         if outputs.fill:
-            most = found.worth if choice == Choice() else None
+            most = found.filling_in.size if choice == Choice() else None
             rules = implications if fill_implied else None
             filled = write_filled(
                 sources.file, target, found, most, rules, sources.reading, data.of_file, data.file_content
@@ -209,10 +209,10 @@ def complete(
         listed=len(found.listed),
         listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
         right=found.right,
-        worth_filling_in=found.worth,
+        worth_filling_in=found.filling_in.size,
         filled_in=filled,
-        expected_f1_before=found.f1_before,
-        expected_f1_after=found.f1_after,
+        expected_f1_before=found.filling_in.f1_before,
+        expected_f1_after=found.filling_in.f1_after,
         review=data.review,
         names=names,
         warnings=fitted.warnings,

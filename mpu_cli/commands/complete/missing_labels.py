@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.other_labels import given_other_labels
-from mpu_cli.core.complete.suggestions import Cells, Choice, Count
+from mpu_cli.core.complete.suggestions import Cells, Choice, Count, FillingIn
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import Verdict
@@ -52,10 +52,8 @@ class Completion:
         The suggestions, the most probable first.
     right : Count
         How many of these are right.
-    worth : int
-        How many of these, the first ones, to fill in for the largest expected F1; 0 where none raises it.
-    f1_before, f1_after : float
-        The expected micro-F1 of the labels of the data, as they are and with these.
+    filling_in : FillingIn
+        How many of these to fill in; none where none raises the expected F1.
     implied : csr_array of bool, shape (n, q), or None
         What the labels of each instance imply and is not among them; not listed.
     """
@@ -70,9 +68,7 @@ class Completion:
     of_all: Count
     listed: Cells
     right: Count
-    worth: int
-    f1_before: float
-    f1_after: float
+    filling_in: FillingIn
     implied: csr_array | None
 
     def suspects(self, top: int | None = None) -> Cells:
@@ -119,7 +115,7 @@ def find(
         if choice == Choice():
             choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied)
-        worth, before, after = suggestions.worth_filling_in(listed, annotated, missing)
+        filling_in = suggestions.worth_filling_in(listed, annotated, missing)
     blocks = 1 if model.calibration is None else len(model.calibration.actual)  # of about as many true labels each
     return Completion(
         probabilities=probabilities,
@@ -132,9 +128,7 @@ def find(
         of_all=of_all,
         listed=listed,
         right=suggestions.expected_right(listed, frequency, missing / blocks),
-        worth=worth,
-        f1_before=before,
-        f1_after=after,
+        filling_in=filling_in,
         implied=implied,
     )
 

@@ -115,8 +115,8 @@ def _links(axes: Any, model: bundle.TrainedModel, names: "LabelNames | None") ->
         text = text if len(text) <= _LETTERS else text[:_LETTERS] + "..."
         return text.replace("\\", r"\\").replace("$", r"\$")  # no formula
 
-    axes.barh(range(len(links)), [weight for _, _, weight in links])
-    axes.set_yticks(range(len(links)), [f"{name(k)} on {name(j)}" for j, k, _ in links], fontsize="small")
+    axes.barh(range(len(links)), [link.weight for link in links])
+    axes.set_yticks(range(len(links)), [f"{name(link.k)} on {name(link.j)}" for link in links], fontsize="small")
     axes.invert_yaxis()
     axes.axvline(0, color="gray", linewidth=1)
     axes.grid(alpha=0.3, axis="x")

@@ -196,8 +196,17 @@ def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0)
     return Count(expected, max(expected - spread, 0.0), min(expected + spread, float(len(listed))))
 
 
-def worth_filling_in(listed: Cells, annotated: int, missing: float) -> tuple[int, float, float]:
-    """Tell how many suggestions, the first ones, to fill in so that the expected F1 of the labels is the largest.
+@dataclass(frozen=True)
+class FillingIn:
+    """How many suggestions, the first ones, to fill in, and the expected F1 of the labels before and after."""
+
+    size: int
+    f1_before: float
+    f1_after: float
+
+
+def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn:
+    """Choose how many suggestions to fill in so that the expected F1 of the labels is the largest.
 
     What is annotated is true. With A of these, M expected to be missing, and the first k suggestions filled in,
     F1 = 2 (A + sum of their probabilities) / (A + k + A + M). A suggestion raises it if its probability is above half
@@ -212,21 +221,19 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> tuple[int
 
     Returns
     -------
-    k : int
-    before, after : float
-        The expected F1.
+    FillingIn
 
     Examples
     --------
     >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
-    >>> k, before, after = worth_filling_in(listed, annotated=8, missing=2.0)
-    >>> k, round(before, 2), round(after, 2)
+    >>> best = worth_filling_in(listed, annotated=8, missing=2.0)
+    >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
     (2, 0.89, 0.97)
     """
     hits = annotated + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)])
     f1 = 2 * hits / np.maximum(2 * annotated + missing + np.arange(len(hits)), 1)
     k = int(np.argmax(f1))
-    return k, float(f1[0]), float(f1[k])
+    return FillingIn(k, float(f1[0]), float(f1[k]))
 
 
 def suspects(

@@ -158,6 +158,11 @@ class Columns:
     indices: np.ndarray
     width: int
 
+    @property
+    def are_few(self) -> bool:
+        """Whether they are so few of all features that only they get weights."""
+        return 2 * len(self.indices) < self.width
+
     @classmethod
     def occurring(cls, *matrices: csr_array) -> "Columns":
         """Return the features that occur in one of some matrices of equal width."""

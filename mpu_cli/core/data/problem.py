@@ -42,8 +42,8 @@ class Problem:
     def __len__(self) -> int:
         return self.features.shape[0]
 
-    def narrowed(self) -> tuple["Problem", Columns, bool]:
-        """Leave out features that do not occur, where these are most.
+    def narrowed(self) -> tuple["Problem", Columns]:
+        """Leave out features that do not occur, where those that do are few.
 
         Returns
         -------
@@ -51,18 +51,15 @@ class Problem:
             Its label features have the columns of its features.
         occurring : Columns
             The features that occur; also those of labels alone, which other instances may have.
-        compact : bool
-            Whether only these have columns.
         """
         matrix, of_labels = self.features, self.label_features
         if of_labels is not None:
             width = max(matrix.shape[1], of_labels.shape[1])
             matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
         occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
-        compact = 2 * len(occurring.indices) < matrix.shape[1]
-        if compact:
+        if occurring.are_few:
             matrix, of_labels = occurring.of(matrix), None if of_labels is None else occurring.of(of_labels)
-        return replace(self, features=matrix, label_features=of_labels), occurring, compact
+        return replace(self, features=matrix, label_features=of_labels), occurring
 
 
 @dataclass(frozen=True)

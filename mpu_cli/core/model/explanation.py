@@ -5,6 +5,7 @@ predictions of all labels by the levels before, times the scale, times their wei
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -57,7 +58,15 @@ def explain(model: StackedModel, k: int) -> Explanation:
     return Explanation(features, model.scale * to_label, model.scale * from_label)
 
 
-def strongest_links(model: StackedModel, top: int) -> list[tuple[int, int, float]]:
+class Link(NamedTuple):
+    """What a prediction of 1 of label j adds to the log-odds of label k at the last level."""
+
+    j: int
+    k: int
+    weight: float
+
+
+def strongest_links(model: StackedModel, top: int) -> list[Link]:
     """Return the links of the largest absolute weight between different labels, the largest first.
 
     Parameters
@@ -68,8 +77,8 @@ def strongest_links(model: StackedModel, top: int) -> list[tuple[int, int, float
 
     Returns
     -------
-    list of (int, int, float)
-        Labels j and k and what a prediction of 1 of j adds to the log-odds of k at the last level. None of one level.
+    list of Link
+        None of one level.
     """
     n_levels, q = len(model.levels), len(model.thresholds)
     if n_levels == 1:
@@ -80,7 +89,7 @@ def strongest_links(model: StackedModel, top: int) -> list[tuple[int, int, float
     rows, columns = np.repeat(np.arange(q), np.diff(links.indptr)), links.indices
     weights = np.where(rows == columns, 0, links.data.astype(float) * model.scale)
     order = np.argsort(-np.abs(weights), kind="stable")[:top]
-    return [(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]
+    return [Link(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]
 
 
 def _column(level: LinearModel, k: int) -> np.ndarray:

@@ -15,6 +15,7 @@ A single label, which macro-F1 is about, may have few annotations. So its F is e
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -273,23 +274,49 @@ class Decision:
     calibration: Calibration | None
 
 
+class LabelledPredictions(NamedTuple):
+    """Held-out predictions, the annotated labels, and the label frequency of the same cells."""
+
+    predictions: Predictions
+    labels: csr_array
+    frequency: LabelFrequency
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Held-out predictions, and what they are compared with.
+
+    Attributes
+    ----------
+    held_out : HeldOut
+        Of instances among the n.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    """
+
+    held_out: HeldOut
+    labels: csr_array
+    frequency: LabelFrequency
+
+    def of_labels(self, annotated: np.ndarray) -> LabelledPredictions:
+        """Return those of the labels that are annotated somewhere: nothing tells how often another label is true."""
+        rows, predictions = self.held_out.rows, self.held_out.probabilities
+        labels, frequency = self.labels[rows], self.frequency.rows(rows)
+        if len(annotated) == labels.shape[1]:
+            return LabelledPredictions(predictions, labels, frequency)
+        return LabelledPredictions(predictions[:, annotated], labels[:, annotated], frequency.block(annotated))
+
+
 def decide(
-    held_out: HeldOut,
-    labels: csr_array,
-    frequency: LabelFrequency,
-    pooled: float,
-    criterion: str | float,
-    annotated: np.ndarray,
-    calibrated: bool = True,
+    evidence: Evidence, pooled: float, criterion: str | float, annotated: np.ndarray, calibrated: bool = True
 ) -> Decision:
     """Make held-out predictions probabilities, in place, and choose the threshold of each label.
 
     Parameters
     ----------
-    held_out : HeldOut
-        Of instances among these.
-    labels : csr_array of bool, shape (n, q)
-    frequency : LabelFrequency
+    evidence : Evidence
     pooled : float
         `pooled_threshold` of the predictions.
     criterion : str or float
@@ -299,32 +326,18 @@ def decide(
     calibrated : bool
         Whether predictions are made probabilities.
     """
-    q = labels.shape[1]
-    calibration = calibrate(*evidence(held_out, labels, frequency, annotated)) if calibrated else None
+    calibration = calibrate(*evidence.of_labels(annotated)) if calibrated else None
     threshold = pooled
     if calibration is not None:
         threshold = float(calibration(np.array([threshold], np.float32))[0])
-        calibration.apply(held_out.probabilities)
+        calibration.apply(evidence.held_out.probabilities)
     if not isinstance(criterion, str):
         threshold = criterion
-    labelled = evidence(held_out, labels, frequency, annotated)
-    chosen = np.full(q, threshold, np.float32)
+    labelled = evidence.of_labels(annotated)
+    chosen = np.full(evidence.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
         chosen[annotated], f1 = label_thresholds(*labelled, threshold)
         return Decision(chosen, f1, calibration)
     if criterion == MACRO_F1:
-        chosen[annotated] = macro_thresholds(labelled[0], threshold)
+        chosen[annotated] = macro_thresholds(labelled.predictions, threshold)
     return Decision(chosen, estimated_f1(*labelled, chosen[annotated]), calibration)
-
-
-def evidence(
-    held_out: HeldOut, labels: csr_array, frequency: LabelFrequency, annotated: np.ndarray
-) -> tuple[Predictions, csr_array, LabelFrequency]:
-    """Return held-out predictions, annotations and their frequency, of the labels that are annotated somewhere.
-
-    Nothing tells how often another label is true: it gets the threshold of all.
-    """
-    predictions, annotations, of_cells = held_out.probabilities, labels[held_out.rows], frequency.rows(held_out.rows)
-    if len(annotated) == labels.shape[1]:
-        return predictions, annotations, of_cells
-    return predictions[:, annotated], annotations[:, annotated], of_cells.block(annotated)

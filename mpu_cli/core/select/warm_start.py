@@ -35,7 +35,6 @@ class WarmStart:
         features: Columns,
         cold: np.ndarray,
         scale: float,
-        compact: bool = False,
         many: bool = False,
     ) -> LinearModel:
         """Return where a level starts on the new data.
@@ -48,13 +47,11 @@ class WarmStart:
         number : int
             Level l.
         features : Columns
-            The features that occur in the new data, of D.
+            The features that occur in the new data, of D; only these get weights if they are few: D' in place of D.
         cold : ndarray of float32, shape (q,)
             Biases of a cold start (`sgd.initial_bias`), which new labels take.
         scale : float
             What probabilities are multiplied by when they become features of the new data.
-        compact : bool
-            Whether only the features that occur get weights: D' in place of D.
         many : bool
             Whether labels are many, so that the weights are to be sparse.
 
@@ -64,11 +61,11 @@ class WarmStart:
             Weights of shape (D + l q, q).
         """
         old, q = self.model.levels[number], len(cold)
-        D, old_D = len(features.indices) if compact else features.width, self.model.levels[0].weights.shape[0]
+        D, old_D = len(features.indices) if features.are_few else features.width, self.model.levels[0].weights.shape[0]
         shared = np.flatnonzero(self.columns >= 0)
         column = self.columns[shared]
         places, there = self._places(features.indices)
-        of_features = np.arange(D)[there] if compact else features.indices[there]
+        of_features = np.arange(D)[there] if features.are_few else features.indices[there]
         here = [of_features, *(D + below * q + shared for below in range(number))]
         before = [places[there], *(old_D + below * len(old.bias) + column for below in range(number))]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the level is used

@@ -224,9 +224,7 @@ def _beginning(
         raise ValueError("a warm start needs to know which features occur")
     cold = instances.count(EVERYTHING, run).start(rates)
     many = len(rates) > FEW_LABELS
-    return partial(
-        start.level, features=instances.occurring, cold=cold.bias, scale=scale, compact=instances.compact, many=many
-    )
+    return partial(start.level, features=instances.occurring, cold=cold.bias, scale=scale, many=many)
 
 
 def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:

@@ -65,9 +65,7 @@ class Instances:
     width : int
         Number of features.
     occurring : Columns or None
-        The features that occur, of all that there are; None: those that have columns here.
-    compact : bool
-        Whether only these have columns.
+        The features that occur, of all that there are; only these have columns if they are few. None: all have.
     label_features : csr_array of float32, shape (q, width), or None
         As in `Problem`.
     sampled, second : ndarray of int or None
@@ -84,7 +82,6 @@ class Instances:
     annotations: np.ndarray
     width: int
     occurring: Columns | None = None
-    compact: bool = False
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
@@ -94,7 +91,7 @@ class Instances:
     @classmethod
     def of(cls, problem: Problem, empty: Callable[..., np.ndarray] = np.empty) -> "Instances":
         """Return those of a problem as one part in this process; `empty` as for `Features.of`."""
-        narrow, occurring, compact = problem.narrowed()
+        narrow, occurring = problem.narrowed()
         features = Features.of(narrow.features, empty=empty)
         part = PartRows(features, problem.labels, verified=problem.verified)
         return cls(
@@ -104,7 +101,6 @@ class Instances:
             count_annotations(problem.labels),
             features.width,
             occurring=occurring,
-            compact=compact,
             label_features=narrow.label_features,
             sampled=problem.sampled,
             second=problem.second,
@@ -118,7 +114,7 @@ class Instances:
     @property
     def columns(self) -> Columns | None:
         """Return the features that have columns; None: all."""
-        return self.occurring if self.compact else None
+        return self.occurring if self.occurring is not None and self.occurring.are_few else None
 
     def of_parts(self, unit: Callable, *arguments: object) -> list:
         """Run a unit on each part, and return the results."""

@@ -16,7 +16,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
-from mpu_cli.core.model.thresholds import evidence
+from mpu_cli.core.model.thresholds import Evidence
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Instances, joined_verified
@@ -30,25 +30,6 @@ from mpu_cli.runtime.executor import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
 
 _NO_PREDICTIONS = np.empty((0, 0), np.float32)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Held-out predictions that have been fetched, and what they are compared with.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-        Of instances among the n.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
-    """
-
-    held_out: HeldOut
-    labels: csr_array
-    frequency: LabelFrequency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +243,7 @@ class OnePart(Level):
         def of_fold(i: int) -> Features:
             rest = np.setdiff1d(everything, fold_rows[i], assume_unique=True)
             seen = HeldOut(rest, nested[i][rest])
-            calibration = calibrate(*evidence(seen, task.labels, task.frequency, annotated))
+            calibration = calibrate(*Evidence(seen, task.labels, task.frequency).of_labels(annotated))
             return stack(features, nested[i], scale, empty, calibration)
 
         return of_fold

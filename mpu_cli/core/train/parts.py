@@ -18,7 +18,7 @@ from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
-from mpu_cli.core.model.thresholds import evidence
+from mpu_cli.core.model.thresholds import Evidence
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver import sgd
@@ -215,9 +215,9 @@ class Counted:
 
 def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> Counted:
     """Count the cells of a part by their predictions; of these labels, which are annotated somewhere."""
-    predictions, labels, frequency = evidence(held_out, part.labels, part.frequency(rates), annotated)
-    annotations = sum(of_kind.nnz for of_kind in frequency.counted(labels))
-    return Counted(BinnedCells.of(predictions, labels, frequency), annotations)
+    labelled = Evidence(held_out, part.labels, part.frequency(rates)).of_labels(annotated)
+    annotations = sum(of_kind.nnz for of_kind in labelled.frequency.counted(labelled.labels))
+    return Counted(BinnedCells.of(*labelled), annotations)
 
 
 def stacked(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.model.calibration import Calibration, calibrate_binned
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.thresholds import Decision, best_threshold, decide
-from mpu_cli.core.train.levels import Evidence, Level
+from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
+from mpu_cli.core.train.levels import Level
 from mpu_cli.core.train.parts import Counted
 from mpu_cli.runtime.executor import Handle
 
@@ -88,9 +88,8 @@ class Stack:
         """Make the predictions of the last level probabilities, and choose thresholds."""
         top = self._tops[-1]
         self._tops.clear()
-        evidence = self._evidence = top.level.fetch(top.held_out)
-        arguments = evidence.held_out, evidence.labels, evidence.frequency
-        return decide(*arguments, top.threshold, criterion, top.level.instances.annotated, calibrated)
+        self._evidence = top.level.fetch(top.held_out)
+        return decide(self._evidence, top.threshold, criterion, top.level.instances.annotated, calibrated)
 
     @property
     def held_out(self) -> HeldOut:

@@ -122,15 +122,15 @@ def test_expected_number_of_right_ones_is_the_sum_of_probabilities():
 def test_filling_in_ends_where_expected_f1_is_largest(values, annotated, missing):
     probabilities = np.sort(np.array(values, np.float32))[::-1]
     listed = Cells(np.arange(len(values)), np.arange(len(values)), probabilities)
-    k, before, after = worth_filling_in(listed, annotated, missing)
+    best = worth_filling_in(listed, annotated, missing)
     f1 = [
         2 * (annotated + probabilities[:size].sum(dtype=float)) / (2 * annotated + size + missing)
         for size in range(len(values) + 1)
     ]
-    assert after == pytest.approx(max(f1))
-    assert before == pytest.approx(f1[0])
-    assert f1[k] == pytest.approx(max(f1))
-    assert (probabilities[:k] >= after / 2 - 1e-6).all()
+    assert best.f1_after == pytest.approx(max(f1))
+    assert best.f1_before == pytest.approx(f1[0])
+    assert f1[best.size] == pytest.approx(max(f1))
+    assert (probabilities[: best.size] >= best.f1_after / 2 - 1e-6).all()
 
 
 def test_suspects_are_annotated_unchecked_and_least_probable_first(problem):
