@@ -116,13 +116,11 @@ def estimate_c(
         refuse_sources(sources)
     report = estimation.estimate(
         sources,
+        estimation.Estimator(method=method, folds=folds, sample=sample),
         on=on,
-        method=method,
         per_label=per_label,
         output=output,
         plan=plan,
-        folds=folds,
-        sample=sample,
         by_number=by_number,
         run=run,
     )

@@ -248,10 +248,12 @@ def evaluate(
         refuse_with_cluster((*truths, *predictions), reviewed=reviewed)
 
     least = None if _by_default("threshold") else threshold
-    how: dict[str, Any] = {"metrics": names, "c": c, "ks": ks, "threshold": least, "reading": reading, "run": run}
     if several:
+        metrics_of_all = comparison.Metrics(names=names, c=c, ks=ks, threshold=least)
         with _collecting(on, len(truths) * len(predictions)) as where:
-            compared = comparison.evaluate_several(truth, predictions, **how, **where)
+            compared = comparison.evaluate_several(
+                truth, predictions, metrics_of_all, reading=reading, run=run, **where
+            )
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         if as_json:
@@ -259,23 +261,23 @@ def evaluate(
         else:
             print_comparison(compared)
         return
+    detailed = evaluation.DetailedMetrics(
+        names=names,
+        c=c,
+        ks=ks,
+        threshold=least,
+        propensities=evaluation.PropensitySource(
+            training=training, a=propensity_a, b=propensity_b, frequencies=frequencies
+        ),
+        per_label=per_label,
+        naming=naming,
+        by_number=by_number,
+        calibration=calibration,
+        calibration_plot=calibration_plot,
+        reviewed=reviewed,
+    )
     with _collecting(on, len(truths)) as where:
-        report = evaluation.evaluate(
-            truth,
-            predictions[0],
-            per_label=per_label,
-            naming=naming,
-            by_number=by_number,
-            training=training,
-            frequencies=frequencies,
-            propensity_a=propensity_a,
-            propensity_b=propensity_b,
-            calibration=calibration,
-            calibration_plot=calibration_plot,
-            reviewed=reviewed,
-            **how,
-            **where,
-        )
+        report = evaluation.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)
     if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:

@@ -181,6 +181,7 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
+    what = prediction.Output(form=form, top_k=top_k, threshold=threshold, by_number=by_number)
     counts = prediction.Report()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (
@@ -188,37 +189,15 @@ def predict(
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
         if on is not None:
-            from mpu_cli.commands.predict.prediction import predict_files
-
-            counts = predict_files(
-                model,
-                in_out,
-                on=on,
-                by_psp=by_psp,
-                tick=lambda: count(1),
-                form=form,
-                top_k=top_k,
-                threshold=threshold,
-                by_number=by_number,
-                reading=reading,
-                run=run,
+            counts = prediction.predict_files(
+                model, in_out, what, on=on, by_psp=by_psp, tick=lambda: count(1), reading=reading, run=run
             )
         for name, target in targets.items() if on is None else ():
             data = (
                 Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if has_texts(name) else name
             )
             counts += prediction.predict(
-                trained,
-                data,
-                target,
-                form=form,
-                top_k=top_k,
-                threshold=threshold,
-                by_number=by_number,
-                line_buffered=line_buffered,
-                count=count,
-                reading=reading,
-                run=run,
+                trained, data, target, what, line_buffered=line_buffered, count=count, reading=reading, run=run
             )
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")

@@ -58,17 +58,37 @@ class ImportReport:
     closed: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Display:
+    """By what instances and labels are shown.
+
+    Attributes
+    ----------
+    text, text_field
+        A text on each line; or records, as `mpu vectorize` reads them, and the field of the text, which need not be
+        named where it is the only one. Without texts, an instance is shown by its heaviest features.
+    naming : Naming
+        Where the names of labels are.
+    by_number : bool
+        Show numbers of labels also where they have names.
+    features : str, Path or None
+        A file of names of features.
+    """
+
+    text: str | Path | None = None
+    text_field: str | None = None
+    naming: Naming = BESIDE
+    by_number: bool = False
+    features: str | Path | None = None
+
+
 def prepare(
     source: str | Path,
     target: str | Path,
+    display: Display = Display(),
     *,
     sample: int | None = None,
     suggestions: str | Path | None = None,
-    text: str | Path | None = None,
-    text_field: str | None = None,
-    naming: Naming = BESIDE,
-    by_number: bool = False,
-    features: str | Path | None = None,
     label_studio_tasks: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
@@ -79,19 +99,11 @@ def prepare(
     ----------
     source, target : str or Path
         Data, and what is written.
+    display : Display
     sample : int, optional
         Review so many instances, drawn at random by ``run.seed``.
     suggestions : str or Path, optional
         A file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all are.
-    text, text_field : optional
-        A text on each line; or records, as `mpu vectorize` reads them, and the field of the text, which need not be
-        named where it is the only one. Without texts, an instance is shown by its heaviest features.
-    naming : Naming
-        Where the names of labels are.
-    by_number : bool
-        Show numbers of labels also where names are known.
-    features : str or Path, optional
-        A file of names of features.
     label_studio_tasks : bool
     reading : Reading
     run : Run
@@ -108,7 +120,7 @@ def prepare(
         data = read(source, reading, run, contents=sidecars.contents)
         digits = checksum(data.features)
     drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
-    names = sidecars.names_of(naming, data.occurring_labels()[1])
+    names = sidecars.names_of(display.naming, data.occurring_labels()[1])
     suggested = None
     if suggestions is not None:
         suggested = worklist.read_suggestions(suggestions, data, source, digits, names)
@@ -121,9 +133,9 @@ def prepare(
         digits=digits,
         sample=drawn,
         suggestions=suggested,
-        texts=None if text is None else _texts(text, set(wanted), len(data), text_field, reading.max_line_bytes),
-        label_names=None if by_number else names,
-        feature_names=None if features is None else read_names(features)[0],
+        texts=_texts(display, set(wanted), len(data), reading.max_line_bytes),
+        label_names=None if display.by_number else names,
+        feature_names=None if display.features is None else read_names(display.features)[0],
     )
     with open_output(target) as out:
         out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
@@ -131,8 +143,11 @@ def prepare(
     return Report(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
 
 
-def _texts(source: str | Path, wanted: set[int], n: int, field: str | None, max_line_bytes: int) -> dict[int, str]:
+def _texts(display: Display, wanted: set[int], n: int, max_line_bytes: int) -> dict[int, str] | None:
     """Read the texts of some of n instances, which count from 0."""
+    source, field = display.text, display.text_field
+    if source is None:
+        return None
     form = format_of(source)
     if form is None and field is not None:
         raise InputError(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.complete.estimation import estimate
+from mpu_cli.commands.complete.estimation import Estimator, estimate
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.conftest import at, write_parts
 from tests.slow import slow
@@ -18,8 +18,8 @@ from tests.slow import slow
 
 @pytest.mark.parametrize("phase", ["read", *slow("fetch the sample")])
 def test_a_worker_that_dies_changes_nothing(sources, on, processes, phase):
-    found = estimate(sources, on=on, sample=150, run=at(phase, processes.kill_worker))
-    assert found == estimate(sources, sample=150)
+    found = estimate(sources, Estimator(sample=150), on=on, run=at(phase, processes.kill_worker))
+    assert found == estimate(sources, Estimator(sample=150))
 
 
 def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files, on, processes):
@@ -31,7 +31,7 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
             processes.kill_worker()
 
     with pytest.raises(InputError, match=r"part-1\.svm: has changed"):
-        estimate(sources, on=on, sample=150, run=at("fetch the sample", other))
+        estimate(sources, Estimator(sample=150), on=on, run=at("fetch the sample", other))
 
 
 def test_without_workers_it_waits_and_then_gives_up(sources, on, processes):
@@ -40,7 +40,7 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes):
         processes.kill_worker()
 
     with pytest.raises(ClusterError, match="has had no worker for 2 seconds"):
-        estimate(sources, on=replace(on, timeout=2), sample=150, run=at("fetch the sample", none_left))
+        estimate(sources, Estimator(sample=150), on=replace(on, timeout=2), run=at("fetch the sample", none_left))
 
 
 @pytest.mark.slow

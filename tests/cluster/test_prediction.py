@@ -54,7 +54,7 @@ def test_a_worker_that_dies_changes_nothing(run, model, files, on, processes, tm
         if not killed:
             killed.append(processes.kill_worker())
 
-    report = predict_files(model, targets, on=on, tick=kill_once, form="labels")
+    report = predict_files(model, targets, on=on, tick=kill_once)
     assert report.instances == 400
     assert run("predict", model, *files, "-o", tmp_path / "here").exit_code == 0
     assert contents(tmp_path / "out") == contents(tmp_path / "here")

@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import precision_recall_fscore_support
 
-from mpu_cli.commands.evaluate.evaluation import build_report, evaluate, metric_names, per_label_report
+from mpu_cli.commands.evaluate.evaluation import DetailedMetrics, build_report, evaluate, metric_names, per_label_report
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.metrics import LabelSetMetrics
@@ -44,9 +44,8 @@ def test_a_file_and_its_labels(tmp_path):
     truth.write_text("1,2 1:1\n2 1:1\n")
     predictions.write_text("1\n1\n")
     names.write_text("one\ntwo\n")
-    report = evaluate(
-        str(truth), str(predictions), metrics=["micro_precision"], per_label=True, naming=Naming(names), c=0.5
-    )
+    metrics = DetailedMetrics(names=["micro_precision"], per_label=True, naming=Naming(names), c=0.5)
+    report = evaluate(str(truth), str(predictions), metrics)
     assert (report.instances, report.labels, report.true_labels) == (2, 2, 3)
     assert report.metrics == {"micro_precision": 0.5}
     assert report.corrected == {"micro_precision": 1.0, "clipped": False, "clipped_labels": 0}
@@ -64,7 +63,8 @@ def test_what_uses_label_sets(metrics, per_label, expected, tmp_path):
     truth, scores = tmp_path / "truth.svm", tmp_path / "scores.txt"
     truth.write_text("1,2 1:1\n2 1:1\n")
     scores.write_text("1:0.9\n2:0.6\n")
-    assert evaluate(str(truth), str(scores), metrics=metrics, per_label=per_label).uses_label_sets is expected
+    report = evaluate(str(truth), str(scores), DetailedMetrics(names=metrics, per_label=per_label))
+    assert report.uses_label_sets is expected
 
 
 def test_metric_names_follow_the_cutoffs():

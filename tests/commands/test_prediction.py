@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands.predict import prediction
-from mpu_cli.commands.predict.prediction import predict, select
+from mpu_cli.commands.predict.prediction import Output, predict, select
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 
@@ -48,9 +48,9 @@ def source(tmp_path):
 def predicted(source, tmp_path):
     """Predict the source; give the lines and the counts."""
 
-    def run(model=None, **options):
+    def run(model=None, run=DEFAULT_RUN, **output):
         target = tmp_path / "out.txt"
-        counts = predict(model or make_model(), source, target, **options)
+        counts = predict(model or make_model(), source, target, Output(**output), run=run)
         return target.read_text().splitlines(), counts
 
     return run
@@ -115,7 +115,7 @@ def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, s
     model = StackedModel((level,), 1.0, thresholds, top=Top(20))
     known = Columns(np.arange(6, dtype=np.int32), 6)
     for top_k, expected in ((1, "7"), (2, "7,11"), (4, "7,11")):
-        predict(TrainedModel("mpu", model, IDS, np.ones(4), known, {}), source, tmp_path / "out", top_k=top_k)
+        predict(TrainedModel("mpu", model, IDS, np.ones(4), known, {}), source, tmp_path / "out", Output(top_k=top_k))
         assert set((tmp_path / "out").read_text().splitlines()) == {expected}
 
 
@@ -199,11 +199,11 @@ def test_small_blocks_do_not_show(predicted, source, monkeypatch):
 def test_line_i_is_instance_i_also_after_comments_and_empty_lines(tmp_path):
     source, target = tmp_path / "new.svm", tmp_path / "out.txt"
     source.write_text("# a comment\n1 1:2\n\n# another\n 4:-1 # no labels\n3\n2 5:1\n")
-    counts = predict(make_model(), source, target, form="scores")
+    counts = predict(make_model(), source, target, Output(form="scores"))
     plain = tmp_path / "plain.svm"
     plain.write_text(" 1:2\n \n 4:-1\n \n 5:1\n")
     again = tmp_path / "again.txt"
-    predict(make_model(), plain, again, form="scores")
+    predict(make_model(), plain, again, Output(form="scores"))
     assert counts.instances == 5
     assert target.read_text() == again.read_text()
 
@@ -212,10 +212,10 @@ def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
     source, target, beyond = tmp_path / "new.svm", tmp_path / "out.txt", tmp_path / "beyond.svm"
     source.write_text(" 1:2 4:1\n 2:1\n")
     beyond.write_text(" 1:2 4:1 6:9 2147483646:5\n 2:1 100:1\n")
-    counts = predict(make_model(), source, target, form="scores")
+    counts = predict(make_model(), source, target, Output(form="scores"))
     assert (counts.fitness.entries, counts.fitness.unknown) == (3, 0)
     lines = target.read_text()
-    counts = predict(make_model(), beyond, target, form="scores")
+    counts = predict(make_model(), beyond, target, Output(form="scores"))
     assert (counts.fitness.entries, counts.fitness.unknown) == (6, 3)
     assert target.read_text() == lines
 
@@ -225,10 +225,10 @@ def test_implicit_values(tmp_path):
     source.write_text(" 1 4\n")
     with pytest.raises(InputError, match="--implicit-values"):
         predict(make_model(), source, target)
-    predict(make_model(), source, target, form="scores", reading=Reading(implicit_values=True))
+    predict(make_model(), source, target, Output(form="scores"), reading=Reading(implicit_values=True))
     implicit = target.read_text()
     source.write_text(" 1:1 4:1\n")
-    predict(make_model(), source, target, form="scores")
+    predict(make_model(), source, target, Output(form="scores"))
     assert target.read_text() == implicit
 
 
@@ -254,7 +254,7 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
     source = tmp_path / "new.svm"
     source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
     with pytest.raises(InputError, match=r"new\.svm: feature values are too large"):
-        predict(make_model(), source, tmp_path / "out.txt", form="scores")
+        predict(make_model(), source, tmp_path / "out.txt", Output(form="scores"))
 
 
 def test_one_label():
@@ -290,5 +290,5 @@ def test_a_piece_of_work_is_bounded_by_its_probabilities(tmp_path, monkeypatch):
     monkeypatch.setattr(prediction, "_PROBABILITIES", 400)
     monkeypatch.setattr(prediction, "map_ahead", map_and_keep)
     (tmp_path / "in").write_bytes(b"\n" * 5000)
-    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", form="scores")
+    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", Output(form="scores"))
     assert [text.count(b"\n") for text, _ in pieces] == [100] * 50

@@ -115,16 +115,27 @@ class Report:
         return {name: value for name, value in numbers.items() if value is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Estimator(Validation):
+    """How c is estimated from annotations, by cross-validation on a sample.
+
+    Attributes
+    ----------
+    method : {"bbe", "e1", "e2", "e3"}
+        See `estimators.estimate`.
+    """
+
+    method: str = "bbe"
+
+
 def estimate(
     sources: Sources,
+    estimator: Estimator = Estimator(),
     *,
     on: OnCluster | None = None,
-    method: str = "bbe",
     per_label: bool = False,
     output: str | Path | None = None,
     plan: Sequence[float] = (),
-    folds: int | None = Validation.folds,
-    sample: int = Validation.sample,
     by_number: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -133,22 +144,17 @@ def estimate(
     Parameters
     ----------
     sources : Sources
+    estimator : Estimator
     on : OnCluster, optional
         Where workers read; the sample alone is fetched. Files and names of labels only. Default: this process reads.
-    method : {"bbe", "e1", "e2", "e3"}
-        See `estimators.estimate`.
     per_label : bool
         Whether to estimate a label frequency for each label too.
     output : str or Path, optional
         Where to write the frequency of each label, as `read_frequencies` reads it.
     plan : sequence of float
         Widths of intervals of c to plan a review for.
-    folds : int, optional
-        Default: by the number of instances.
-    sample : int
-        Instances to estimate from, at most; drawn at random.
     by_number : bool
-        Give no names of labels, also where they are known.
+        Give no names of labels, also where they have some.
     run : Run
 
     Returns
@@ -164,16 +170,17 @@ def estimate(
     MpuError
         The output cannot be written; TooLargeError where the data do not fit in memory.
     """
+    sample, method = estimator.sample, estimator.method
     refuse_unwritable(output)
     with training_set(sources, run, on, method=None) as whole:
         data = whole.drawn(sample, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
     surely_from = estimators.FEWEST_ANNOTATIONS if per_label else np.inf
-    some = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
-    refuse_large_sample(min(len(data), sample), q if some is None else len(some.columns))
+    columns = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
+    refuse_large_sample(min(len(data), sample), q if columns is None else len(columns.columns))
     population = Rows(Features.of(data.features, empty=run.empty), data.labels, verified=data.verified)
-    drawn = Sample(population, sample, folds, run, some)
+    drawn = Sample(population, sample, estimator.folds, run, columns)
     pooled: estimators.FrequencyEstimate | None = None
     single: SingleFrequencies | None = None
     if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):

@@ -68,6 +68,28 @@ class Report:
         return sizes | ({} if self.c is None else {"c": self.c}) | {"evaluated": evaluated, "compared": compared}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Which metrics are reported, and how they are computed.
+
+    Attributes
+    ----------
+    names : sequence of str or None
+        None: all that the predictions allow.
+    c : float or None
+        The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels.
+    ks : tuple of int
+        Cut-offs of the metrics at k.
+    threshold : float or None
+        Labels with at least this score count as predicted, as for `evaluation.compare.compare`.
+    """
+
+    names: Sequence[str] | None = None
+    c: float | None = None
+    ks: tuple[int, ...] = (1, 3, 5)
+    threshold: float | None = None
+
+
 def metric_names(ks: Sequence[int], c: float | None = None) -> list[str]:
     """Names of all metrics that several predictions are compared by."""
     return [*SET_METRICS, *([SAMPLES_F1, *ranking_names(ks)] if c is None else [])]
@@ -76,11 +98,8 @@ def metric_names(ks: Sequence[int], c: float | None = None) -> list[str]:
 def evaluate_several(
     truth: Source,
     predictions: Sequence[str],
+    metrics: Metrics = Metrics(),
     *,
-    metrics: Sequence[str] | None = None,
-    c: float | None = None,
-    ks: tuple[int, ...] = (1, 3, 5),
-    threshold: float | None = None,
     count: Callable[[int], None] = lambda _: None,
     collect: Collect = Candidate.collect,
     reading: Reading = DEFAULT_READING,
@@ -94,15 +113,13 @@ def evaluate_several(
         Data; they are read for each of the predictions.
     predictions : sequence of str
         At least two files, directories of them or models, as for `commands.evaluate.evaluation.evaluate`.
-    metrics : sequence of str, optional
-        Some of `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them. Default: all
-        that the predictions allow.
-    c, ks, threshold, reading
-        As for `commands.evaluate.evaluation.evaluate`.
+    metrics : Metrics
+        Names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
     count : callable
         Called with how many more instances have been compared, for each of the predictions.
     collect : callable
         As `Candidate.collect`.
+    reading : Reading
     run : Run
         Its seed is that of the bootstrap.
 
@@ -111,33 +128,33 @@ def evaluate_several(
     InputError
         A file cannot be read.
     MpuError
-        The files have different numbers of instances, or one of `metrics` needs scores that not all have.
+        The files have different numbers of instances, or one of the metrics needs scores that not all have.
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     cut: list[str] = []
     every = []
     for name in predictions:
-        begun = _Evidence(Form(name), threshold, Tally(ks), Tally(ks))
+        begun = _Evidence(Form(name), metrics.threshold, Tally(metrics.ks), Tally(metrics.ks))
         evidence = collect(Candidate.of(name, truth), begun, truth, reading, run, name, count)
         every.append(evidence.counts())
         cut += [name] * evidence.is_cut
-    found, differences = compare(every, c, run.seed)
-    common = [name for name in found[0] if all(name in one for one in found)]
-    if missing := [name for name in metrics or () if name not in common]:
-        without = next(name for name, one in zip(predictions, found, strict=True) if missing[0] not in one)
+    values, differences = compare(every, metrics.c, run.seed)
+    common = [name for name in values[0] if all(name in one for one in values)]
+    if missing := [name for name in metrics.names or () if name not in common]:
+        without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
         raise MpuError(
             f"{missing[0]} needs scores, and {without} has label lists; give the model, or make them with "
             "`mpu predict --format both`"
         )
-    names = list(metrics or common)
+    names = list(metrics.names or common)
     by = _VERDICT if _VERDICT in names else names[0]
     n, width = every[0].truth.shape
     return Report(
         instances=n,
         labels=width - 1,
-        c=c,
+        c=metrics.c,
         names=list(map(without_secrets, predictions)),
-        metrics=[{name: one[name] for name in names} for one in found],
+        metrics=[{name: one[name] for name in names} for one in values],
         differences=[{name: one[name] for name in names} for one in differences],
         verdicts=[
             _verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect
-from mpu_cli.commands.evaluate.propensity_sources import from_frequencies, from_training
+from mpu_cli.commands.evaluate.comparison import Metrics
+from mpu_cli.commands.evaluate.propensity_sources import PropensitySource
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (
     Comparison,
     Evidence,
-    compare_pairs,
     labels_from_scores,
     lockstep,
 )
@@ -27,7 +27,6 @@ from mpu_cli.evaluation.reliability import plot
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
-from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -93,24 +92,43 @@ class Report:
         return self.summary() | {name: part for name, part in parts.items() if part is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class DetailedMetrics(Metrics):
+    """What is reported of one file of predictions, and on which instances.
+
+    Attributes
+    ----------
+    propensities : PropensitySource or None
+        For the metrics that weigh labels by them.
+    per_label : bool
+        Whether to report each label too.
+    naming : Naming
+        Where the names of labels are, for `per_label` and for review files.
+    by_number : bool
+        Report no names.
+    calibration : bool
+        Whether to report how well scores are probabilities.
+    calibration_plot : str or None
+        Where to draw that.
+    reviewed : sequence of str
+        Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
+        intervals.
+    """
+
+    propensities: PropensitySource | None = None
+    per_label: bool = False
+    naming: Naming = BESIDE
+    by_number: bool = False
+    calibration: bool = False
+    calibration_plot: str | None = None
+    reviewed: Sequence[str] = ()
+
+
 def evaluate(
     truth: Source,
     predictions: str,
+    metrics: DetailedMetrics = DetailedMetrics(),
     *,
-    metrics: Sequence[str] | None = None,
-    per_label: bool = False,
-    naming: Naming = BESIDE,
-    by_number: bool = False,
-    c: float | None = None,
-    ks: tuple[int, ...] = (1, 3, 5),
-    threshold: float | None = None,
-    training: str | None = None,
-    frequencies: str | None = None,
-    propensity_a: float = PROPENSITY_A,
-    propensity_b: float = PROPENSITY_B,
-    calibration: bool = False,
-    calibration_plot: str | None = None,
-    reviewed: Sequence[str] = (),
     count: Callable[[int], None] = lambda _: None,
     collect: Collect = Candidate.collect,
     reading: Reading = DEFAULT_READING,
@@ -120,37 +138,17 @@ def evaluate(
 
     Parameters
     ----------
-    truth, threshold, ks, reading, run
+    truth, reading, run
         As for `compare`.
     predictions : str
         As for `compare`; or a model, whose label sets and scores they are; or a directory with a file for each of those
         of `truth`, of the same names.
-    metrics : sequence of str, optional
-        Which of `metric_names` to report; default all that the predictions allow.
-    per_label : bool
-        Whether to report each label too.
-    naming : Naming
-        Where the names of labels are, for `per_label` and for review files.
-    by_number : bool
-        Report no names.
-    c : float, optional
-        The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels too.
-    training, frequencies : str, optional
-        One of them gives propensities, for the metrics that weigh labels by them: training data, by the number of
-        annotations of each label; or a file with the label frequency of each label.
-    propensity_a, propensity_b : float
-        Constants of the model for `training`.
-    calibration : bool
-        Whether to report how well scores are probabilities.
-    calibration_plot : str, optional
-        Where to draw that.
-    reviewed : sequence of str
-        Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
-        intervals.
+    metrics : DetailedMetrics
+        Names among `metric_names`.
     count : callable
         Called with how many more instances have been compared.
     collect : callable
-        As `Candidate.collect`; not used with `reviewed`.
+        As `Candidate.collect`; not used with reviewed instances.
 
     Returns
     -------
@@ -161,49 +159,44 @@ def evaluate(
     InputError
         A file cannot be read.
     MpuError
-        The files have different numbers of instances, one of `metrics` needs scores or propensities and there are none,
-        or there are propensities and no scores.
+        The files have different numbers of instances, one of the metrics needs scores or propensities and there are
+        none, or there are propensities and no scores.
     """
-    calibration = calibration or calibration_plot is not None
+    calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
-    propensities: Propensities | None = None
-    if training is not None:
-        propensities = from_training(training, propensity_a, propensity_b, reading, run)
-    elif frequencies is not None:
-        propensities = from_frequencies(frequencies)
-    how: dict[str, Any] = {"threshold": threshold, "ks": ks, "propensities": propensities, "calibration": calibration}
+    propensities = None if metrics.propensities is None else metrics.propensities.read(reading, run)
+    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration}
+    begun = Evidence.none(predictions, metrics.threshold, metrics.ks, **how)
     candidate = Candidate.of(predictions, truth)
-    if reviewed:
-        pair, all_names = _reviewed_pair(truth, candidate, reviewed, naming, reading, run)
-        comparison = compare_pairs([pair], predictions, **how)
-        report = replace(build_report(comparison, metrics, c), intervals=_intervals(*pair, threshold, run.seed))
+    if metrics.reviewed:
+        pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
+        begun.add(*pair)
+        comparison = begun.comparison()
+        intervals = _intervals(*pair, metrics.threshold, run.seed)
     else:
-        evidence = collect(candidate, Evidence.none(predictions, **how), truth, reading, run, count=count)
-        comparison = evidence.comparison()
-        report = build_report(comparison, metrics, c)
+        comparison = collect(candidate, begun, truth, reading, run, count=count).comparison()
+        intervals = None
+    report = replace(build_report(comparison, metrics.names, metrics.c), intervals=intervals)
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if calibration:
-        found = calibration_report(comparison, c)
-        report = replace(report, calibration=found)
-        if calibration_plot is not None:
-            plot(found["bins"], calibration_plot)
-    if not per_label:
+        calibrated = calibration_report(comparison, metrics.c)
+        report = replace(report, calibration=calibrated)
+        if metrics.calibration_plot is not None:
+            plot(calibrated["bins"], metrics.calibration_plot)
+    if not metrics.per_label:
         return report
     counts = comparison.label_sets
-    if not reviewed and not by_number:
-        all_names = Sidecars(truth).names_of(naming, counts.labels, endless=True)
-    names = [all_names.name(label) for label in counts.labels.tolist()] if all_names and not by_number else None
-    return replace(report, per_label=per_label_report(counts, c, names))
+    if metrics.by_number:
+        all_names = None
+    elif not metrics.reviewed:
+        all_names = Sidecars(truth).names_of(metrics.naming, counts.labels, endless=True)
+    names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
+    return replace(report, per_label=per_label_report(counts, metrics.c, names))
 
 
 def _reviewed_pair(
-    truth: Source,
-    candidate: Candidate,
-    reviewed: Sequence[str],
-    naming: Naming,
-    reading: Reading,
-    run: Run,
+    truth: Source, candidate: Candidate, metrics: DetailedMetrics, reading: Reading, run: Run
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
     sidecars = Sidecars(truth)
@@ -211,17 +204,17 @@ def _reviewed_pair(
     listed = candidate.of_data(data, truth, reading, run)
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
-    names = sidecars.names_of(naming, data.occurring_labels()[1])
-    found = match(decisions.read(reviewed, names), data, truth, wins=True)
-    if not len(found.sampled):
+    names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
+    matched = match(decisions.read(metrics.reviewed, names), data, truth, wins=True)
+    if not len(matched.sampled):
         raise MpuError(
-            f"{', '.join(reviewed)}: no instance was drawn at random and completely reviewed, and others would give a "
-            "biased result; `mpu review --sample N` draws some"
+            f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
+            "give a biased result; `mpu review --sample N` draws some"
         )
-    true = found.verified.rows(found.sampled).part(found.labels[found.sampled])[1].astype(bool)
-    width = int(found.ids.max(initial=-1)) + 1
-    labels = csr_array((true.data, found.ids[true.indices], true.indptr), shape=(len(found.sampled), width))
-    return (Dataset(labels, data.features[found.sampled]), listed[found.sampled]), names
+    true = matched.verified.rows(matched.sampled).part(matched.labels[matched.sampled])[1].astype(bool)
+    width = int(matched.ids.max(initial=-1)) + 1
+    labels = csr_array((true.data, matched.ids[true.indices], true.indptr), shape=(len(matched.sampled), width))
+    return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names
 
 
 def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, tuple[float, float]]:
@@ -263,8 +256,8 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
     counts = comparison.label_sets
     estimates = None
     if c is not None:
-        found = corrected_metrics(counts, c)
-        estimates = {name: found[name] for name in [*names, "clipped", "clipped_labels"] if name in found}
+        every = corrected_metrics(counts, c)
+        estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
     return Report(
         instances=counts.instances,
         labels=len(counts.labels),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -43,6 +42,46 @@ FORMS = ("labels", "scores", "both", *HEADERS)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is written of each instance.
+
+    Attributes
+    ----------
+    form : {"labels", "scores", "both", "jsonl", "tsv"}
+        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
+        the thresholds at the end of the first line (`evaluation.score_files`); or both, the labels that reach the
+        threshold and the probabilities of all; or records with ids and names (see `prediction_records`), the most
+        probable label first.
+    top_k : int or None
+        At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
+        predicts only some of each instance.
+    threshold : float or None
+        Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
+        with `top_k`, all labels.
+    by_number : bool
+        Numbers of labels in records also where the model knows names.
+    """
+
+    form: str = "labels"
+    top_k: int | None = None
+    threshold: float | None = None
+    by_number: bool = False
+
+    @property
+    def has_all(self) -> bool:
+        """Whether labels are written however improbable."""
+        return self.threshold is None and (
+            self.form in ("scores", "both") or (self.form in HEADERS and self.top_k is not None)
+        )
+
+    def thresholds(self, model: TrainedModel) -> np.ndarray:
+        """Return from which probability on each label is predicted: float32, shape (q,)."""
+        if self.threshold is None:
+            return model.predictor.thresholds
+        return np.full(len(model.label_ids), self.threshold, np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The result of `predict`.
 
@@ -72,11 +111,8 @@ def predict(
     model: TrainedModel,
     source: str | Path | Texts,
     target: str | Path,
+    output: Output = Output(),
     *,
-    form: str = "labels",
-    top_k: int | None = None,
-    threshold: float | None = None,
-    by_number: bool = False,
     line_buffered: bool = False,
     count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
@@ -91,19 +127,7 @@ def predict(
         Data file, whose labels are ignored; or texts.
     target : str or Path
         Written completely or not at all.
-    form : {"labels", "scores", "both", "jsonl", "tsv"}
-        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
-        the thresholds at the end of the first line (`evaluation.score_files`); or both, the labels that reach the
-        threshold and the probabilities of all; or records with ids and names (see `prediction_records`), the most
-        probable label first.
-    top_k : int, optional
-        Write at most this many labels per instance, the most probable ones. Default: all; a model of many labels
-        (`core.data.predictions`) predicts only some of each instance.
-    threshold : float, optional
-        Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and for
-        records with `top_k`, all labels.
-    by_number : bool
-        Write numbers of labels in records also where the model knows names.
+    output : Output
     line_buffered : bool
         Answer each line of a data file as soon as it is there. The target is standard output.
     count : callable
@@ -122,34 +146,27 @@ def predict(
     MpuError
         The target cannot be written.
     """
-    everything = threshold is None and (form in ("scores", "both") or (form in HEADERS and top_k is not None))
-    if threshold is None:
-        thresholds = np.zeros(1, np.float32) if everything else model.predictor.thresholds
-    else:
-        thresholds = np.array([threshold], np.float32)
-
-    least = model.predictor.thresholds if threshold is None else np.full(len(model.label_ids), threshold, np.float32)
-    write = _writer(model, form, by_number, least)
+    write = _writer(model, output)
     ids: Ids | Texts | None
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
     else:
-        ids = Ids(source) if form in HEADERS else None
+        ids = Ids(source) if output.form in HEADERS else None
         contents = None if ids is None else ids.sidecars.contents
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
-        return _predict_rows(model, *rows, thresholds, everything, top_k, form != "labels", write, run)
+        return _predict_rows(model, *rows, output, write, run)
 
     slices = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
     rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
     report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
-        out.write(HEADERS.get(form, b""))
+        out.write(HEADERS.get(output.form, b""))
         try:
             for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
-                carrying = form == "scores" and not report.instances
-                out.write(with_thresholds(text, model.label_ids, least) if carrying else text)
+                carrying = output.form == "scores" and not report.instances
+                out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if carrying else text)
                 count(counted.instances)
                 if line_buffered:
                     sys.stdout.flush()
@@ -176,41 +193,35 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
 _Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
 
 
-def _writer(model: TrainedModel, form: str, by_number: bool, least: np.ndarray) -> _Writer:
-    if form == "labels":
+def _writer(model: TrainedModel, output: Output) -> _Writer:
+    least = output.thresholds(model)
+    if output.form == "labels":
         return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
-    if form == "scores":
+    if output.form == "scores":
         return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
-    if form == "both":
+    if output.form == "both":
         return lambda _ids, indptr, columns, values: label_and_score_lines(
             indptr, model.label_ids[columns], values, values >= least[columns]
         )
-    return record_writer(form, model.label_ids, model.names, by_number)
+    return record_writer(output.form, model.label_ids, model.names, output.by_number)
 
 
 def _predict_rows(
-    model: TrainedModel,
-    features: csr_array,
-    ids: list[str],
-    thresholds: np.ndarray,
-    everything: bool,
-    top_k: int | None,
-    ranked: bool,
-    write: _Writer,
-    run: Run,
+    model: TrainedModel, features: csr_array, ids: list[str], output: Output, write: _Writer, run: Run
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
 
     def predict(most: int | None) -> Predictions:
         return model.predictor.predictions(features, run, most)
 
+    thresholds = np.zeros(1, np.float32) if output.has_all else output.thresholds(model)
     # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
     one_threshold = (thresholds == thresholds[0]).all()
-    if everything or (top_k is not None and one_threshold):
-        predictions = predict(top_k)
+    if output.has_all or (output.top_k is not None and one_threshold):
+        predictions = predict(output.top_k)
     else:
         predictions = all_reaching(predict, thresholds)
-    cells = select(predictions, thresholds, top_k, ranked)
+    cells = select(predictions, thresholds, output.top_k, output.form != "labels")
     n = predictions.shape[0]
     counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
@@ -274,12 +285,13 @@ class ModelFiles:
 def predict_files(
     model: Path,
     targets: Mapping[str, Path],
+    output: Output = Output(),
     *,
     on: OnCluster,
     by_psp: bool = False,
     tick: Callable[[], None] = lambda: None,
+    reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-    **options: Any,
 ) -> Report:
     """Predict files, each of which, as the model and the places of the predictions, all workers can reach.
 
@@ -288,14 +300,14 @@ def predict_files(
     model : Path
     targets : mapping of str to Path
         Where the predictions of each file go.
+    output : Output
     on : OnCluster
     by_psp : bool
         Write probability / propensity; see `psp_order`.
     tick : callable
         Called once per file.
+    reading : Reading
     run : Run
-    **options
-        As for `prediction.predict`.
 
     Raises
     ------
@@ -308,7 +320,7 @@ def predict_files(
     files = {absolute(source): target.absolute() for source, target in targets.items()}
     with on.connected() as executor:
         done = [
-            executor.submit(_predict, meant, file, state_of(file), target, options, run.on_a_worker())
+            executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
             for file, target in files.items()
         ]
         executor.wait(done, tick)
@@ -316,10 +328,16 @@ def predict_files(
 
 
 def _predict(
-    model: ModelFiles, source: str, state: State | None, target: Path, options: dict[str, Any], run: Run
+    model: ModelFiles,
+    source: str,
+    state: State | None,
+    target: Path,
+    output: Output,
+    reading: Reading,
+    run: Run,
 ) -> Report:
     refuse_other(source, state)
-    return predict(loaded(model), source, target, run=run, **options)
+    return predict(loaded(model), source, target, output, reading=reading, run=run)
 
 
 @lru_cache(maxsize=1)
