@@ -127,6 +127,12 @@ class BusyError(MpuError):
     exit_status = os.EX_TEMPFAIL  # 75
 
 
+class RejectedError(MpuError):
+    """A new model that is not good enough to take the place of the present one, which stays."""
+
+    exit_status = 3
+
+
 class ClusterError(MpuError):
     """A cluster that cannot be reached, cannot be used, or has failed."""
 

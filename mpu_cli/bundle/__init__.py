@@ -8,6 +8,7 @@ from elsewhere can do no harm.
 from mpu_cli.bundle.loading import load
 from mpu_cli.bundle.manifest import FORMAT_VERSION, MANIFEST
 from mpu_cli.bundle.trained import TrainedModel
-from mpu_cli.bundle.writing import save, writer
+from mpu_cli.bundle.versions import Versions
+from mpu_cli.bundle.writing import Writer, save, writer
 
-__all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "load", "save", "writer"]
+__all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "Versions", "Writer", "load", "save", "writer"]

@@ -65,6 +65,10 @@ class Manifest:
     vectorizer: tuple[str, str] | None = None
     of_labels: dict[str, np.ndarray] | None = None
 
+    def all_files(self) -> list[tuple[str, str]]:
+        """Return name and SHA-256 of every file that it names."""
+        return [*self.files, *(file for file in (self.names, self.vectorizer) if file is not None)]
+
 
 def compose(manifest: Manifest) -> str:
     """Return the text of a manifest."""

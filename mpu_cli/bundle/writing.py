@@ -7,10 +7,11 @@ newer directory as a newer model.
 
 import os
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +30,7 @@ from mpu_cli.bundle.manifest import (
     VECTORIZER_NAME,
     Manifest,
     compose,
+    parse,
 )
 from mpu_cli.bundle.names import NAMES_PART, VECTORIZER_PART
 from mpu_cli.bundle.origin import ORIGIN_NAME, origin_name
@@ -69,7 +71,7 @@ def check_target(path: Path) -> None:
 
 
 @contextmanager
-def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], None]]:
+def writer(path: Path, wait: float = 0) -> Iterator["Writer"]:
     """Lock a model directory for one training, and remove what killed trainings have left there.
 
     Parameters
@@ -81,10 +83,7 @@ def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], Non
 
     Yields
     ------
-    callable
-        Saves a `TrainedModel`. An existing model stays in use until the new one is complete, and is intact if that
-        fails (with a ModelError). If the directory was moved or removed meanwhile, a new one is created; BusyError if
-        another training has started there.
+    Writer
 
     Raises
     ------
@@ -98,16 +97,43 @@ def writer(path: Path, wait: float = 0) -> Iterator[Callable[[TrainedModel], Non
         signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None),
         _hold(path, wait) as is_held,
     ):
-
-        def write(model: TrainedModel) -> None:
-            with nullcontext() if is_held() else _hold(path, wait):
-                _save(path, model)
-
-        yield write
+        yield Writer(path, wait, is_held)
 
 
-def save(model: TrainedModel, path: Path) -> None:
-    """Save a trained model; errors as for `writer`."""
+class Writer:
+    """Saves models in a directory that is locked for one training. Made by `writer`."""
+
+    def __init__(self, path: Path, wait: float, is_held: Callable[[], bool]) -> None:
+        self._path = path
+        self._wait = wait
+        self._is_held = is_held
+
+    def __call__(self, model: TrainedModel | Path) -> None:
+        """Save a model, or a copy of another one that is not to be changed: by hard links, where there are any.
+
+        An existing model stays in use until the new one is complete, and is intact if that fails (with a ModelError).
+        If the directory was moved or removed meanwhile, a new one is created; BusyError if another training has started
+        there.
+        """
+        with self.held():
+            _save(self._path, model)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Have the lock for several steps, also where the directory was moved or removed since; errors as above."""
+        if self._is_held():
+            yield
+            return
+        before = self._is_held
+        with _hold(self._path, self._wait) as self._is_held:
+            try:
+                yield
+            finally:
+                self._is_held = before
+
+
+def save(model: TrainedModel | Path, path: Path) -> None:
+    """Save a trained model, or a copy of one (see `Writer`); errors as for `writer`."""
     with writer(path) as write:
         write(model)
 
@@ -232,45 +258,69 @@ def _remove_leftovers(path: Path) -> None:
             entry.unlink(missing_ok=True)
 
 
-def _save(path: Path, model: TrainedModel) -> None:
+def _save(path: Path, model: TrainedModel | Path) -> None:
+    with _said_to_be_unwritable(path):
+        _make_workshop(path)  # it may have been removed during the training
+        files, text = _linked(path, model) if isinstance(model, Path) else _written(path, model)
+        manifest = _write(path / WORKSHOP, partial(_write_bytes, text))
+        with signals.unbroken():
+            with _unchanged_time(path):
+                for temporary, name in files.items():
+                    temporary.replace(path / name)
+            directory_to_disk(path)
+            manifest.replace(path / MANIFEST)
+        directory_to_disk(path)
+
+
+def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
+    """Write the files of a model. Return the name of each, and the manifest."""
     kind = kind_of(model.predictor)
     parts = KINDS[kind].parts(model.predictor)
     of_labels = model.label_ids, model.c, model.predictor.thresholds
     first = next(iter(parts.values()))
     first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
     first["known"] = model.known.indices
-    with _said_to_be_unwritable(path):
-        _make_workshop(path)  # it may have been removed during the training
-        temporaries = {}
-        files = []
-        for part, arrays in parts.items():
-            temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
-            files.append((f"{part}-{(sum_ := checksum(temporary))[:16]}.npz", sum_))
-            temporaries[temporary] = path / files[-1][0]
-        kept: list[tuple[str, str] | None] = []
-        names = None if model.names is None else model.names.text
-        for part, suffix, content in ((NAMES_PART, "txt", names), (VECTORIZER_PART, "bin", model.vectorizer)):
-            if content is None:
-                kept.append(None)
-                continue
-            temporary = _write(path / WORKSHOP, partial(_write_bytes, content))
-            name = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
-            kept.append((name, sum_))
-            temporaries[temporary] = path / name
-        text = compose(_manifest(model, kind, files, *kept)).encode()
-        if len(text) > MOST_BYTES:
-            raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
-        manifest = _write(path / WORKSHOP, partial(_write_bytes, text))
-        if model.origin is not None:
-            temporary = _write(path / WORKSHOP, partial(_write_bytes, model.origin))
-            temporaries[temporary] = path / origin_name(text)
-        with signals.unbroken():
-            with _unchanged_time(path):
-                for temporary, target in temporaries.items():
-                    temporary.replace(target)
-            _directory_to_disk(path)
-            manifest.replace(path / MANIFEST)
-        _directory_to_disk(path)
+    temporaries = {}
+    files = []
+    for part, arrays in parts.items():
+        temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
+        files.append((f"{part}-{(sum_ := checksum(temporary))[:16]}.npz", sum_))
+        temporaries[temporary] = files[-1][0]
+    kept: list[tuple[str, str] | None] = []
+    names = None if model.names is None else model.names.text
+    for part, suffix, content in ((NAMES_PART, "txt", names), (VECTORIZER_PART, "bin", model.vectorizer)):
+        if content is None:
+            kept.append(None)
+            continue
+        temporary = _write(path / WORKSHOP, partial(_write_bytes, content))
+        name = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
+        kept.append((name, sum_))
+        temporaries[temporary] = name
+    text = compose(_manifest(model, kind, files, *kept)).encode()
+    if len(text) > MOST_BYTES:
+        raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
+    if model.origin is not None:
+        temporaries[_write(path / WORKSHOP, partial(_write_bytes, model.origin))] = origin_name(text)
+    return temporaries, text
+
+
+def _linked(path: Path, other: Path) -> tuple[dict[Path, str], bytes]:
+    """Link the files of another model. Its manifest is copied: readers tell by its inode whether it was replaced."""
+    with open_regular(other / MANIFEST) as file:
+        text = file.read()
+    names = [name for name, _ in parse(other, text).all_files()]
+    names += [name for name in [origin_name(text)] if (other / name).exists()]
+    return {_link(path / WORKSHOP, other / name): name for name in names}, text
+
+
+def _link(folder: Path, file: Path) -> Path:
+    path = _unused(folder)
+    try:
+        path.hardlink_to(file)
+    except OSError:  # another file system, one without links, or another user's file
+        with file.open("rb") as original:
+            return _write(folder, partial(shutil.copyfileobj, original))
+    return path
 
 
 def _write_bytes(content: bytes, file: BinaryIO) -> None:
@@ -303,7 +353,7 @@ def _manifest(
 
 def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
     """Write a file with an unused name, and flush it to the disk."""
-    path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
+    path = _unused(folder)
     with path.open("xb") as file:
         write(file)
         file.flush()
@@ -311,7 +361,12 @@ def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
     return path
 
 
-def _directory_to_disk(path: Path) -> None:
+def _unused(folder: Path) -> Path:
+    return folder / f"{os.getpid()}-{secrets.token_hex(8)}"
+
+
+def directory_to_disk(path: Path) -> None:
+    """Flush the names in a directory to the disk, where its file system can do this."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network file systems cannot do this

@@ -16,6 +16,7 @@ from mpu_cli.cli.predict import predict
 from mpu_cli.cli.review import review
 from mpu_cli.cli.train import train
 from mpu_cli.cli.vectorize import vectorize
+from mpu_cli.cli.versions import versions
 from mpu_cli.version import __version__
 
 
@@ -34,5 +35,5 @@ def mpu() -> None:
     """
 
 
-for command in (vectorize, corrupt, estimate_c, train, info, complete, review, predict, evaluate, experiment):
+for command in (vectorize, corrupt, estimate_c, train, versions, info, complete, review, predict, evaluate, experiment):
     mpu.add_command(command)

@@ -13,7 +13,7 @@ from mpu_cli.cli import messages
 from mpu_cli.cli.options import click_type
 from mpu_cli.errors import MpuError, one_line
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.options import Real, Whole
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
@@ -23,8 +23,9 @@ MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit number
 class CleanErrors(click.Group):
     """A group of commands. A failure that a user can mend prints one line on standard error and exits with a status.
 
-    0: done. 1: bad data, or a failed run. 2: wrong usage. 75: another process uses the same files; try again later.
-    141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals (129, 130, 143).
+    0: done. 1: bad data, or a failed run. 2: wrong usage. 3: the new model was rejected. 75: another process uses the
+    same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
+    (129, 130, 143).
     """
 
     def main(self, *args, **kwargs):
@@ -78,6 +79,18 @@ def fail(message: str, status: int = 1) -> NoReturn:
 def json_option(function: Callable) -> Callable:
     """``--json``: print the report as one JSON object."""
     return click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")(function)
+
+
+def wait_option(function: Callable) -> Callable:
+    """``--wait SECONDS``: for another training of the same model to end."""
+    return click.option(
+        "--wait",
+        type=click_type(Real(0)),
+        default=0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Wait this long for another training of the same model to end, then exit with status 75.",
+    )(function)
 
 
 def max_line_bytes_option(function: Callable) -> Callable:

@@ -1,6 +1,7 @@
 """``mpu info``."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from mpu_cli.cli.options import click_type
 from mpu_cli.runtime.options import Whole
 
 _FORMATS = (".png", ".svg", ".pdf")
+_JUDGED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
 
 
 def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
@@ -27,7 +29,7 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
-    "draw c, expected F1, counts and time.",
+    "draw c, expected F1, counts and time, and what --accept-on has found: quality, unknown features, labels.",
 )
 @click.option(
     "--label",
@@ -112,6 +114,16 @@ def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
         return
     rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in entries]
     print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
+    if judged := history.judged(entries):
+        click.echo()
+        values = [[_number(entry.get(name)) for name in history.JUDGED] for entry in judged]
+        print_table([_JUDGED, *map(_judged, judged, values)])
+
+
+def _judged(entry: dict[str, Any], values: list[str]) -> list[str]:
+    accepted = "yes" if entry.get("accepted") else "no"
+    metric = str(entry.get("test_metric", "-"))
+    return [entry["time"], accepted, metric, *values, str(len(entry.get("warnings", ())))]
 
 
 def _number(value: float | None) -> str:

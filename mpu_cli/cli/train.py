@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mpu_cli.cli.acceptance_options import acceptance_options
 from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
-from mpu_cli.cli.common import json_option, log_report, print_json
+from mpu_cli.cli.common import json_option, log_report, print_json, wait_option
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
-from mpu_cli.cli.options import click_type
 from mpu_cli.cli.run_options import run_options
 from mpu_cli.cli.train_report import print_report
 from mpu_cli.cli.training_files import label_features_option, training_files
 from mpu_cli.cli.training_options import training_options
-from mpu_cli.runtime.options import Real
+from mpu_cli.errors import RejectedError
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.commands.train.acceptance import Acceptance
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -43,14 +44,7 @@ if TYPE_CHECKING:
     help="Save a checkpoint of each finished step in MODEL.resume until the model is saved, and load those of an "
     "interrupted training of the same data and options.",
 )
-@click.option(
-    "--wait",
-    type=click_type(Real(0)),
-    default=0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Wait this long for another training of the same model to end, then exit with status 75.",
-)
+@wait_option
 @click.option(
     "--oof",
     metavar="FILE",
@@ -65,6 +59,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
 )
+@acceptance_options
 @cluster_options
 @shards_option
 @run_options("seed", "jobs", "kernel", "memory")
@@ -82,6 +77,7 @@ def train(
     wait: float,
     oof: Path | None,
     history: Path | None,
+    acceptance: "Acceptance | None",
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
@@ -107,6 +103,7 @@ def train(
       mpu train news.svm --levels 1 --json
       mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
+      mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
     from dataclasses import asdict
 
@@ -134,7 +131,7 @@ def train(
         method=method,
         on=on,
         warm_start=warm_start,
-        saving=training.Saving(resume=resume, wait=wait, out_of_fold=oof, history=history),
+        saving=training.Saving(resume=resume, wait=wait, out_of_fold=oof, history=history, acceptance=acceptance),
         run=run,
     )
     for warning in done.warnings:
@@ -153,12 +150,16 @@ def train(
         "seconds": done.seconds,
         "peak_bytes": peak_bytes(),
         **({} if done.cluster is None else {"cluster": done.cluster}),
+        **({} if done.verdict is None else {"acceptance": {"version": done.version, **done.verdict.as_json()}}),
     }
     log_report(report)
     if as_json:
         print_json(report)
     elif not is_quiet():
         print_report(report)
+    if done.verdict is not None and not done.verdict.accepted:
+        stays = "stays" if output.exists() else "is not made"
+        raise RejectedError(f"{output} {stays}: {done.verdict.verdict}")
 
 
 def default_model(source: str) -> Path:

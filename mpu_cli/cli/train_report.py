@@ -48,6 +48,9 @@ def print_report(report: dict) -> None:
         del rest["expected_micro_f1_by_level"]
         f1 = rest.pop("expected_micro_f1")
         lines["expected"] = f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
+    if "acceptance" in rest:
+        judged = rest.pop("acceptance")
+        lines["accepted" if judged["accepted"] else "rejected"] = judged["verdict"]
     for name, value in rest.items():
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"

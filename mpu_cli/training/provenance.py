@@ -104,6 +104,11 @@ class Counts:
         true = LabelFrequency.of(c, labels.shape, verified).true_labels(labels)
         return cls(labels.shape[0], count_annotations(labels), true)
 
+    @property
+    def true_per_instance(self) -> float:
+        """Mean number of labels of an instance, as estimated."""
+        return float(self.true.sum()) / self.instances
+
 
 def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: Path | None = None) -> dict[str, Any]:
     """Return what `record` takes of a training on files.

@@ -55,6 +55,8 @@ OVERLAPS = {
     "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
     "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
     "a cache in the kept steps": ("train", "x.svm", *QUICK, "--resume", "--cache", "x.mpu.resume"),
+    "a history among the versions": ("train", "x.svm", "--accept-on", "y.svm", "--history", "x.mpu.versions/h"),
+    "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
     "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),
     "decisions over the export": ("review", "--import", "missing.tsv", "-o", "./missing.tsv"),
@@ -69,7 +71,7 @@ NAMED = {
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
     "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
-    "train": {"FILE", "--output", "--cache", "--resume", "--warm-start"},
+    "train": {"FILE", "--output", "--cache", "--resume", "--warm-start", "--keep", "--accept-on", "--history"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
     "vectorize": {"TEXTS", "--output", "--like", "--labels"},
 }

@@ -157,7 +157,8 @@ def evaluate_several(
         metrics=[{name: one[name] for name in names} for one in values],
         differences=[{name: one[name] for name in names} for one in differences],
         verdicts=[
-            _verdict(predictions[0], name, by, one[by]) for name, one in zip(predictions[1:], differences, strict=True)
+            verdict_on(predictions[0], name, by, one[by])
+            for name, one in zip(predictions[1:], differences, strict=True)
         ],
         cut=cut,
     )
@@ -199,8 +200,8 @@ class _Evidence:
         return replace(counts, gains=self.listed.gains() if has_scores else None)
 
 
-def _verdict(first: str, other: str, metric: str, difference: Difference) -> str:
-    """Say which of two is ahead, if that can be told."""
+def verdict_on(first: str, other: str, metric: str, difference: Difference) -> str:
+    """Say which of two is ahead, if that can be told, by the metric of the other minus that of the first."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high
     if not difference.is_sure:

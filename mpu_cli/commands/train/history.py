@@ -8,6 +8,7 @@ import fcntl
 import io
 import json
 import os
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from mpu_cli.svmlight.streams import open_output
 
 # What is drawn and listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
+# What is known besides of those that were judged by a test set.
+JUDGED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
 
 
 def refuse_unappendable(path: Path) -> None:
@@ -29,8 +32,15 @@ def refuse_unappendable(path: Path) -> None:
         raise MpuError(f"{path}: cannot be written; name another file for --history")
 
 
-def append(path: Path, entry: dict[str, Any]) -> None:
+def append(path: Path, entry: dict[str, Any], done: str = "the training is saved, but not in the history") -> None:
     """Add a line.
+
+    Parameters
+    ----------
+    path : Path
+    entry : dict
+    done : str
+        What has been done and what not, where it cannot be added.
 
     Raises
     ------
@@ -51,7 +61,7 @@ def append(path: Path, entry: dict[str, Any]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        raise MpuError(f"{path}: the training is saved, but not in the history: {error.strerror}") from error
+        raise MpuError(f"{path}: {done}: {error.strerror}") from error
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -72,6 +82,21 @@ def read(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def readable(path: Path) -> list[dict[str, Any]]:
+    """Return the trainings of the lines that are whole; there may be none, and no file."""
+    found = []
+    with suppress(OSError):
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            with suppress(InputError):
+                found.append(_entry(str(path), number, line))
+    return found
+
+
+def judged(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the trainings whose models were judged by test data: `mpu train --accept-on`."""
+    return [entry for entry in entries if "test_value" in entry]
+
+
 def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         entry = json_value(line)
@@ -79,25 +104,30 @@ def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
         entry = None
     if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
         raise InputError(path, number, "is no training, as mpu train --history writes it; remove this line")
-    for name in NUMBERS:
+    for name in (*NUMBERS, *JUDGED, "version"):
         value = entry.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InputError(path, number, f"{name} is {value!r}, and no number; remove this line")
     return entry
 
 
-_INCHES = (11, 8)
+_INCHES = (11, 8)  # of two rows
 _PANELS = (
     ("label frequency c", ("c",), (0, 1)),
     ("micro-F1 to expect on complete labels", ("expected_micro_f1",), (0, 1)),
     ("counts", ("instances", "annotations", "features", "labels"), None),
     ("seconds of training", ("seconds",), None),
 )
+_JUDGED_PANELS = (
+    ("quality on the test data", ("test_value", "rejected"), (0, 1)),
+    ("labels of an instance", ("labels_per_instance", "labels_expected"), None),
+    ("share of unknown features in the test data", ("unknown_features",), (0, None)),
+)
 _MARKERS = "os^D"
 
 
 def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
-    """Draw c, expected F1, counts and time over the trainings.
+    """Draw c, expected F1, counts and time over the trainings, and what was found on test data.
 
     Parameters
     ----------
@@ -124,8 +154,12 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
         times = [datetime.fromisoformat(entry["time"]) for entry in entries]
     except ValueError as error:
         raise InputError(str(path), None, f"a time is none: {error}") from None
-    figure = Figure(figsize=_INCHES, layout="constrained")
-    for axes, (title, names, limits) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
+    panels = _PANELS + (_JUDGED_PANELS if judged(entries) else ())
+    n_rows = -(-len(panels) // 2)
+    width, height = _INCHES
+    figure = Figure(figsize=(width, height * n_rows / 2), layout="constrained")
+    entries = [{**entry, "rejected": None if entry.get("accepted", True) else entry["test_value"]} for entry in entries]
+    for axes, (title, names, limits) in zip(figure.subplots(n_rows, 2).flat, panels, strict=False):
         _panel(axes, times, entries, names)
         axes.set(title=title, ylim=limits if limits else (0, None))
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(target.suffix[1:], {})

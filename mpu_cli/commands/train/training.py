@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,22 @@ from typing import Any
 import numpy as np
 
 from mpu_cli import bundle, methods
+from mpu_cli.bundle import TrainedModel, Versions
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.predict.prediction import write_out_of_fold
+from mpu_cli.commands.train.acceptance import Acceptance
+from mpu_cli.commands.train.gate import Gate, Verdict
 from mpu_cli.commands.train.history import append, refuse_unappendable
 from mpu_cli.commands.train.warm_start import match
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.errors import counted, without_secrets
+from mpu_cli.errors import OverlapError, counted, without_secrets
+from mpu_cli.methods import Fitted
 from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
+from mpu_cli.text.packed import packed
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
 from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, TrainingSet, frequency_file
@@ -42,12 +47,15 @@ class Saving:
         Where to write predictions of the instances of the file by models that have not seen them.
     history : Path or None
         A file to which a line about this training is added.
+    acceptance : Acceptance or None
+        By what the new model takes the place of the present one. Default: it does.
     """
 
     resume: bool = False
     wait: float = 0
     out_of_fold: Path | None = None
     history: Path | None = None
+    acceptance: Acceptance | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +102,8 @@ class Report:
     seconds: dict[str, float]
     warnings: tuple[str, ...]
     cluster: dict[str, int | None] | None = None
+    verdict: Verdict | None = None
+    version: int | None = None
 
 
 def train(
@@ -109,7 +119,7 @@ def train(
 ) -> Report:
     """Learn a model of all labels of files, and write it.
 
-    An existing model is replaced only when the new one is complete.
+    An existing model is replaced only when the new one is complete, and accepted if that is asked for.
 
     Parameters
     ----------
@@ -145,15 +155,19 @@ def train(
         The method cannot learn from the data, or the model cannot be written.
     """
     options = methods.METHODS[method].options() if options is None else options
-    inputs = {**sources.by_option(), "--c": frequency_file(options), "--warm-start": warm_start}
+    asked_for = saving.acceptance
+    test = None if asked_for is None else asked_for.test
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--warm-start": warm_start, "--accept-on": test}
     outputs = {
         "--output": target,
         "--cache": sources.cache,
         "--resume": folder_of(target) if saving.resume else None,
         "--oof": saving.out_of_fold,
         "--history": saving.history,
+        "--keep": None if asked_for is None else Versions.of(target).folder,
     }
-    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume"))
+    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume", "--keep"))
+    _refuse_learned(sources, test)
     refuse_unwritable(saving.out_of_fold)
     if saving.history is not None:
         refuse_unappendable(saving.history)
@@ -161,7 +175,10 @@ def train(
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, saving.wait))
+        gate = None if asked_for is None else Gate.opened(asked_for, target, sources.reading, run)
         data = stack.enter_context(training_set(sources, run.timed(seconds), on, method))
+        if gate is not None and data.vectorizer is not None:
+            gate.refuse_other_numbers(packed(data.vectorizer))
         described = in_background(data.described)  # while models are learned
         asked = data.completed(options)
         start = None if warm_start is None else _start(warm_start, asked.levels, data)
@@ -176,13 +193,42 @@ def train(
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
             model = assembled(data, fitted, method, options, run, files)
-            save(model)
+            if gate is None:
+                save(model)
+        verdict = None
+        if gate is not None:
+            with run.timed(seconds).step("test"):
+                verdict = gate.judge(model, data.counts(fitted).true_per_instance)
+        done: dict[str, float] = {step: seconds[step] for step in ("write", "test") if step in seconds}
+        report = _report(model, target, data, fitted, {"read": seconds["read"], **fitted.seconds, **done})
+        if verdict is not None:
+            report = replace(report, verdict=verdict, warnings=(*report.warnings, *verdict.warnings))
+        report = replace(report, cluster=data.work(asked, fitted))
+        entry = _remembered(report, sources)
+        if gate is not None:
+            entry = gate.conclude(save, model, entry)
+            report = replace(report, version=entry.get("version"))
         if steps is not None:
             steps.remove()
-        work = data.work(asked, fitted)
-    report = Report(
+    if saving.history is not None:
+        append(saving.history, entry)
+    return report
+
+
+def _refuse_learned(sources: Sources, test: str | None) -> None:
+    """Refuse to judge a model by what it has learned from."""
+    for name, path in sources.by_option().items():
+        with suppress(OSError):
+            if test is not None and path is not None and Path(path).samefile(test):
+                raise OverlapError(
+                    f"{name} and --accept-on are the same file, {test}; no training may see the test data"
+                )
+
+
+def _report(model: TrainedModel, target: Path, data: TrainingSet, fitted: Fitted, seconds: dict[str, float]) -> Report:
+    return Report(
         model=target,
-        method=method,
+        method=model.method,
         instances=len(data),
         features=len(model.known.indices),
         labels=len(data.ids),
@@ -191,13 +237,9 @@ def train(
         findings=fitted.findings,
         thresholds=dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
         review=data.review,
-        seconds={"read": seconds["read"], **fitted.seconds, "write": seconds["write"]},
+        seconds=seconds,
         warnings=fitted.warnings,
-        cluster=work,
     )
-    if saving.history is not None:
-        append(saving.history, _remembered(report, sources))
-    return report
 
 
 def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
@@ -220,6 +262,7 @@ def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
         "seconds": round(sum(report.seconds.values()), 3),
         "warnings": list(report.warnings),
         **({} if report.cluster is None else {"cluster": report.cluster}),
+        **({} if report.verdict is None else report.verdict.as_json()),
     }
 
 

@@ -1,0 +1,268 @@
+"""Compare a new model with the present one and its versions, and accept or reject it: ``mpu train --accept-on``."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mpu_cli import bundle
+from mpu_cli.bundle import TrainedModel, Writer
+from mpu_cli.bundle.versions import manifest_of
+from mpu_cli.commands.evaluate.candidates import Candidate
+from mpu_cli.commands.evaluate.comparison import verdict_on
+from mpu_cli.commands.predict.fitness import Fitness
+from mpu_cli.commands.train.acceptance import BETTER, KS, Acceptance
+from mpu_cli.commands.train.versions import Record, put
+from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
+from mpu_cli.evaluation.paired import Counts, Difference, Tally, compare
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import iter_chunks
+
+_NEW, _PRESENT = "the new model", "the present one"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found of a new model.
+
+    Attributes
+    ----------
+    accepted : bool
+    verdict : str
+        Why, in one line.
+    test_file, test_metric : str
+    test_value : float
+        The metric of the new model on the test data.
+    test_difference : dict or None
+        ``value``, ``low`` and ``high`` of the difference to the model that decided; None where there is no other.
+    unknown_features : float
+        Share of the feature values of the test data whose feature never occurred in training.
+    labels_per_instance : float
+        Mean number of labels that it predicts for an instance of the test data.
+    labels_expected : float
+        The same, as estimated of the training data: annotations by the label frequency c.
+    warnings : tuple of str
+        Where it does not fit the test data.
+    """
+
+    accepted: bool
+    verdict: str
+    test_file: str
+    test_metric: str
+    test_value: float
+    test_difference: dict[str, float] | None
+    unknown_features: float
+    labels_per_instance: float
+    labels_expected: float
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what becomes part of its line in a history; the warnings of a training have a place of their own."""
+        return {name: value for name, value in asdict(self).items() if name != "warnings"}
+
+
+@dataclass
+class _Tallied:
+    """Evidence of a model, whose label sets are those by its own thresholds."""
+
+    tally: Tally = field(default_factory=lambda: Tally(KS))
+
+    def add(self, true: Dataset, predicted: Dataset) -> None:
+        self.tally.add(true.labels, predicted.labels, predicted.features)
+
+    def __add__(self, other: "_Tallied") -> "_Tallied":
+        return _Tallied(self.tally + other.tally)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A model on the test data."""
+
+    name: str
+    counts: Counts
+    fitness: Fitness
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """Whether a new model is accepted, why, and the difference that decided, if there is another model."""
+
+    accepted: bool
+    reason: str
+    gain: Difference | None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a new model has to pass. Made by `opened`, before the training, so that what is wrong is seen before it.
+
+    Attributes
+    ----------
+    acceptance : Acceptance
+    record : Record
+    reading : Reading
+    run : Run
+    present : bytes or None
+        Manifest of the present model.
+    vectorizer : bytes or None
+        The vectoriser of the others.
+    others : tuple of _Judged
+        The present model first, if there is one, then the versions that led to it, the latest first.
+    """
+
+    acceptance: Acceptance
+    record: Record
+    reading: Reading
+    run: Run
+    present: bytes | None
+    vectorizer: bytes | None = None
+    others: tuple[_Judged, ...] = ()
+
+    @classmethod
+    def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
+        """Predict the test data with the present model and its versions. The caller has the lock of the model.
+
+        Raises
+        ------
+        InputError
+            The test data cannot be read, or have no instances or no labels.
+        ModelError
+            The present model is damaged.
+        """
+        _refuse_without_labels(acceptance.test, reading, run)
+        record = Record.of(target)
+        record.versions.remove(())
+        gate = cls(acceptance, record, reading, run, manifest_of(target))
+        with run.step("test"):
+            for name, model in gate._models():
+                if not gate.others:
+                    gate = replace(gate, vectorizer=model.vectorizer)
+                if model.vectorizer == gate.vectorizer:
+                    gate = replace(gate, others=(*gate.others, gate._judged(name, model)))
+        return gate
+
+    def refuse_other_numbers(self, vectorizer: bytes) -> None:
+        """Refuse data whose features have other numbers than those of the present model, so that no test has both."""
+        if self.vectorizer not in (None, vectorizer):
+            raise ModelError(
+                f"{self.record.model}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
+                "models; make the data by mpu vectorize --like, or train once without --accept-on"
+            )
+
+    def judge(self, model: TrainedModel, labels_expected: float) -> Verdict:
+        """Predict the test data with a new model, and decide.
+
+        Parameters
+        ----------
+        model : TrainedModel
+        labels_expected : float
+            See `Verdict`.
+        """
+        new, metric = self._judged(_NEW, model), self.acceptance.accept_metric
+        metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
+        value, *values = (one[metric] for one in metrics)
+        decision = self._decided(value, values, [_reversed(one[metric]) for one in differences])
+        predicted = new.counts.predicted
+        return Verdict(
+            accepted=decision.accepted,
+            verdict=decision.reason,
+            test_file=without_secrets(self.acceptance.test),
+            test_metric=metric,
+            test_value=value,
+            test_difference=None if decision.gain is None else asdict(decision.gain),
+            unknown_features=new.fitness.unknown / max(new.fitness.entries, 1),
+            labels_per_instance=float(predicted.sum()) / predicted.shape[0],
+            labels_expected=labels_expected,
+            warnings=tuple(f"{self.acceptance.test}: {warning}" for warning in new.fitness.warnings(model)),
+        )
+
+    def conclude(self, write: Writer, model: TrainedModel, entry: dict[str, Any]) -> dict[str, Any]:
+        """Put a new model in the place of the present one if it was accepted, and remember what was decided.
+
+        Parameters
+        ----------
+        write : Writer
+            That of the model.
+        model : TrainedModel
+        entry : dict
+            The line about its training, with its verdict.
+
+        Returns
+        -------
+        dict
+            The same line, with its version if it was accepted.
+
+        Raises
+        ------
+        BusyError
+            The present model is another one by now, so the new one was not compared with it.
+        MpuError
+            Something cannot be written. The present model stays.
+        """
+        with write.held():
+            if not entry["accepted"]:
+                self.record.note(entry)
+                return entry
+            if manifest_of(self.record.model) not in (None, self.present):
+                raise BusyError(f"{self.record.model}: was replaced during the training, and not compared; train again")
+            number = put(self.record, write, model, entry, self.acceptance.keep)
+        return {**entry, "version": number}
+
+    def _decided(self, value: float, values: list[float], gains: list[Difference]) -> _Decision:
+        """Decide by the metric of the new model, by those of the others, and by its differences to them."""
+        asked = self.acceptance
+        if asked.accept_above is not None and value < asked.accept_above:
+            reason = f"{_NEW} has {asked.accept_metric} {value:.3f}, and --accept-above is {asked.accept_above:g}"
+            return _Decision(False, reason, gains[0] if gains else None)
+        if not gains:
+            return _Decision(True, f"{asked.accept_metric} {value:.3f}, and no other model to compare it with", None)
+        best = max(range(len(values)), key=values.__getitem__)  # the present one, if it is as good
+        for other in (0, best):
+            if gains[other].high < -asked.accept_margin:
+                return _Decision(False, self._said(other, gains[other]), gains[other])
+        if asked.accept_if == BETTER and gains[0].low <= asked.accept_margin:
+            reason = f"{self._said(0, gains[0])}, and --accept-if better asks for more"
+            return _Decision(False, reason, gains[0])
+        return _Decision(True, self._said(0, gains[0]), gains[0])
+
+    def _said(self, other: int, gain: Difference) -> str:
+        return verdict_on(self.others[other].name, _NEW, self.acceptance.accept_metric, gain)
+
+    def _models(self) -> Iterator[tuple[str, TrainedModel]]:
+        """Load the present model and the versions that a new one is compared with, one at a time."""
+        if self.present is not None:
+            yield _PRESENT, _loaded(self.record.model)
+        latest_first = self.record.before()[::-1]
+        for number in latest_first[: self.acceptance.keep]:
+            try:
+                yield f"version {number}", bundle.load(self.record.versions.path(number))
+            except ModelError as error:
+                _log.warning(f"{error}; version {number} is not compared with")
+
+    def _judged(self, name: str, model: TrainedModel) -> _Judged:
+        evidence, test = _Tallied(), self.acceptance.test
+        fitness = Candidate(name, model).collect_part(evidence, test, self.reading, self.run, lambda _: None)
+        return _Judged(name, evidence.tally.counts(), fitness)
+
+
+def _refuse_without_labels(test: str, reading: Reading, run: Run) -> None:
+    if not sum(chunk.labels.nnz for chunk in iter_chunks(test, reading, run=run)):
+        raise InputError(test, None, "has no labels, so no model can be judged by it")
+
+
+def _loaded(target: Path) -> TrainedModel:
+    try:
+        return bundle.load(target)
+    except ModelError as error:
+        raise ModelError(
+            f"{error}; or put a version back with mpu versions MODEL --restore, or train once without --accept-on: no "
+            "model can be compared with this one"
+        ) from error
+
+
+def _reversed(difference: Difference) -> Difference:
+    return Difference(*(0 - value for value in (difference.value, difference.high, difference.low)))

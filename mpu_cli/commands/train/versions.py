@@ -1,0 +1,220 @@
+"""The versions of a model and what was decided about each training: ``mpu versions``.
+
+Decisions are the lines of a history (`commands.train.history`) beside the versions. A line is added before the model
+changes: after a kill in between, a version that was accepted is there and not in use.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mpu_cli import bundle
+from mpu_cli.bundle import Versions, Writer
+from mpu_cli.commands.train import history
+from mpu_cli.errors import ModelError, MpuError
+from mpu_cli.training import provenance
+
+HISTORY = "history.jsonl"
+_UNWRITTEN = "the model stays, since this cannot be written"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The versions of a model, with their history. It is read once, so it is for one command.
+
+    Attributes
+    ----------
+    model : Path
+    versions : Versions
+    entries : list of dict
+        The lines of the history, oldest first. Those about a version have its number as ``version``; a line about a
+        version that was put back has ``restored`` too.
+    """
+
+    model: Path
+    versions: Versions
+    entries: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, model: Path) -> "Record":
+        """Read what there is of a model. Lines that are damaged are left out."""
+        versions = Versions.of(model)
+        return cls(model, versions, history.readable(versions.folder / HISTORY))
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The versions that are there, ascending."""
+        return self.versions.numbers()
+
+    @cached_property
+    def in_use(self) -> int | None:
+        """The version that is the model itself; None if that is none of them."""
+        return self.versions.number_of(self.model)
+
+    @cached_property
+    def line(self) -> list[int]:
+        """The versions that are there and led to the present one. Who puts one back withdraws those after it."""
+        found: list[int] = []
+        for entry in self.entries:
+            number = entry.get("version")
+            if number in found and entry.get("restored"):
+                del found[found.index(number) + 1 :]
+            elif number is not None:
+                found = [*(other for other in found if other != number), number]
+        return [number for number in found if number in self.kept]
+
+    def before(self) -> list[int]:
+        """Return the versions that led to the model, without itself."""
+        return self.line[: self.line.index(self.in_use)] if self.in_use in self.line else self.line
+
+    def add(self, model: Any, entry: dict[str, Any]) -> int:
+        """Keep a model as a version, and add the line about it. Return its number."""
+        number = self.versions.add(model, after=max((entry.get("version") or 0 for entry in self.entries), default=0))
+        try:
+            self.note({**entry, "version": number})
+        except MpuError:
+            self.versions.remove({number} - set(self.kept))
+            raise
+        return number
+
+    def note(self, entry: dict[str, Any]) -> None:
+        """Add a line."""
+        self.versions.folder.mkdir(exist_ok=True)
+        history.append(self.versions.folder / HISTORY, entry, _UNWRITTEN)
+
+    def keep_present(self) -> None:
+        """Make a version of the model, if it is none yet: one that was trained otherwise. Not of a damaged one."""
+        if self.in_use is None and _is_whole(self.model):
+            entry = {"time": provenance.now(), "model": str(self.model), "verdict": "in use before, and not judged"}
+            self.add(self.model, entry)
+
+    def prune(self, keep: int) -> None:
+        """Remove all versions but the one in use and so many others: those that led to it first, then the latest."""
+        now = Record.of(self.model)
+        withdrawn = [number for number in now.kept if number not in now.line]
+        others = [number for number in (*reversed(now.line), *reversed(withdrawn)) if number != now.in_use]
+        now.versions.remove(others[keep:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What is known of the versions of a model.
+
+    Attributes
+    ----------
+    model : str
+    in_use : int or None
+        The version that is the model itself; None where it is none of them, or missing.
+    kept : list of int
+        The versions that are there.
+    entries : list of dict
+        A line for each training that was judged and for each version that was put back; oldest first.
+    """
+
+    model: str
+    in_use: int | None
+    kept: list[int]
+    entries: list[dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as one JSON object."""
+        return {"model": self.model, "in_use": self.in_use, "kept": self.kept, "versions": self.entries}
+
+
+def describe(model: Path) -> Report:
+    """List the versions of a model, and those that were rejected.
+
+    Raises
+    ------
+    ModelError
+        There are none.
+    """
+    record = Record.of(model)
+    noted = {entry.get("version") for entry in record.entries}
+    unknown: list[dict[str, Any]] = [{"version": number, "time": None} for number in record.kept if number not in noted]
+    if not record.entries and not unknown:
+        raise _without(model)
+    return Report(model=str(model), in_use=record.in_use, kept=record.kept, entries=[*unknown, *record.entries])
+
+
+def restore(model: Path, version: int | None = None, wait: float = 0) -> int:
+    """Put a version back in the place of the model, in one step. Return its number.
+
+    The model is kept as a version too, if it is none yet.
+
+    Parameters
+    ----------
+    model : Path
+    version : int, optional
+        Default: the one before the present one.
+    wait : float
+        Seconds to wait for a training of the model to end.
+
+    Raises
+    ------
+    BusyError
+        A training is at work there.
+    ModelError
+        There is no such version, it is damaged, or it cannot be written.
+    """
+    if not Versions.of(model).numbers():
+        raise _without(model)
+    with bundle.writer(model, wait) as write:
+        record = Record.of(model)
+        number = _chosen(record, version)
+        bundle.load(record.versions.path(number))  # which checks every part of it
+        record.keep_present()
+        record.note({"time": provenance.now(), "model": str(model), "version": number, "restored": True})
+        write(record.versions.path(number))
+    return number
+
+
+def _chosen(record: Record, version: int | None) -> int:
+    before: Sequence[int | None] = record.before() or [None]
+    number = before[-1] if version is None else version
+    if number is None:
+        raise ModelError(f"{record.model}: no version before the present one is kept; mpu versions lists all")
+    if number not in record.kept:
+        kept = ", ".join(map(str, record.kept))
+        raise ModelError(f"{record.model}: version {number} is not kept; those that are: {kept}")
+    return number
+
+
+def _is_whole(model: Path) -> bool:
+    try:
+        bundle.load(model)
+    except ModelError:
+        return False
+    return True
+
+
+def _without(model: Path) -> ModelError:
+    return ModelError(f"{model}: has no versions; mpu train --accept-on keeps those that it accepts")
+
+
+def put(record: Record, write: Writer, model: bundle.TrainedModel, entry: dict[str, Any], keep: int) -> int:
+    """Make a new model a version, put it in the place of the present one, and remove the versions that are too many.
+
+    Parameters
+    ----------
+    record : Record
+    write : Writer
+        That has the lock of the model.
+    model : TrainedModel
+    entry : dict
+        The line about it.
+    keep : int
+        How many versions before it are kept.
+
+    Returns
+    -------
+    int
+        Its number.
+    """
+    record.keep_present()
+    number = record.add(model, entry)
+    write(record.versions.path(number))
+    record.prune(keep)
+    return number

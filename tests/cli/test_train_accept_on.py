@@ -1,0 +1,482 @@
+"""`mpu train --accept-on`: the model is replaced by one that is not worse, and `mpu versions` has those before."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from mpu_cli import bundle
+from mpu_cli.commands.evaluate.comparison import metric_names
+from mpu_cli.commands.train.acceptance import KS, METRICS
+from tests.cli.training import ALONE, QUICK, message
+from tests.endurance.commands import PROCESSES, contents, model_files
+from tests.slow import slow
+
+FEATURES = 20
+TRAINING = ("--c", 0.9, "--cost", 30, "--epochs", 5, "--levels", 1)
+
+
+def instances(wrong: int, times: int) -> str:
+    """Instances with one feature each, which tells their label: of so many features, the wrong one."""
+    lines = (f"{(feature + (feature < wrong)) % 2 + 1} {feature}:1\n" for feature in range(FEATURES))
+    return "".join(lines) * times
+
+
+class Nights:
+    """A place in which a model is trained night after night."""
+
+    def __init__(self, run, folder: Path) -> None:
+        self.run = run
+        self.data, self.test, self.model = (folder / name for name in ("news.svm", "test.svm", "news.mpu"))
+        self.folder = folder
+        self.test.write_text(instances(0, 10))
+
+    def train(self, wrong: int, *options, n_times: int = 10, **more):
+        self.data.write_text(instances(wrong, n_times))
+        return self.run("train", self.data, *TRAINING, "--accept-on", self.test, *options, **more)
+
+    def versions(self, *options) -> dict:
+        return json.loads(self.run("versions", self.model, *options, "--json").stdout)
+
+    def wrong(self, model: Path | None = None) -> int:
+        """How many features the model has wrong."""
+        found = json.loads(self.run("evaluate", self.test, model or self.model, "--json").stdout)
+        return round((1 - found["micro_f1"]) * FEATURES)
+
+    def kept(self) -> dict[int, int]:
+        """What each version has wrong."""
+        report = self.versions()
+        return {number: self.wrong(self.path(number)) for number in report["kept"]}
+
+    def path(self, number: int) -> Path:
+        return self.folder / "news.mpu.versions" / str(number)
+
+    def left_over(self) -> list[str]:
+        return [path.name for path in self.folder.rglob(".*")]
+
+
+@pytest.fixture
+def nights(run, tmp_path) -> Nights:
+    return Nights(run, tmp_path)
+
+
+def after_three(run, folder: Path) -> None:
+    nights = Nights(run, folder)
+    for wrong in (3, 2, 1):
+        assert nights.train(wrong, "-q").exit_code == 0
+
+
+@pytest.fixture
+def three(copied, run, tmp_path) -> Nights:
+    """A place after three nights, each better than the one before."""
+    copied(after_three)
+    return Nights(run, tmp_path)
+
+
+def test_the_first_model_is_accepted(nights):
+    result = nights.train(1, "--json")
+    assert result.exit_code == 0
+    judged = json.loads(result.stdout)["acceptance"]
+    assert (judged["accepted"], judged["version"], judged["test_metric"]) == (True, 1, "micro_f1")
+    assert judged["test_value"] == pytest.approx(0.95)
+    assert judged["test_difference"] is None
+    assert nights.versions()["in_use"] == 1
+
+
+def test_a_better_model_is_accepted_and_the_others_are_versions(three):
+    assert three.wrong() == 1
+    assert three.kept() == {1: 3, 2: 2, 3: 1}
+    assert three.versions()["in_use"] == 3
+    assert three.left_over() == []
+
+
+def test_a_worse_model_is_rejected_in_one_line(three):
+    before = contents(three.model)
+    result = three.train(4, "-q")
+    assert (result.exit_code, result.stdout) == (3, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        f"error: {three.model} stays: the present one is ahead of the new model by 0.150 micro-F1, 95 %"
+    )
+    assert contents(three.model) == before
+    assert three.kept() == {1: 3, 2: 2, 3: 1}
+    last = three.versions()["versions"][-1]
+    assert (last["accepted"], last.get("version"), last["test_value"]) == (False, None, pytest.approx(0.8))
+
+
+def test_the_report_of_a_rejected_model_says_so(three):
+    result = three.train(4, "--json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["acceptance"]["accepted"] is False
+    result = three.train(4)
+    assert re.search("^rejected +the present one is ahead of the new model", result.stdout, re.MULTILINE)
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+
+
+def test_rejected_ones_displace_nothing_and_accepted_ones_the_oldest(three):
+    for _ in range(3):
+        assert three.train(6, "-q", "--keep", 2).exit_code == 3
+    assert three.kept() == {1: 3, 2: 2, 3: 1}
+    assert three.train(0, "-q", "--keep", 2).exit_code == 0
+    assert three.kept() == {2: 2, 3: 1, 4: 0}
+    assert three.train(0, "-q", "--keep", 0, "--seed", 1).exit_code == 0
+    assert list(three.kept().values()) == [0]
+
+
+def test_the_same_model_again_is_the_same_version(three):
+    assert three.train(1, "-q", "--keep", 1).exit_code == 0
+    report = three.versions()
+    assert report["in_use"] == 3
+    assert [entry["version"] for entry in report["versions"]] == [1, 2, 3, 3]
+
+
+def test_many_small_losses_do_not_add_up(nights):
+    """Each is within the interval of the difference to the one before."""
+    nights.test.write_text(instances(0, 1))
+    results = [nights.train(wrong, "-q") for wrong in range(5)]
+    assert [result.exit_code for result in results] == [0, 0, 0, 0, 3]
+    assert f"{nights.model} stays: version 1 is ahead of the new model by 0.200 micro-F1" in results[-1].stderr
+    assert nights.train(4, "-q", "--keep", 2).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "options, wrong, status, said",
+    [
+        (("--accept-if", "better"), 1, 3, "cannot be told apart: the difference is +0.000 micro-F1"),
+        (("--accept-if", "better"), 0, 0, ""),
+        (("--accept-if", "better", "--accept-margin", 0.1), 0, 3, "and --accept-if better asks for more"),
+        (("--accept-margin", 0.05), 2, 0, ""),
+        (("--accept-margin", 0.05), 6, 3, "the present one is ahead of the new model by 0.250"),
+        (("--accept-above", 0.99), 1, 3, "the new model has micro_f1 0.950, and --accept-above is 0.99"),
+        (("--accept-above", 0.94), 1, 0, ""),
+        (("--accept-metric", "ndcg_at_3"), 4, 3, "ndcg at 3"),
+    ],
+)
+def test_what_is_asked_for(three, options, wrong, status, said):
+    result = three.train(wrong, "-q", *options)
+    assert result.exit_code == status
+    assert said in result.stderr
+
+
+def test_a_first_model_below_the_floor_is_not_made(nights):
+    result = nights.train(3, "-q", "--accept-above", 0.9)
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"error: {nights.model} is not made: the new model has micro_f1 0.850")
+    assert not nights.model.exists()
+    assert nights.versions()["kept"] == []
+
+
+def test_metrics_are_those_of_comparisons():
+    assert set(METRICS) <= set(metric_names(KS))
+
+
+def test_a_model_that_was_trained_otherwise_becomes_a_version(three):
+    three.data.write_text(instances(5, 10))
+    assert three.run("train", three.data, *TRAINING, "-q").exit_code == 0
+    assert three.versions()["in_use"] is None
+    assert three.train(5, "-q", "--seed", 1).exit_code == 3  # version 3 was better
+    assert three.train(0, "-q").exit_code == 0
+    report = three.versions()
+    assert (report["in_use"], report["versions"][-2]["verdict"]) == (5, "in use before, and not judged")
+    assert three.kept() == {1: 3, 2: 2, 3: 1, 4: 5, 5: 0}
+
+
+def test_without_it_nothing_is_kept(nights):
+    nights.data.write_text(instances(0, 10))
+    assert nights.run("train", nights.data, *TRAINING).exit_code == 0
+    plain = model_files(nights.model)
+    assert sorted(path.name for path in nights.folder.iterdir()) == ["news.mpu", "news.svm", "test.svm"]
+    shutil.rmtree(nights.model)
+    assert nights.train(0, "-q").exit_code == 0
+    assert model_files(nights.model) == plain
+
+
+def test_restore_puts_the_one_before_back(three):
+    result = three.run("versions", three.model, "--restore")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"{three.model} is version 2\n")
+    assert three.wrong() == 2
+    assert three.run("versions", three.model, "--restore", "-q").stderr == ""
+    assert three.wrong() == 3
+    assert "no version before the present one" in message(three.run("versions", three.model, "--restore"))
+    assert three.versions("--restore", 3)["in_use"] == 3
+    assert three.wrong() == 1
+    assert contents(three.model) == contents(three.path(3))
+
+
+def test_a_new_model_is_not_compared_with_what_was_withdrawn(three):
+    assert three.run("versions", three.model, "--restore", 1).exit_code == 0
+    assert three.train(3, "-q", "--seed", 1).exit_code == 0  # versions 2 and 3 were better
+    assert three.versions()["in_use"] == 4
+    assert three.run("versions", three.model, "--restore").exit_code == 0
+    assert three.versions()["in_use"] == 1
+
+
+def test_what_was_withdrawn_goes_first(three):
+    assert three.run("versions", three.model, "--restore", 1).exit_code == 0
+    assert three.train(0, "-q", "--keep", 1).exit_code == 0
+    assert three.kept() == {1: 3, 4: 0}
+
+
+def test_a_model_that_is_gone_is_put_back(three):
+    shutil.rmtree(three.model)
+    assert three.versions()["in_use"] is None
+    assert three.run("versions", three.model, "--restore").exit_code == 0
+    assert three.wrong() == 1
+
+
+def test_restore_keeps_the_model_that_it_replaces(three):
+    three.data.write_text(instances(5, 10))
+    three.run("train", three.data, *TRAINING, "-q")
+    assert three.run("versions", three.model, "--restore").exit_code == 0
+    assert three.kept() == {1: 3, 2: 2, 3: 1, 4: 5}
+    assert three.versions()["in_use"] == 3
+
+
+@pytest.mark.parametrize(
+    "options, status, said",
+    [
+        (("--restore", 9), 1, "version 9 is not kept; those that are: 1, 2, 3"),
+        (("--restore", 0), 2, "give a whole number from 1"),
+        ((2,), 2, "VERSION is for --restore"),
+    ],
+)
+def test_what_cannot_be_restored(three, options, status, said):
+    before = contents(three.folder)
+    result = three.run("versions", three.model, *options)
+    assert result.exit_code == status
+    assert said in result.stderr
+    assert contents(three.folder) == before
+
+
+def test_a_damaged_version_is_not_restored_and_not_compared_with(three):
+    (arrays,) = three.path(2).glob("level0-*")
+    arrays.unlink()
+    before = contents(three.model)
+    assert "is missing" in message(three.run("versions", three.model, "--restore"))
+    assert contents(three.model) == before
+    result = three.train(0, "-q")
+    assert result.exit_code == 0
+    assert "version 2 is not compared with" in result.stderr
+
+
+def test_a_damaged_model_is_said_before_the_training_and_can_be_restored(three):
+    manifest = three.model / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"labels": 2', '"labels": 3'))
+    result = three.train(0, "-q")
+    assert result.exit_code == 1
+    assert "put a version back with mpu versions MODEL --restore" in result.stderr
+    assert three.run("versions", three.model, "--restore", 3).exit_code == 0
+    assert three.wrong() == 1
+
+
+def test_a_model_without_versions(run, tiny_model):
+    for options in ((), ("--restore",)):
+        assert "mpu train --accept-on keeps those" in message(run("versions", tiny_model, *options))
+
+
+def test_the_list_has_a_line_for_each_training(three):
+    three.train(6, "-q")
+    three.run("versions", three.model, "--restore", "-q")
+    head, *rows = three.run("versions", three.model).stdout.splitlines()
+    assert head.split() == ["version", "time", "data", "test"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3", "-", "2"]
+    assert "accepted: micro_f1 0.850, and no other model to compare it with" in rows[0]
+    assert "rejected: the present one is ahead" in rows[3]
+    assert rows[4].endswith("put back (in use)")
+    assert "news.svm" in rows[0] and "micro_f1 0.850" in rows[0]
+
+
+def test_lines_that_are_damaged_are_left_out_and_versions_are_not(three):
+    lines = three.folder / "news.mpu.versions" / "history.jsonl"
+    lines.write_text('{"time": 3}\n' + lines.read_text().splitlines()[0][:50])
+    report = three.versions()
+    assert (report["in_use"], report["kept"]) == (3, [1, 2, 3])
+    assert three.train(0, "-q").exit_code == 0
+    assert three.kept() == {1: 3, 2: 2, 3: 1, 4: 0}
+
+
+def test_history_has_what_was_found_on_the_test_data(three, tmp_path):
+    history = tmp_path / "history.jsonl"
+    three.test.write_text(instances(0, 10) + "1 77:1\n" * 10)
+    assert three.train(0, "-q", "--history", history).exit_code == 0
+    assert three.train(6, "-q", "--history", history).exit_code == 3
+    good, bad = map(json.loads, history.read_text().splitlines())
+    assert (good["accepted"], bad["accepted"], good["version"]) == (True, False, 4)
+    assert "is ahead of" in good["verdict"]
+    assert good["unknown_features"] == pytest.approx(10 / 210)
+    assert good["labels_per_instance"] == pytest.approx(1, abs=0.1)
+    assert good["labels_expected"] == pytest.approx(1 / 0.9, abs=0.01)
+    assert any("never occurred in training" in warning for warning in good["warnings"])
+
+
+def test_info_lists_and_draws_what_was_judged(three, tmp_path):
+    pytest.importorskip("matplotlib")
+    three.train(6, "-q")
+    history = three.folder / "news.mpu.versions" / "history.jsonl"
+    result = three.run("info", "--history", history, "--plot", tmp_path / "nights.svg")
+    assert result.exit_code == 0
+    _, judged = result.stdout.split("\n\n")
+    head, *rows = judged.splitlines()
+    assert head.split()[:4] == ["trained", "accepted", "by", "test"]
+    assert [row.split()[1] for row in rows] == ["yes", "yes", "yes", "no"]
+    drawn = (tmp_path / "nights.svg").read_text()
+    for words in ("on the test data", "labels of an instance", "unknown features", "rejected"):
+        assert words in drawn
+
+
+@pytest.mark.parametrize(
+    "options, status, said",
+    [
+        (("--keep", 3), 2, "--keep needs --accept-on TEST.svm"),
+        (("--accept-above", 0.5), 2, "--accept-above needs --accept-on TEST.svm"),
+        (("--accept-on", "-"), 2, "it must be a file"),
+        (("--accept-on", "x.svm"), 2, "are the same file"),
+        (("--accept-on", "none.svm"), 1, "none.svm"),
+        (("--accept-on", "bad.svm"), 1, "bad.svm:1"),
+        (("--accept-on", "unlabelled.svm"), 1, "has no labels, so no model can be judged by it"),
+        (("--accept-on", "empty.svm"), 1, "has no instances"),
+        (("--accept-on", "test.svm", "--accept-metric", "recall"), 2, "recall"),
+        (("--accept-on", "test.svm", "--history", "x.mpu.versions/h"), 2, "lies in --keep"),
+    ],
+)
+def test_wrong_usage_is_said_before_training(run, tmp_path, monkeypatch, options, status, said):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("x", "1 1:1\n"), ("test", "1 1:1\n"), ("bad", "no data\n"), ("unlabelled", " 1:1\n")):
+        Path(f"{name}.svm").write_text(text)
+    Path("empty.svm").touch()
+    result = run("train", "x.svm", *QUICK, *options)
+    assert result.exit_code == status
+    assert said in " ".join(result.stderr.split())
+    assert not Path("x.mpu").exists() and not Path("x.mpu.versions").exists()
+
+
+def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
+    """Their features have other numbers, so the same test data would say nothing of one of the two models."""
+    monkeypatch.chdir(tmp_path)
+    for name, word in (("a", "sun"), ("b", "zebra")):
+        texts = [{"text": f"{word} news {topic}", "tags": [topic]} for topic in ("sport", "art") * 20]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+        assert run("vectorize", f"{name}.jsonl", "-o", f"{name}.svm", "-q").exit_code == 0
+    run("vectorize", "b.jsonl", "--like", "a.svm", "-o", "like.svm", "-q")
+    options = ("-o", "m.mpu", *TRAINING, "-q", "--accept-on")
+    assert run("train", "a.svm", *options, "like.svm").exit_code == 0
+    result = run("train", "b.svm", *options, "like.svm")
+    assert result.exit_code == 1
+    assert "make the data by mpu vectorize --like" in result.stderr
+    shutil.copy("a.svm", "test.svm")
+    assert run("train", "like.svm", *options, "test.svm", "--accept-margin", 1).exit_code == 0
+
+
+def test_resume_takes_over_the_steps_of_a_training_that_could_not_be_remembered(three, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", full)  # the version is written, and gets no name
+        assert three.train(0, "--resume").exit_code == 1
+    assert list(three.folder.glob("news.mpu.resume/*.npz"))
+    result = three.train(0, "--resume")
+    assert result.exit_code == 0
+    assert "taken over from an interrupted training" in result.stderr
+    assert not list(three.folder.glob("news.mpu.resume"))
+    assert three.wrong() == 0
+
+
+def test_the_second_waits_or_ends(three):
+    with bundle.writer(three.model):
+        assert three.train(0).exit_code == 75
+        assert three.run("versions", three.model, "--restore").exit_code == 75
+        assert three.run("versions", three.model).exit_code == 0
+
+
+def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
+    """Where a file system has no locks, or somebody has copied files."""
+    from mpu_cli.commands.train import training
+
+    assembled = training.assembled
+
+    def replaced(*arguments):
+        shutil.copytree(three.path(1), three.model, dirs_exist_ok=True)
+        return assembled(*arguments)
+
+    monkeypatch.setattr(training, "assembled", replaced)
+    result = three.train(0, "-q")
+    assert result.exit_code == 75
+    assert "was replaced during the training" in result.stderr
+    assert three.wrong() == 3
+
+
+class Faults:
+    """Counts what changes files, and lets one of these steps fail."""
+
+    def __init__(self, monkeypatch, fail) -> None:
+        self.steps, self.at, self.fail = 0, None, fail
+        for owner, name in ((Path, "replace"), (Path, "rename"), (Path, "hardlink_to"), (os, "write"), (Path, "mkdir")):
+            monkeypatch.setattr(owner, name, self._counted(getattr(owner, name)))
+
+    def _counted(self, function):
+        def counted(*arguments, **options):
+            self.steps += 1
+            if self.steps == self.at:
+                self.fail()
+            return function(*arguments, **options)
+
+        return counted
+
+
+def full_disk():
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def check_whole(nights: Nights) -> None:
+    """Nothing that was accepted is lost, and the next training works."""
+    kept = nights.kept()
+    assert {number: kept[number] for number in (1, 2, 3)} == {1: 3, 2: 2, 3: 1}
+    assert nights.wrong() in (0, 1)
+    assert nights.versions()["in_use"] in (3, 4)
+    assert nights.train(0, "-q", "--seed", 1).exit_code == 0
+    assert nights.left_over() == []
+    kept = nights.kept()
+    assert {number: kept[number] for number in (1, 2, 3)} == {1: 3, 2: 2, 3: 1}
+    assert nights.wrong() == 0
+
+
+@pytest.mark.parametrize("at", [*range(1, 9, 3), *slow(*(at for at in range(1, 30) if at not in range(1, 9, 3)))])
+def test_a_disk_that_is_full_at_any_step(three, monkeypatch, at):
+    with monkeypatch.context() as patch:
+        faults = Faults(patch, full_disk)
+        faults.at = at
+        result = three.train(0, "-q")
+    assert result.exit_code in (0, 1)
+    if result.exit_code:
+        assert "No space left on device" in message(result)
+        assert three.wrong() == 1
+    check_whole(three)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def train_and_die(at: int, arguments: list[str]) -> None:
+    from mpu_cli.cli import mpu
+
+    with pytest.MonkeyPatch.context() as patch:
+        Faults(patch, die).at = at
+        mpu(arguments, prog_name="mpu")
+
+
+@pytest.mark.parametrize("at", [6, 9, 13, *slow(*(at for at in range(2, 30) if at not in (6, 9, 13)))])
+def test_a_training_that_is_killed_at_any_step(three, at):
+    three.data.write_text(instances(0, 10))
+    arguments = ["train", three.data, *TRAINING, *ALONE, "--accept-on", three.test, "-q"]
+    process = PROCESSES.Process(target=train_and_die, args=(at, list(map(str, arguments))))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL)
+    check_whole(three)
