@@ -53,7 +53,8 @@ def estimate_c(
     -------
     FrequencyEstimate
         `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) that it rests on, and whether one of them is
-        `separable` enough to trust it.
+        `predictable`. It assumes `mpu_cli.core.frequency.estimators.ASSUMPTION`: that every true label is annotated
+        with the same chance. Where chances differ, c is that of the labels annotated best.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def estimate_c(
     Warns
     -----
     MpuWarning
-        No label is told apart well by the features.
+        The features predict no label well, or every annotated instance has exactly one label.
 
     References
     ----------
@@ -76,9 +77,9 @@ def estimate_c(
     --------
     >>> import numpy as np
     >>> from mpu_cli import estimate_c
-    >>> X = np.eye(3)[np.arange(300) % 3]
-    >>> S = X.astype(int)
-    >>> S[np.arange(300) % 4 == 0] = 0    # a quarter of the labels is missing
+    >>> X = np.eye(5)[np.arange(500) % 5]
+    >>> S = (X + np.roll(X, 1, axis=1)).astype(int)
+    >>> S[np.arange(500) % 4 == 0] = 0    # a quarter of the labels is missing
     >>> found = estimate_c(X, S)
     >>> round(found.c, 2)
     0.75

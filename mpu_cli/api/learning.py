@@ -22,7 +22,7 @@ from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.options import PER_LABEL, PU_F1
-from mpu_cli.core.select.sample import Sample, draw_labels
+from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.train import algorithm
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime import parallel
@@ -159,7 +159,7 @@ def estimate_frequency(
     some = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
     rows = Rows(Features.of(matrix), annotations.labels, verified=annotations.verified)
-    drawn = Sample(rows, chosen["sample"], chosen["folds"], run, some)
+    drawn = Sample(rows, chosen["sample"], chosen["folds"] or usual_folds(len(rows), q), run, some)
     probabilities = drawn.naive_probabilities()
     found = drawn.of_all_labels(
         estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)

@@ -83,7 +83,9 @@ def estimate_c(
     is estimated from these, for each label. The same holds for a second file with complete label sets (--complete);
     the instances of both files should then come from the same source.
 
-    Otherwise the estimate uses only the incomplete labels, by cross-validation. The best-bin method needs at least one
+    Otherwise the estimate uses only the incomplete labels, by cross-validation. It assumes that every true label is
+    annotated with the same chance. Where chances differ, it gives the frequency of the labels annotated best, and more
+    labels are missing than it says; incomplete labels alone cannot show this. The best-bin method needs at least one
     label that the features predict well. If there is none, it also uses labels that are mostly annotated together,
     and mostly prints a warning: c is then probably too low, or, if it is close to 1, unknown. The 90 % interval is a
     bootstrap over instances: it covers their sampling, and no other error.
@@ -124,8 +126,8 @@ def estimate_c(
         by_number=by_number,
         run=run,
     )
-    for caution in report.cautions:
-        warn(caution)
+    for warning in report.warnings:
+        warn(warning)
     log_report(report.as_json())
     if as_json:
         print_json(report.as_json())
@@ -137,13 +139,15 @@ def _print_report(report: "Report") -> None:
     low, high = report.interval
     covers = "; covers only the sampling of instances" if report.complete_instances is None else ""
     click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
-    click.echo(f"missing labels     {report.missing_rate:.1%}, about {report.missing:,.0f}")
+    at_least = " or more" * (report.assumption is not None)
+    click.echo(f"missing labels     {report.missing_rate:.1%}, about {report.missing:,.0f}{at_least}")
     if report.complete_instances is None:
         used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
         distinguished = " that features distinguish best" * (
             report.method == "bbe" and report.labels_used < report.labels
         )
         click.echo(f"rests on           {used}{distinguished} (method {report.method})")
+        click.echo(f"assumes            {report.assumption}")
     else:
         click.echo(f"rests on           {counted(report.complete_instances, 'instance')} with complete label sets")
         if report.by_annotations_alone is not None:

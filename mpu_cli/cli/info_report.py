@@ -92,7 +92,7 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
     if reviewed is not None:
         return by_people(reviewed)
     if low < high:
-        how = "estimated" if report.c["estimated"] else "given"
+        how = "estimated" if report.c["estimated"] else "set by the user"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
     return frequency(mean, report.c["estimated"], report.c["interval"])
 

@@ -108,6 +108,7 @@ def train(
     from dataclasses import asdict
 
     from mpu_cli.commands.train import training
+    from mpu_cli.core.frequency.estimators import ASSUMPTION
     from mpu_cli.methods import DEFAULT
     from mpu_cli.runtime.storage import peak_bytes
     from mpu_cli.svmlight.sources import Files
@@ -146,11 +147,13 @@ def train(
         **({"labels_never_annotated": done.never_annotated} if done.never_annotated else {}),
         **({} if done.review is None else {"review": asdict(done.review)}),
         **done.findings,
+        **({"c_assumption": ASSUMPTION} if "c_interval" in done.findings else {}),
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
         "seconds": done.seconds,
         "peak_bytes": peak_bytes(),
         **({} if done.cluster is None else {"cluster": done.cluster}),
         **({} if done.verdict is None else {"acceptance": {"version": done.version, **done.verdict.as_json()}}),
+        "warnings": done.warnings,
     }
     log_report(report)
     if as_json:

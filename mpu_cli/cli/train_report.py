@@ -13,7 +13,7 @@ def print_report(report: dict) -> None:
     report : dict
         As `mpu train --json` prints it.
     """
-    rest = dict(report)
+    rest = {name: value for name, value in report.items() if name not in ("c_assumption", "warnings")}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
     model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
     memory = rest.pop("peak_bytes") / 1e9
@@ -78,11 +78,14 @@ def print_lines(lines: dict[str, str]) -> None:
 
 
 def frequency(c: float | list[float], estimated: bool, interval: list[float] | None = None) -> str:
-    """Describe c: estimated, with or without an interval, or given."""
+    """Describe c: estimated from annotations alone, with or without an interval, or set by the user."""
     if isinstance(c, list):
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
     ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
-    return f"{c:.3f}{ends}, {'estimated' if estimated else 'given'}: {1 - c:.1%} of the true labels are missing"
+    missing = f"{1 - c:.1%} of the true labels are missing"
+    if estimated:
+        return f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others"
+    return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
 def _cluster(numbers: dict[str, int | None]) -> str:

@@ -54,7 +54,7 @@ def incompleteness(data: Dataset, run: Run) -> float | None:
     with run.step("estimate c", sample.m) as tick:
         estimated = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
     assert estimated.interval is not None  # since there are replicates
-    return estimated.c if estimated.separable and estimated.interval[1] < _COMPLETE else None
+    return estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
 
 
 def dataset_name(sources: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def test_c_is_the_share_that_is_left(run, corrupted, rate):
     low, high = report["interval"]
     assert 0 < low <= report["c"] <= high <= 1
     assert high - low < 0.1
-    assert report["separable"] is True
+    assert report["predictable"] is True
 
 
 def test_the_report(run, digits):
@@ -60,7 +60,9 @@ def test_the_report(run, digits):
         "labels_used",
         "labels",
         "instances",
-        "separable",
+        "predictable",
+        "assumption",
+        "warnings",
     }
     assert (report["method"], report["labels"], report["instances"]) == ("bbe", 18, 1157)
     assert 1 <= report["labels_used"] <= 18
@@ -68,10 +70,13 @@ def test_the_report(run, digits):
 
 def test_the_readable_report(run, digits):
     result = run("estimate-c", digits[0])
-    first, missing, rests = result.stdout.splitlines()
+    first, missing, rests, assumes = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert re.search(r"90 % interval .* covers only the sampling of instances\)$", first)
-    assert re.match(r"missing labels     \d+\.\d%, about [\d,]+$", missing)
+    assert re.match(r"missing labels     \d+\.\d%, about [\d,]+ or more$", missing)
+    assert assumes.startswith(
+        "assumes            every true label is annotated with the same chance; where chances differ"
+    )
     assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
         "reading data",
@@ -135,7 +140,7 @@ def test_noise_is_warned_of_also_when_quiet(run, noise):
     result = run("estimate-c", noise, "-q", "--json")
     assert "is unreliable: no label can be predicted well from the features" in result.stderr
     assert "it is probably too low" in result.stderr
-    assert json.loads(result.stdout)["separable"] is False
+    assert json.loads(result.stdout)["predictable"] is False
 
 
 @pytest.mark.parametrize("command", [("estimate-c",), ("train", "--epochs", 1, "--cost", 1, "--levels", 1)])
@@ -215,3 +220,19 @@ def test_numbers_have_their_nouns(run, tmp_path):
     (tmp_path / "one.svm").write_text("1 1:1\n 2:1\n" * 40)
     lines = run("estimate-c", tmp_path / "one.svm", "-q").stdout.splitlines()
     assert lines[2] == "rests on           1 of 1 label (method bbe)"
+
+
+def test_train_says_the_same_also_of_many_labels(run, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(900):
+        labels = np.unique(rng.geometric(0.01, 3).clip(max=600))
+        kept = labels[rng.random(len(labels)) < 0.7]
+        lines.append(",".join(map(str, kept)) + "".join(f" {label}:1" for label in labels))
+    path = tmp_path / "many.svm"
+    path.write_text("\n".join([*lines, ",".join(map(str, range(1, 601))) + " 1:1", ""]))  # all labels occur
+    report = estimate(run, path)
+    trained = json.loads(run("train", path, "--levels", 1, "--json", "-q").stdout)
+    assert (report["c"], report["interval"]) == (trained["c"], trained["c_interval"])
+    assert report["assumption"] == trained["c_assumption"]
+    assert estimate(run, path, "--per-label")["c"] == pytest.approx(report["c"], rel=1e-3)

@@ -94,7 +94,7 @@ def test_a_readable_report(run, news):
     lines = {name: text.strip() for name, text in lines.items()}
     assert lines["method"] == "mpu, 2 levels"
     assert lines["data"] == "40 instances, 4 features, 3 labels"
-    assert lines["c"] == "0.500, given: 50.0% of the true labels are missing"
+    assert lines["c"] == "0.500, set by the user: 50.0% of the true labels are missing"
     assert lines["C"].startswith("30 (given), step ") and lines["C"].endswith(", 5 epochs (given)")
     assert lines["expected"].endswith("; at the best threshold of each level: level 1 1.000, level 2 1.000")
     assert lines["given"] == "c 0.5, epochs 5, cost 30"

@@ -45,6 +45,7 @@ def test_the_report_has_what_was_found(report, corrupted):
         "c",
         "c_estimated",
         "c_interval",
+        "c_assumption",
         "levels",
         "loss",
         "cost",
@@ -55,6 +56,7 @@ def test_the_report_has_what_was_found(report, corrupted):
         "thresholds",
         "seconds",
         "peak_bytes",
+        "warnings",
     }
     assert report["model"] == str(corrupted / "part.mpu")
     assert (report["instances"], report["labels"]) == (867, 18)
@@ -110,7 +112,7 @@ def test_the_readable_report(run, tiny):
         "model",
     ]
     assert "5 instances, 3 features, 3 labels" in result.stdout
-    assert "0.500, given: 50.0% of the true labels are missing" in result.stdout
+    assert "0.500, set by the user: 50.0% of the true labels are missing" in result.stdout
     assert "  30, step 2, 2 epochs" in result.stdout
 
 

@@ -47,7 +47,7 @@ def test_the_folder_is_beside_the_model(tmp_path):
 
 def test_what_a_step_found_is_found_again(folder, steps):
     assert steps.load("level 0") is None
-    found = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "c": 0.25, "separable": True}
+    found = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "c": 0.25, "predictable": True}
     assert steps.load_or_compute("level 0", lambda: found) is found
     with open_checkpoints(folder, KEY) as later:
         assert later.n_steps == 1
@@ -55,7 +55,7 @@ def test_what_a_step_found_is_found_again(folder, steps):
         assert later.load("level 0, fold 0") is None
     assert again["weights"].dtype == np.float32
     np.testing.assert_array_equal(again["weights"], found["weights"])
-    assert (float(again["c"]), bool(again["separable"])) == (0.25, True)
+    assert (float(again["c"]), bool(again["predictable"])) == (0.25, True)
 
 
 def damages(path):

@@ -15,7 +15,7 @@ from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import Sample, draw_labels
+from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -75,8 +75,10 @@ class Report:
         Number of labels that the estimate rests on.
     labels, instances : int
         Numbers of labels and instances.
-    separable : bool
-        Whether a label is told apart well enough by the features to trust an estimate by annotations alone.
+    predictable : bool
+        As of `estimators.FrequencyEstimate`.
+    assumption : str or None
+        What c rests on where it comes from annotations alone.
     complete_instances : int or None
         Instances with complete label sets that c comes from; None where it comes from annotations alone.
     by_annotations_alone : float or None
@@ -85,8 +87,8 @@ class Report:
         How many instances to review, drawn at random, for a 90 % interval of c of each width.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
-    cautions : list of str
-        What to know before trusting the estimate.
+    warnings : list of str
+        What to know before using the estimate.
     """
 
     c: float
@@ -97,17 +99,17 @@ class Report:
     labels_used: int
     labels: int
     instances: int
-    separable: bool
+    predictable: bool
+    assumption: str | None = None
     complete_instances: int | None = None
     by_annotations_alone: float | None = None
     plan: dict[float, int] = field(default_factory=dict)
     per_label: list[LabelReport] | None = None
-    cautions: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as one JSON object."""
         numbers = asdict(self)
-        del numbers["cautions"]
         for row in numbers["per_label"] or ():
             if row["name"] is None:
                 del row["name"]
@@ -176,19 +178,27 @@ def estimate(
         data = whole.drawn(sample, run)
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
-    surely_from = estimators.FEWEST_ANNOTATIONS if per_label else np.inf
-    columns = draw_labels(whole.annotations, run.seed, surely_from=surely_from)
-    refuse_large_sample(min(len(data), sample), q if columns is None else len(columns.columns))
+    pool = each = draw_labels(whole.annotations, run.seed)
+    if per_label and pool is not None:
+        often = np.flatnonzero(whole.annotations >= estimators.FEWEST_ANNOTATIONS)
+        columns = np.union1d(pool.columns, often)
+        each = DrawnLabels(columns, np.ones(len(columns)))
+    refuse_large_sample(min(len(data), sample), q if each is None else len(each.columns))
     population = Rows(Features.of(data.features, empty=run.empty), data.labels, verified=data.verified)
-    drawn = Sample(population, sample, estimator.folds, run, columns)
+    drawn = Sample(population, sample, estimator.folds or usual_folds(len(whole), q), run, each)
     pooled: estimators.FrequencyEstimate | None = None
     single: SingleFrequencies | None = None
     if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
         with run.step("out-of-fold predictions", drawn.m) as tick:
             probabilities = drawn.naive_probabilities(tick)
         with run.step("estimate c"):
-            evidence = probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified
-            pooled = estimators.estimate(*evidence)
+            # The labels that `mpu train` takes: both say the same.
+            pooling: slice | np.ndarray = slice(None)
+            if pool is not None and each is not None:
+                pooling = np.flatnonzero(np.isin(each.columns, pool.columns))
+            verified = drawn.verified and drawn.verified.block(pooling)
+            evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
+            pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
         if per_label and not data.has_complete_sets:
             with run.step("estimate c of each label"):
                 found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
@@ -203,7 +213,7 @@ def estimate(
         assert pooled is not None  # there are annotations, and nothing else to go by
         report = _by_annotations(pooled, annotated, method, q, len(whole))
     if data.review is not None:
-        report = replace(report, cautions=[*data.review.cautions(), *report.cautions])
+        report = replace(report, warnings=[*data.review.cautions(), *report.warnings])
     if output is not None:
         with open_output(output) as out:
             rates = np.full(q, report.c) if single is None else single.c
@@ -242,8 +252,9 @@ def _by_annotations(pooled: estimators.FrequencyEstimate, annotated: int, method
         labels_used=len(pooled.labels),
         labels=q,
         instances=n,
-        separable=pooled.separable,
-        cautions=[] if pooled.caution is None else [pooled.caution],
+        predictable=pooled.predictable,
+        assumption=estimators.ASSUMPTION,
+        warnings=[] if pooled.caution is None else [pooled.caution],
     )
 
 
@@ -264,10 +275,10 @@ def _by_people(
         labels_used=int(np.count_nonzero(reviewed.true)),
         labels=len(data.ids),
         instances=len(data),
-        separable=pooled is not None and pooled.separable,
+        predictable=pooled is not None and pooled.predictable,
         complete_instances=reviewed.instances,
         by_annotations_alone=None if pooled is None else pooled.c,
-        cautions=[contradiction] if contradiction else [],
+        warnings=[contradiction] if contradiction else [],
     )
 
 

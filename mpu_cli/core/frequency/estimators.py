@@ -11,6 +11,9 @@ bound on its share is taken, for each label; then the labels' bins, best first, 
 bound of the pool. Where Garg et al. use a Hoeffding bound and one class, this uses the Wilson score bound, which is far
 tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over many of them.
 
+Every method assumes that a true label is annotated with the same chance, whichever the label and the instance
+(`ASSUMPTION`). Annotations alone cannot contradict that.
+
 Where no score tells a label surely, another label may: of the instances annotated with that one, the share annotated is
 c times the share that truly has both, if labels of an instance go missing independently of each other, and again at
 most c. These instances are then a bin too. They are not used elsewhere, since labels may go missing together.
@@ -35,11 +38,18 @@ REPLICATES = 200
 # A bin with fewer annotated instances is luck.
 _FEWEST_POSITIVES = 10
 # Bins not surely so many times richer in annotations than their labels are on the whole show little.
-_SEPARABLE_LIFT = 2.0
+_PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1 however rich the labels are on the whole.
 _NEARLY_COMPLETE = 0.95
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
+
+
+# What every estimate from annotations alone rests on.
+ASSUMPTION = (
+    "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
+    "and more labels are missing"
+)
 
 
 @dataclass(frozen=True)
@@ -54,20 +64,29 @@ class FrequencyEstimate:
         Bootstrap 90 % interval: of the sampling of instances, not of the choice of bins or the bias of the method.
     labels : ndarray of int
         The columns that the estimate rests on.
-    separable : bool
-        False where no label is told apart well enough to trust the estimate; it is then likely too low, or, near 1,
-        means nothing.
+    predictable : bool
+        Whether the features predict some label well. If not, the estimate is likely too low, or, near 1, means nothing.
+        If they do, it still rests on `ASSUMPTION`.
+    one_label_each : bool
+        Whether all annotated instances have exactly one of several labels. Where one true label of each instance was
+        annotated, all others are missing, and the annotations look as if none were.
     """
 
     c: float
     interval: tuple[float, float] | None
     labels: np.ndarray
-    separable: bool
+    predictable: bool
+    one_label_each: bool = False
 
     @property
     def caution(self) -> str | None:
-        """What to know before trusting the estimate; None where it can be trusted."""
-        if self.separable:
+        """What to know before using the estimate, beyond what it assumes; None: nothing."""
+        if self.predictable and self.one_label_each:
+            return (
+                f"c = {self.c:.3f} means nothing unless each instance truly has one label only: every annotated "
+                "instance has exactly one, and such annotations do not show whether others are missing"
+            )
+        if self.predictable:
             return None
         text = f"c = {self.c:.3f} is unreliable: no label can be predicted well from the features"
         if self.c < _NEARLY_COMPLETE:  # above, it can hardly be too low
@@ -179,7 +198,9 @@ def estimate(
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
-    return FrequencyEstimate(_frequency(c), interval, statistic.labels, _is_separable(statistic, cells))
+    return FrequencyEstimate(
+        _frequency(c), interval, statistic.labels, _is_predictable(statistic, cells), _one_label_each(labels)
+    )
 
 
 def estimate_per_label(
@@ -205,12 +226,16 @@ def estimate_per_label(
     return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
 
 
-def _is_separable(statistic: _Statistic, cells: Cells) -> bool:
-    """Whether labels are told apart well enough to trust an estimate."""
+def _one_label_each(labels: csr_array) -> bool:
+    return bool(labels.sum(axis=1).max() == 1 and len(np.unique(labels.indices)) > 1)
+
+
+def _is_predictable(statistic: _Statistic, cells: Cells) -> bool:
+    """Whether the features predict the labels that an estimate rests on well."""
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
-    return bool(lowest >= _SEPARABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base))
+    return bool(lowest >= _PREDICTABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base))
 
 
 def _frequency(value: float) -> float:
@@ -245,10 +270,10 @@ class _Bin:
 
 
 def _best_bin(cells: Cells) -> _Statistic:
-    """Pool the best bins of the labels, which scores tell; where those are not separable, partners tell some too."""
+    """Pool the best bins of the labels, which scores tell; where those are not predictable, partners tell some too."""
     bins = [_best_by_score(cells, k) for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist()]
     by_score = _pooled(cells, bins)
-    if _is_separable(by_score, cells):
+    if _is_predictable(by_score, cells):
         return by_score
     partners = _best_by_partner(cells)
     return _pooled(cells, [max(one, partners.get(one.label, one), key=_bound) for one in bins])

@@ -138,7 +138,7 @@ def estimate_singly(
 
     at_least, at_most = _ends_of_ceilings(cells)
     low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
-    if not of_all.separable:
+    if not of_all.predictable:
         high = 1.0
     high += (1 - agreeing) * (1 - high)
     true = np.maximum(cells.annotated.sum(axis=0), 1) / c

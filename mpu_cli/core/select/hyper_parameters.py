@@ -14,7 +14,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import PU_F1, Options
-from mpu_cli.core.select.sample import Drawable, Sample, draw_labels
+from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_folds
 from mpu_cli.core.select.selection import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.solver.sgd import Settings, default_epochs, default_settings, dual_settings
@@ -22,9 +22,6 @@ from mpu_cli.core.validate.validation import leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import Run
-
-# Folds of many labels, whose models take long.
-_FOLDS_OF_MANY = 3
 
 
 class Population(Drawable, Protocol):
@@ -129,7 +126,7 @@ def choose_hyper_parameters(
     free = () if start is not None else _free(options, label_features is not None)
     prune_automatically = many and options.prune is None
     to_choose = options.c is None or free or prune_automatically
-    folds = options.folds or (_FOLDS_OF_MANY if many and n <= 200_000 else None)
+    folds = options.folds or usual_folds(n, q)
     sample = None
     if to_choose:
         drawn = draw_labels(population.annotations, run.seed)
@@ -207,14 +204,16 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
         probabilities = sample.naive_probabilities(tick)
         of_sample = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
         estimated = sample.of_all_labels(of_sample)
-        return {name: getattr(estimated, name) for name in ("c", "interval", "labels", "separable")}
+        return {name: getattr(estimated, name) for name in ("c", "interval", "labels", "predictable", "one_label_each")}
 
     estimated = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
         checkpoint = run.checkpoints.load_or_compute("estimate c", compute)
         low, high = (float(end) for end in checkpoint["interval"])
-        c, separable = float(checkpoint["c"]), bool(checkpoint["separable"])
-        estimated = FrequencyEstimate(c, (low, high), checkpoint["labels"], separable)
+        predictable, one_label_each = (bool(checkpoint[name]) for name in ("predictable", "one_label_each"))
+        estimated = FrequencyEstimate(
+            float(checkpoint["c"]), (low, high), checkpoint["labels"], predictable, one_label_each
+        )
     reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
     return Estimates(estimate=estimated, reviewed=reviewed)
 

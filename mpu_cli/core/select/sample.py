@@ -20,8 +20,15 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
 _STEP_EXPONENT = 0.25
+# Folds of many labels, whose models take long, where there are no more instances than this.
+_FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
 # C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/choices.md).
 _NAIVE_COST = 10.0
+
+
+def usual_folds(n: int, q: int) -> int | None:
+    """Return how many folds to choose by; None: by the number of instances in the sample."""
+    return _FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None
 
 
 def draw(n: int, size: int, seed: int) -> np.ndarray:
@@ -45,7 +52,7 @@ class DrawnLabels:
     weights: np.ndarray
 
 
-def draw_labels(annotations: np.ndarray, seed: int, size: int = 512, surely_from: float = np.inf) -> DrawnLabels | None:
+def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLabels | None:
     """Draw some of many labels, each with a probability proportional to the square root of its annotations.
 
     Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
@@ -60,8 +67,6 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512, surely_from
     seed : int
     size : int
         About so many; less than `FEW_LABELS` can be.
-    surely_from : float
-        Labels of so many annotations are drawn surely, beyond that size.
 
     Returns
     -------
@@ -73,8 +78,7 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512, surely_from
     annotated = np.flatnonzero(annotations)
     if q <= FEW_LABELS or len(annotated) <= size:
         return None if len(annotated) == q else DrawnLabels(annotated, np.ones(len(annotated)))
-    surely = annotations >= surely_from
-    size = max(size - int(surely.sum()), min(size // 2, int((~surely).sum())))
+    surely = np.zeros(q, bool)
     while not surely.all():  # what would be drawn more than once is drawn surely, and the others share the rest
         rate = size / share[~surely].sum()
         more = ~surely & (share * rate >= 1)

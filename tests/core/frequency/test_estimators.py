@@ -34,12 +34,12 @@ def beside(*problems):
 def test_best_bin_finds_c_of_separable_labels(c, q, seed):
     found = estimate(*separable(3000, q, c, seed))
     assert found.c == pytest.approx(c, abs=0.05)
-    assert found.separable
+    assert found.predictable
     assert found.interval is None
     assert set(found.labels) <= set(range(q))
 
 
-def test_best_bin_rests_on_the_separable_labels():
+def test_best_bin_rests_on_the_predictable_labels():
     found = estimate(*beside(noise(3000, 2, 0), noise(3000, 4, 0.15), separable(3000, 2, 0.6), noise(3000, 4, 0.3)))
     assert found.c == pytest.approx(0.6, abs=0.05)
     assert len(found.labels)
@@ -107,24 +107,24 @@ def test_checked_labels_are_nobodys_partner():
 @pytest.mark.parametrize(
     ("n", "share"), [(100, 0.05), (2000, 0.002), (2000, 0.005), (2000, 0.02), (2000, 0.1), (2000, 0.3), (2000, 0.6)]
 )
-def test_noise_is_not_separable(n, share, q):
-    mistaken = [estimate(*noise(n, q, share, seed)).separable for seed in range(10)]
+def test_noise_is_not_predictable(n, share, q):
+    mistaken = [estimate(*noise(n, q, share, seed)).predictable for seed in range(10)]
     assert sum(mistaken) <= 1
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_weakly_separable_labels_are_not_trusted(seed):
+def test_weakly_predictable_labels_are_not_trusted(seed):
     """At best one and a half times as likely as on the whole."""
     rng = np.random.default_rng(seed)
     P = rng.uniform(0.2, 0.6, (3000, 5)).astype(np.float32)
     found = estimate(P, as_labels(rng.random(P.shape) < P * 0.5))
-    assert not found.separable
+    assert not found.predictable
     assert found.c < 0.5
 
 
 def test_nearly_always_annotated_labels_are_trusted():
     """Three quarters of the instances have the label: no bin can be twice as rich."""
-    assert estimate(*separable(3000, 1, 1.0, share=0.75)).separable
+    assert estimate(*separable(3000, 1, 1.0, share=0.75)).predictable
 
 
 def test_interval_holds_the_estimate_and_narrows_with_n():
@@ -177,7 +177,7 @@ def test_best_bin_goes_by_the_order_of_scores_alone():
     expected = estimate(P, S, replicates=10)
     for transformed in (np.sqrt(P.astype(float)), np.exp(3 * P.astype(float)), P.astype(float) ** 3 - 5):
         found = estimate(transformed, S, replicates=10)
-        assert (found.c, found.interval, found.separable) == (expected.c, expected.interval, expected.separable)
+        assert (found.c, found.interval, found.predictable) == (expected.c, expected.interval, expected.predictable)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -203,3 +203,16 @@ def test_within_zero_and_one(method):
     assert 0 < one.c <= 1
     never = estimate(np.zeros((5, 2), np.float32), as_labels(np.eye(5, 2)), method, replicates=5)
     assert 0 < never.c <= 1
+
+
+def test_one_annotation_each_tells_nothing_of_what_is_missing():
+    P, S = separable(1000, 2, 1.0, share=0.5)
+    both = S.toarray()
+    assert both.all(axis=1).any()
+    first = both & ~np.column_stack([np.zeros(len(both), bool), both[:, 0]])  # of both labels, the second is lost
+    annotated = first.any(axis=1)
+    found = estimate(P[annotated], as_labels(first[annotated]))
+    assert found.one_label_each
+    assert "exactly one" in found.caution
+    assert not estimate(P, S).one_label_each
+    assert not estimate(P[:, :1], S[:, :1]).one_label_each  # of a single label, no instance can have two

@@ -87,7 +87,7 @@ def test_complete_instances_tell_nothing_of_c(method):
     rest = np.setdiff1d(np.arange(3000), complete)
     expected = estimate(P[rest], as_labels(S[rest]), method, 20, 1)
     assert found.c == pytest.approx(expected.c, rel=1e-9)
-    assert (found.separable, found.labels.tolist()) == (expected.separable, expected.labels.tolist())
+    assert (found.predictable, found.labels.tolist()) == (expected.predictable, expected.labels.tolist())
     assert estimate(P, as_labels(S), "bbe").c > found.c + 0.2 or method != "bbe"
 
 

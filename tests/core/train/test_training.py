@@ -281,7 +281,7 @@ def test_expected_f1_on_digits_is_the_true_one(digits, missing):
     f1 = f1_score(Y[outer].toarray(), model.probabilities(X[outer]) >= model.thresholds, average="micro")
     assert report.expected_f1 == pytest.approx(f1, abs=0.05)
     assert report.c[0] == pytest.approx(1 - missing, abs=0.05)
-    assert report.estimate.separable
+    assert report.estimate.predictable
 
 
 def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):
