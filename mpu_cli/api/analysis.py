@@ -18,7 +18,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
 
 
-def estimate_c(
+def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, under the same names
     X: Any,
     y: Any,
     *,

@@ -142,6 +142,7 @@ def experiment(
       mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
     """
     from mpu_cli.experiment import running
+    from mpu_cli.experiment.design import Grid
     from mpu_cli.runtime.files import refuse_urls
 
     refuse_urls({"--out": out})
@@ -150,12 +151,14 @@ def experiment(
     report = running.experiment(
         sources,
         out,
-        methods,
-        missing_rates,
-        folds=folds,
-        run_folds=run_folds,
-        instances=instances,
-        tuned=tuned,
+        Grid(
+            methods=methods,
+            missing_rates=missing_rates,
+            folds=folds,
+            run_folds=run_folds,
+            instances=instances,
+            tuned=tuned,
+        ),
         formats=formats,
         reading=reading,
         run=run,

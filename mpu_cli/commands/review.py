@@ -197,15 +197,13 @@ def import_label_studio(source: str | Path, target: str | Path, *, naming: Namin
         names = LabelNames.of(read_names(naming.file, 0 if naming.zero_based else 1)[0], str(naming.file))
     export = label_studio.read_export(source, names)
     cells = np.array([row[:2] for row in export.rows], np.int64).reshape(-1, 2)
+    lines = decisions.Lines(
+        cells[:, 0],
+        cells[:, 1],
+        verdict=[verdict for _, _, verdict, _ in export.rows],
+        source=[kind for _, _, _, kind in export.rows],
+    )
     with open_output(target) as out:
-        decisions.write(
-            out,
-            cells[:, 0],
-            cells[:, 1],
-            verdict=[verdict for _, _, verdict, _ in export.rows],
-            source=[kind for _, _, _, kind in export.rows],
-            of=export.file,
-            checksum=export.checksum,
-        )
+        decisions.write(out, lines, of=export.file, checksum=export.checksum)
     closed = int(np.count_nonzero(cells[:, 1] == NOTHING_ELSE))
     return ImportReport(tasks=export.tasks, open_tasks=export.open_tasks, decisions=len(cells), closed=closed)

@@ -6,6 +6,7 @@ instances or with the largest label.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +23,15 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator != 0)
 
 
-def precision_recall_f1(
-    true_positives: np.ndarray, predicted: np.ndarray, support: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Quality(NamedTuple):
+    """Values from 0 to 1, float64, one per element of the counts; 0 where the denominator is 0."""
+
+    precision: np.ndarray
+    recall: np.ndarray
+    f1: np.ndarray
+
+
+def precision_recall_f1(true_positives: np.ndarray, predicted: np.ndarray, support: np.ndarray) -> Quality:
     """Return precision, recall and F1 from counts.
 
     Parameters
@@ -34,13 +41,12 @@ def precision_recall_f1(
 
     Returns
     -------
-    precision, recall, f1 : ndarray, float64
-        Zero where the denominator is zero.
+    Quality
     """
     precision = divide(true_positives, predicted)
     recall = divide(true_positives, support)
     f1 = divide(2 * np.asarray(true_positives), np.asarray(predicted) + support)
-    return precision, recall, f1
+    return Quality(precision, recall, f1)
 
 
 def entry_rows(matrix: csr_array) -> np.ndarray:

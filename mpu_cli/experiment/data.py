@@ -1,8 +1,7 @@
-"""The data of an experiment: the pooled instances of several files, their name, and the sizes of samples."""
+"""The data of an experiment: the pooled instances of several files, and their name."""
 
 from collections.abc import Sequence
 from itertools import takewhile
-from types import EllipsisType
 
 import numpy as np
 
@@ -62,35 +61,3 @@ def dataset_name(sources: Sequence[str]) -> str:
     names = [stem(source) for source in sources]
     words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
     return "-".join(word for word, *_ in words) or names[0]
-
-
-def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
-    """Return the sizes of the samples to draw.
-
-    Parameters
-    ----------
-    asked : tuple of int, ascending, or None
-        None: all. ``(1000, 2000, ...)`` continues by the last factor while there are instances.
-    available : int
-        Number of instances.
-    folds : int
-        Number of folds.
-
-    Raises
-    ------
-    MpuError
-        A size exceeds the number of instances, or is less than the number of folds.
-    """
-    if asked is None:
-        sizes = [available]
-    else:
-        sizes = [size for size in asked if not isinstance(size, EllipsisType)]
-        if len(sizes) < len(asked):
-            while (larger := sizes[-1] * sizes[-1] // sizes[-2]) <= available:
-                sizes.append(larger)
-            sizes = [size for size in sizes if size <= available] or sizes
-    if sizes[-1] > available:
-        raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
-    if sizes[0] < folds:
-        raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
-    return tuple(sizes)

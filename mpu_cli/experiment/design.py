@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from itertools import product
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
 from mpu_cli.commands.data.removal import remove_labels
 from mpu_cli.core.validate.validation import deal
+from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import Dataset
 
 OWN, TUNED = "own", "tuned"
@@ -52,6 +54,33 @@ class Cell:
     missing_rate: float
     fold: int
     instances: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What is compared, before the data are read.
+
+    Attributes
+    ----------
+    methods, missing_rates, folds, tuned
+        As of `Design`.
+    run_folds : int or None
+        As of `Design`; None: all folds.
+    instances : tuple or None
+        As for `sizes_within`.
+    """
+
+    methods: tuple[Method, ...]
+    missing_rates: tuple[float, ...]
+    folds: int = 10
+    run_folds: int | None = None
+    instances: tuple[int | EllipsisType, ...] | None = None
+    tuned: bool = False
+
+    def design(self, available: int, seed: int) -> "Design":
+        """Return the experiment on so many instances; errors as of `sizes_within`."""
+        sizes, folds = sizes_within(self.instances, available, self.folds), self.folds
+        return Design(self.methods, self.missing_rates, sizes, folds, self.run_folds or folds, self.tuned, seed)
 
 
 @dataclass(frozen=True)
@@ -119,3 +148,35 @@ class Design:
         drawn = np.sort(np.random.default_rng(self.seed).permutation(n)[: cell.instances])
         held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
         return np.delete(drawn, held_out), drawn[held_out]
+
+
+def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
+    """Return the sizes of the samples to draw.
+
+    Parameters
+    ----------
+    asked : tuple of int, ascending, or None
+        None: all. ``(1000, 2000, ...)`` continues by the last factor while there are instances.
+    available : int
+        Number of instances.
+    folds : int
+        Number of folds.
+
+    Raises
+    ------
+    MpuError
+        A size exceeds the number of instances, or is less than the number of folds.
+    """
+    if asked is None:
+        sizes = [available]
+    else:
+        sizes = [size for size in asked if not isinstance(size, EllipsisType)]
+        if len(sizes) < len(asked):
+            while (larger := sizes[-1] * sizes[-1] // sizes[-2]) <= available:
+                sizes.append(larger)
+            sizes = [size for size in sizes if size <= available] or sizes
+    if sizes[-1] > available:
+        raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
+    if sizes[0] < folds:
+        raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
+    return tuple(sizes)

@@ -6,14 +6,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import EllipsisType
 
 import joblib
 
 from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
-from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled, sizes_within
-from mpu_cli.experiment.design import Cell, Design, Method
+from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled
+from mpu_cli.experiment.design import Cell, Design, Grid
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.methods import METHODS
@@ -69,13 +68,8 @@ def no_cell_observer(_done: int, _left: list[int]) -> AbstractContextManager[Cal
 def experiment(
     sources: Sequence[str],
     folder: Path,
-    methods: tuple[Method, ...],
-    missing_rates: tuple[float, ...],
+    grid: Grid,
     *,
-    folds: int = 10,
-    run_folds: int | None = None,
-    instances: tuple[int | EllipsisType, ...] | None = None,
-    tuned: bool = False,
     formats: Sequence[str] = ("png", "svg"),
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
@@ -88,12 +82,7 @@ def experiment(
     sources : sequence of str
     folder : Path
         For results, summary and figures; created if missing. An unfinished experiment there is continued.
-    methods, missing_rates, folds, tuned
-        As for `Design`.
-    run_folds : int, optional
-        As for `Design`; default: all folds.
-    instances : tuple, optional
-        As for `sizes_within`.
+    grid : Grid
     formats : sequence of str
         Formats of the figures: png, svg, pdf.
     reading : Reading
@@ -115,13 +104,12 @@ def experiment(
         There are too few instances, the folder has results of another experiment or cannot be written to, or a method
         needs a package that is not installed.
     """
-    for method in methods:
+    for method in grid.methods:
         METHODS[method.name].check()
     with alone(folder):
         with run.step("read"):
             data = read_pooled(sources, reading, run)
-        sizes = sizes_within(instances, len(data), folds)
-        design = Design(methods, missing_rates, sizes, folds, run_folds or folds, tuned, run.seed)
+        design = grid.design(len(data), run.seed)
         name, cells = dataset_name(sources), design.cells()
         rows, left = resume(design, data, name, folder, run)
         c = incompleteness(data, run)

@@ -13,7 +13,7 @@ false. Lines may have any order. A decision may be repeated, in one file or in s
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -195,14 +195,37 @@ def _each_once(every: Decisions) -> Decisions:
     )
 
 
+@dataclass(frozen=True)
+class Lines:
+    """What is written of cells, a line each.
+
+    Attributes
+    ----------
+    instance : ndarray of int, shape (m,)
+        From 0.
+    label : ndarray of int, shape (m,)
+        `NOTHING_ELSE` is written as ``*``.
+    verdict, source : m words, or one for all
+        Of "yes", "no" and ""; of "sample", "suggestion" and "".
+    probability : ndarray of float, shape (m,), or None
+        Adds a column of this name.
+    """
+
+    instance: np.ndarray
+    label: np.ndarray
+    _: KW_ONLY
+    verdict: Sequence[str] | str = ""
+    source: Sequence[str] | str = SUGGESTION
+    probability: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.instance)
+
+
 def write(
     out: Writable,
-    instance: np.ndarray,
-    label: np.ndarray,
+    lines: Lines,
     *,
-    verdict: Sequence[str] | str = "",
-    source: Sequence[str] | str = SUGGESTION,
-    probability: np.ndarray | None = None,
     of: Source | None = None,
     checksum: str | None = None,
     names: LabelNames | None = None,
@@ -212,15 +235,8 @@ def write(
     Parameters
     ----------
     out : binary file
-    instance : ndarray of int, shape (m,)
-        From 0.
-    label : ndarray of int, shape (m,)
-        `NOTHING_ELSE` is written as ``*``.
-    verdict, source : m words, or one for all
-        Of "yes", "no" and ""; of "sample", "suggestion" and "". Anything else is a ValueError, and so is a wrong
-        `checksum`: no value may add a line to the file.
-    probability : ndarray of float, shape (m,), optional
-        Adds a column of this name.
+    lines : Lines
+        Any other word is a ValueError, and so is a wrong `checksum`: no value may add a line to the file.
     of : str or Path, optional
         The data file, named in a comment; ``-`` is standard input.
     checksum : str, optional
@@ -232,30 +248,31 @@ def write(
     --------
     >>> from io import BytesIO
     >>> out = BytesIO()
-    >>> write(out, np.array([0, 0]), np.array([7, NOTHING_ELSE]), verdict=["yes", "no"], source="sample")
+    >>> cells = np.array([0, 0]), np.array([7, NOTHING_ELSE])
+    >>> write(out, Lines(*cells, verdict=["yes", "no"], source="sample"))
     >>> print(out.getvalue().decode().replace("\\t", " "))
     instance label verdict source
     1 7 yes sample
     1 * no sample
     <BLANKLINE>
     """
-    for words, check in ((verdict, verdict_number), (source, is_sample_word)):
+    for words, check in ((lines.verdict, verdict_number), (lines.source, is_sample_word)):
         for word in {words} if isinstance(words, str) else set(words):
             check(word)
     if of is not None:
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
         out.write(numbering.comment(checksum).encode())
-    columns = ["instance", "label", *["probability"] * (probability is not None), "verdict", SOURCE]
+    columns = ["instance", "label", *["probability"] * (lines.probability is not None), "verdict", SOURCE]
     out.write(("\t".join(columns) + "\n").encode())
-    for start in range(0, len(instance), _ROWS):
+    for start in range(0, len(lines), _ROWS):
         part = slice(start, start + _ROWS)
-        size = len(instance[part])
+        size = len(lines.instance[part])
         texts: list[Iterable[str]] = [
-            map(str, (instance[part] + 1).tolist()),
-            (label_text(number, names) for number in label[part].tolist()),
+            map(str, (lines.instance[part] + 1).tolist()),
+            (label_text(number, names) for number in lines.label[part].tolist()),
         ]
-        if probability is not None:
-            texts.append(f"{value:.4g}" for value in probability[part].tolist())
-        texts += [[words] * size if isinstance(words, str) else words[part] for words in (verdict, source)]
+        if lines.probability is not None:
+            texts.append(f"{value:.4g}" for value in lines.probability[part].tolist())
+        texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
         out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())

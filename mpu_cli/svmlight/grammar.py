@@ -19,6 +19,7 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -86,9 +87,15 @@ def header_instances(line: bytes) -> int | None:
     return int(match[1]) if match else None
 
 
-def parse_line(
-    line: bytes, implicit_values: bool = False, scores: bool = False
-) -> tuple[list[int], list[int], list[float]]:
+class Instance(NamedTuple):
+    """What a line has: labels and indices in the order of the line, and the value of each index."""
+
+    labels: list[int]
+    indices: list[int]
+    values: list[float]
+
+
+def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False) -> Instance:
     """Parse the line of an instance.
 
     Parameters
@@ -100,10 +107,7 @@ def parse_line(
 
     Returns
     -------
-    labels, indices : list of int
-        In the order of the line.
-    values : list of float
-        The value of each index.
+    Instance
 
     Raises
     ------
@@ -123,7 +127,7 @@ def parse_line(
         indices.append(index)
         values.append(value)
     _check_unique(indices, words.index)
-    return labels, indices, values
+    return Instance(labels, indices, values)
 
 
 def _check_text(text: bytes) -> None:

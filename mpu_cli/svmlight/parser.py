@@ -72,13 +72,13 @@ def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: 
             rows.append(parse_line(line, implicit_values, scores))
         except LineError as error:
             raise InputError(source, number, str(error)) from None
-    labels, indices, values = ([row[part] for row in rows] for part in range(3))
+    labels, indices = [row.labels for row in rows], [row.indices for row in rows]
     return Rows(
         _flat(labels, np.int32),
         _row_ends(labels),
         _flat(indices, np.int32),
         _row_ends(indices),
-        _flat(values, np.float32),
+        _flat([row.values for row in rows], np.float32),
     )
 
 

@@ -1,7 +1,8 @@
 import pytest
 
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.data import dataset_name, sizes_within
+from mpu_cli.experiment.data import dataset_name
+from mpu_cli.experiment.design import sizes_within
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from contextlib import contextmanager
 import pytest
 
 from mpu_cli.errors import MpuError
+from mpu_cli.experiment.design import Grid
 from mpu_cli.experiment.running import experiment
 from mpu_cli.runtime.run import Run
 from tests.experiment.small import BR, problem
@@ -31,7 +32,8 @@ def test_report_and_progress(source, tmp_path, capfd):
         yield ticks.append
 
     def go():
-        return experiment([str(source)], tmp_path / "out", (BR,), (0.0, 0.5), folds=2, observe=observe)
+        grid = Grid(methods=(BR,), missing_rates=(0.0, 0.5), folds=2)
+        return experiment([str(source)], tmp_path / "out", grid, observe=observe)
 
     report = go()
     assert (report.cells, report.failed, len(report.rows)) == (4, 0, 4)
@@ -48,7 +50,8 @@ def test_the_folder_is_looked_at_before_anything_is_estimated(source, tmp_path):
         seconds: dict[str, float] = {}
         run = Run(seed=seed).timed(seconds)
         try:
-            experiment([str(source)], tmp_path / "out", (BR,), (0.0,), folds=2, run=run)
+            grid = Grid(methods=(BR,), missing_rates=(0.0,), folds=2)
+            experiment([str(source)], tmp_path / "out", grid, run=run)
         except MpuError as error:
             return str(error), set(seconds)
         return "", set(seconds)

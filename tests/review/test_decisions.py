@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
-from mpu_cli.review.decisions import read, write
+from mpu_cli.review.decisions import Lines, read, write
 from mpu_cli.review.values import NOTHING_ELSE
 
 HEADER = "instance\tlabel\tverdict\tsource\n"
@@ -156,7 +156,7 @@ def test_labels_by_name(file):
 def test_labels_written_by_name_read_back(tmp_path):
     names = LabelNames.of({4: ["sports news"], 5: ["=SUM(A1:A9)"], 9: ["*"]})
     with (tmp_path / "named.tsv").open("wb") as out:
-        write(out, np.arange(4), np.array([4, 5, NOTHING_ELSE, 9]), verdict="no", names=names)
+        write(out, Lines(np.arange(4), np.array([4, 5, NOTHING_ELSE, 9]), verdict="no"), names=names)
     assert [cell[1] for cell in cells(read([tmp_path / "named.tsv"], names))] == [4, 5, NOTHING_ELSE, 9]
 
 
@@ -171,16 +171,9 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     instance, label = np.array(list(decided), np.int64).reshape(-1, 2).T
     verdict, source, probability = zip(*decided.values(), strict=True) if decided else ([], [], [])
     out = io.BytesIO()
-    write(
-        out,
-        instance,
-        label,
-        verdict=verdict,
-        source=source,
-        probability=np.array(probability) if with_probability else None,
-        of="news\n1\t.svm",
-        checksum=checksum,
-    )
+    probability = np.array(probability) if with_probability else None
+    lines = Lines(instance, label, verdict=verdict, source=source, probability=probability)
+    write(out, lines, of="news\n1\t.svm", checksum=checksum)
     path = tmp_path_factory.getbasetemp() / "written.tsv"
     path.write_bytes(out.getvalue())
     decisions = read([path])

@@ -7,7 +7,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from mpu_cli.review.decisions import read, write
+from mpu_cli.review.decisions import Lines, read, write
 from mpu_cli.review.matching import match
 from mpu_cli.svmlight import reader
 from tests.cli.training import message
@@ -224,9 +224,11 @@ def test_a_name_of_a_file_adds_nothing_to_the_decisions(tasks, imported, name):
 def test_nobody_can_write_a_line_break_into_decisions():
     cell = np.array([0]), np.array([7])
     for odd in ("yes\n2\t7\tyes", "yes\t", "maybe"):
-        for how in ({"verdict": odd}, {"source": [odd]}, {"checksum": "0" * 64 + odd}):
+        for of_lines in ({"verdict": odd}, {"source": [odd]}):
             with pytest.raises(ValueError):
-                write(BytesIO(), *cell, **how)
+                write(BytesIO(), Lines(*cell, **of_lines))
+        with pytest.raises(ValueError):
+            write(BytesIO(), Lines(*cell), checksum="0" * 64 + odd)
 
 
 def test_a_field_that_nobody_filled_in_says_nothing(tasks, imported):

@@ -176,15 +176,8 @@ def _write_cells(
     names: LabelNames | None,
 ) -> None:
     with open_output(target) as out:
-        decisions.write(
-            out,
-            cells.rows,
-            found.ids[cells.columns],
-            probability=cells.probabilities,
-            of=source,
-            checksum=digits,
-            names=names,
-        )
+        lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities)
+        decisions.write(out, lines, of=source, checksum=digits, names=names)
 
 
 def write_filled(

@@ -292,7 +292,7 @@ def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Seq
         columns["name"] = names
     columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
     quality = ("precision", "recall", "f1")
-    columns |= {name: x.tolist() for name, x in zip(quality, precision_recall_f1(*per_label), strict=True)}
+    columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if c is not None:
         estimates = corrected(*per_label, c)

@@ -39,7 +39,7 @@ def _fit_linear(task: Task) -> Fitted:
     from mpu_cli.methods.m3l import m3l
 
     return Fitted.without_c(
-        task, *m3l.train_linear(task.problem.features, task.problem.labels, **vars(task.options), run=task.run)
+        task, *m3l.train_linear(task.problem.features, task.problem.labels, task.options, run=task.run)
     )
 
 
@@ -47,7 +47,7 @@ def _fit_rbf(task: Task) -> Fitted:
     from mpu_cli.methods.m3l import m3l
 
     return Fitted.without_c(
-        task, *m3l.train_rbf(task.problem.features, task.problem.labels, **vars(task.options), run=task.run)
+        task, *m3l.train_rbf(task.problem.features, task.problem.labels, task.options, run=task.run)
     )
 
 

@@ -91,6 +91,30 @@ class LinearSpace:
 
 
 @dataclass(frozen=True)
+class Dual:
+    """The problem that is solved.
+
+    Attributes
+    ----------
+    space : Space, n instances
+    present : ndarray of bool, shape (n, q)
+        Annotated labels.
+    rows : ndarray of int
+        The training instances.
+    prior : ndarray, shape (q, q)
+        R, positive definite.
+    cost : float
+        C.
+    """
+
+    space: Space
+    present: np.ndarray
+    rows: np.ndarray
+    prior: np.ndarray
+    cost: float
+
+
+@dataclass(frozen=True)
 class Solution:
     """The result of the ascent.
 
@@ -113,11 +137,7 @@ class Solution:
 
 
 def solve(
-    space: Space,
-    present: np.ndarray,
-    rows: np.ndarray,
-    prior: np.ndarray,
-    cost: float,
+    dual: Dual,
     tolerance: float,
     seed: int,
     *,
@@ -125,22 +145,14 @@ def solve(
     jobs: int = 1,
     tick: Callable[[], None] = lambda: None,
 ) -> Solution:
-    """Maximise the dual by coordinate ascent until the duality gap is small.
+    """Maximise by coordinate ascent until the duality gap is small.
 
     Each epoch visits the instances in a new random order. It also sums up a gap with the weights of each moment, at no
     cost; once this is within the tolerance, the exact gap is computed.
 
     Parameters
     ----------
-    space : Space, n instances
-    present : ndarray of bool, shape (n, q)
-        Annotated labels.
-    rows : ndarray of int
-        The training instances.
-    prior : ndarray, shape (q, q)
-        R, positive definite.
-    cost : float
-        C.
+    dual : Dual
     tolerance : float
         Relative duality gap to reach.
     seed : int
@@ -162,32 +174,25 @@ def solve(
         The features are too large for 32-bit numbers.
     """
     rng = np.random.default_rng(seed)
-    prior = prior.astype(np.float32)
-    alpha = np.zeros(present.shape, np.float32)
-    weights = space.origin(present.shape[1])
+    prior = dual.prior.astype(np.float32)
+    alpha = np.zeros(dual.present.shape, np.float32)
+    weights = dual.space.origin(dual.present.shape[1])
     epochs, relative_gap = 0, np.inf
     while epochs < max_epochs and relative_gap > tolerance:
         with np.errstate(over="ignore", invalid="ignore"):
-            gap, primal = space.ascend(rng.permutation(rows), present, alpha, weights, prior, cost)
+            order = rng.permutation(dual.rows)
+            gap, primal = dual.space.ascend(order, dual.present, alpha, weights, prior, dual.cost)
         if not np.isfinite(gap):
             raise OverflowingError
         epochs += 1
         tick()
         if gap <= tolerance * primal or epochs == max_epochs:
-            gap, primal = duality_gap(space, present, rows, alpha, weights, cost, jobs)
+            gap, primal = duality_gap(dual, alpha, weights, jobs)
             relative_gap = gap / primal
     return Solution(weights, alpha, epochs, relative_gap)
 
 
-def duality_gap(
-    space: Space,
-    present: np.ndarray,
-    rows: np.ndarray,
-    alpha: np.ndarray,
-    weights: np.ndarray,
-    cost: float,
-    jobs: int = 1,
-) -> tuple[float, float]:
+def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray, jobs: int = 1) -> tuple[float, float]:
     """Difference of the primal and the dual objective, and the primal objective.
 
     With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of
@@ -197,7 +202,7 @@ def duality_gap(
 
     Parameters
     ----------
-    space, present, rows, cost, jobs : as in `solve`
+    dual, jobs : as in `solve`
     alpha : ndarray of float32, shape (n, q)
     weights : ndarray of float32
         The z_l that belong to alpha.
@@ -206,16 +211,16 @@ def duality_gap(
     -------
     gap, primal : float
     """
-    slices = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
-    tasks = ((space, present, part, alpha, weights, cost) for part in slices)
+    slices = [dual.rows[start : start + _ROWS] for start in range(0, len(dual.rows), _ROWS)]
+    tasks = ((dual, part, alpha, weights) for part in slices)
     gaps, primals = zip(*parallel.run(_gap_of_part, tasks, jobs), strict=True)
     return sum(gaps), sum(primals)
 
 
-def _gap_of_part(space, present, rows, alpha, weights, cost) -> tuple[float, float]:
-    scores = space.scores(weights, rows)
-    margin = np.where(present[rows], scores, -scores)
-    loss = cost * np.maximum(1 - margin, 0)
+def _gap_of_part(dual: Dual, rows: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    scores = dual.space.scores(weights, rows)
+    margin = np.where(dual.present[rows], scores, -scores)
+    loss = dual.cost * np.maximum(1 - margin, 0)
     regulariser = alpha[rows] * margin / 2
     gap = loss + 2 * regulariser - alpha[rows]
     return float(gap.sum(dtype=np.float64)), float((loss + regulariser).sum(dtype=np.float64))

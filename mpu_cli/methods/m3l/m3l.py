@@ -49,12 +49,11 @@ from scipy.sparse import csr_array, hstack
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import draw
-from mpu_cli.methods.m3l import LinearOptions
-from mpu_cli.methods.m3l.dual import LinearSpace, solve
+from mpu_cli.methods.m3l import LinearOptions, RbfOptions
+from mpu_cli.methods.m3l.dual import Dual, LinearSpace, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
-from mpu_cli.methods.m3l.selection import THRESHOLD, choose_width_and_cost, evaluator
+from mpu_cli.methods.m3l.selection import THRESHOLD, PriorOf, choose_width_and_cost, evaluator
 from mpu_cli.methods.shared.costs import choose_cost
 from mpu_cli.methods.shared.label_correlation import correlation_prior
 from mpu_cli.methods.shared.limits import refuse_large_kernel, refuse_large_linear
@@ -101,14 +100,9 @@ class Report:
 def train_linear(
     matrix: csr_array,
     labels: csr_array,
+    options: LinearOptions,
     *,
-    cost: float | None = None,
-    label_correlation: float = LinearOptions.label_correlation,
-    likeness: str = LinearOptions.likeness,
-    bias: float = LinearOptions.bias,
     tolerance: float = TOLERANCE,
-    sample: int = Validation.sample,
-    folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
     """Train all labels with phi(x) = x.
@@ -119,20 +113,10 @@ def train_linear(
         Features.
     labels : csr_array of bool, shape (n, q)
         Annotated labels; every other label counts as absent.
-    cost : float or None
-        C > 0 of the papers, half of a support vector machine's; None: chosen by cross-validated micro-F1.
-    label_correlation : float
-        rho, 0 <= rho < 1.
-    likeness : str
-        As for `correlation_prior`.
-    bias : float
-        Value of the constant feature whose weight is the bias; 0: no bias.
+    options : LinearOptions
+        C is chosen by cross-validated micro-F1 unless it is set.
     tolerance : float
         Duality gap to reach, divided by the primal objective.
-    sample : int
-        Most instances for the choice of C.
-    folds : int or None
-        Cross-validation folds of that choice; None: by the number of instances.
     run : Run
         Observes the steps "choose C" (one tick per setting) and "ascend" (one tick per epoch).
 
@@ -151,56 +135,41 @@ def train_linear(
     """
     (n, D), q = matrix.shape, labels.shape[1]
     refuse_large_linear(D, n, q)
-    prior_of = partial(correlation_prior, rho=label_correlation, likeness=likeness)
-    extended = _with_constant(matrix, bias)
-    if cost is None:
+    prior_of = _prior_of(options)
+    extended = _with_constant(matrix, options.bias)
+    if options.cost is None:
         with run.step("choose C", None) as tick:
-            rows = draw(n, sample, run.seed)
+            rows = draw(n, options.sample, run.seed)
             part = slice(None) if len(rows) == n else rows
             unit = 1 / Features.of(matrix[part]).mean_squared_norm()
-            evaluate = evaluator(LinearSpace(extended[part], run), labels[part], prior_of, folds, run, tick)
+            evaluate = evaluator(LinearSpace(extended[part], run), labels[part], prior_of, options.folds, run, tick)
             bound, f1 = choose_cost(evaluate, unit)
     else:
-        bound, f1 = _HAMMING * cost, None
+        bound, f1 = _HAMMING * options.cost, None
     with run.step("ascend", None) as tick:
-        solution = solve(
-            LinearSpace(extended, run),
-            labels.toarray(),
-            np.arange(n),
-            prior_of(labels),
-            bound,
-            tolerance,
-            run.seed,
-            jobs=run.jobs,
-            tick=tick,
-        )
-    biases = np.float32(bias) * solution.weights[D] if bias else np.zeros(q, np.float32)
+        dual = Dual(LinearSpace(extended, run), labels.toarray(), np.arange(n), prior_of(labels), bound)
+        solution = solve(dual, tolerance, run.seed, jobs=run.jobs, tick=tick)
+    biases = np.float32(options.bias) * solution.weights[D] if options.bias else np.zeros(q, np.float32)
     model = StackedModel((LinearModel(solution.weights[:D], biases),), 0.0, np.full(q, THRESHOLD))
-    return model, Report(bound / _HAMMING, None, label_correlation, solution.epochs, solution.relative_gap, f1)
+    return model, Report(bound / _HAMMING, None, options.label_correlation, solution.epochs, solution.relative_gap, f1)
 
 
 def train_rbf(
     matrix: csr_array,
     labels: csr_array,
+    options: RbfOptions,
     *,
-    cost: float | None = None,
-    gamma: float | None = None,
-    label_correlation: float = LinearOptions.label_correlation,
-    likeness: str = LinearOptions.likeness,
-    bias: float = LinearOptions.bias,
     tolerance: float = TOLERANCE,
-    sample: int = Validation.sample,
-    folds: int | None = None,
     run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
     """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2.
 
     Parameters
     ----------
-    matrix, labels, cost, label_correlation, likeness, bias, tolerance, sample, folds, run
+    matrix, labels, tolerance, run
         As in `train_linear`; there is a step "kernel matrix" before the others.
-    gamma : float or None
-        > 0; None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
+    options : RbfOptions
+        Without gamma, it is 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
         cross-validated micro-F1; the former if C is set.
 
     Returns
@@ -218,26 +187,32 @@ def train_rbf(
     """
     n, q = labels.shape
     refuse_large_kernel(n)
-    prior_of = partial(correlation_prior, rho=label_correlation, likeness=likeness)
-    widths = [factor / mean_squared_distance(matrix) for factor in _WIDTHS] if gamma is None else [gamma]
-    constant = bias**2
-    if cost is None:
+    prior_of = _prior_of(options)
+    widths = (
+        [factor / mean_squared_distance(matrix) for factor in _WIDTHS] if options.gamma is None else [options.gamma]
+    )
+    constant = options.bias**2
+    if options.cost is None:
         with run.step("choose C", None) as tick:
-            rows = draw(n, min(sample, _KERNEL_SAMPLE), run.seed)
+            rows = draw(n, min(options.sample, _KERNEL_SAMPLE), run.seed)
             part = matrix[rows], widths, labels[rows]
-            gamma, bound, f1 = choose_width_and_cost(*part, prior_of, constant, folds, run, tick)
+            gamma, bound, f1 = choose_width_and_cost(*part, prior_of, constant, options.folds, run, tick)
     else:
-        gamma, bound, f1 = widths[0], _HAMMING * cost, None
+        gamma, bound, f1 = widths[0], _HAMMING * options.cost, None
     with run.step("kernel matrix", None):
         gram = rbf_kernel(matrix, matrix, gamma)
         gram += np.float32(constant)
     with run.step("ascend", None) as tick, blas_on_one_thread():
         space = RbfSpace(gram, run)
-        prior = prior_of(labels)
-        solution = solve(space, labels.toarray(), np.arange(n), prior, bound, tolerance, run.seed, tick=tick)
+        dual = Dual(space, labels.toarray(), np.arange(n), prior_of(labels), bound)
+        solution = solve(dual, tolerance, run.seed, tick=tick)
     support = np.flatnonzero(solution.weights.any(axis=1))
     model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, THRESHOLD), constant)
-    return model, Report(bound / _HAMMING, gamma, label_correlation, solution.epochs, solution.relative_gap, f1)
+    return model, Report(bound / _HAMMING, gamma, options.label_correlation, solution.epochs, solution.relative_gap, f1)
+
+
+def _prior_of(options: LinearOptions) -> PriorOf:
+    return partial(correlation_prior, rho=options.label_correlation, likeness=options.likeness)
 
 
 def _with_constant(matrix: csr_array, value: float) -> csr_array:

@@ -4,6 +4,7 @@ C is that of a support vector machine here, the bound of the dual variables.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,7 +14,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_f1
 from mpu_cli.core.select.selection import WORTHWHILE
 from mpu_cli.core.validate.validation import deal, default_folds, leading
-from mpu_cli.methods.m3l.dual import Space, solve
+from mpu_cli.methods.m3l.dual import Dual, Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
 from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost
 from mpu_cli.runtime import parallel
@@ -59,7 +60,7 @@ def evaluator(
         rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
         if not len(rest):  # there is only one instance
             rest = rows
-        solution = solve(space, present, rest, prior_of(labels[rest]), cost, _TOLERANCE, run.seed)
+        solution = solve(Dual(space, present, rest, prior_of(labels[rest]), cost), _TOLERANCE, run.seed)
         return expit(space.scores(solution.weights, rows))
 
     def evaluate(cost: float) -> float:
@@ -71,6 +72,14 @@ def evaluator(
     return evaluate
 
 
+class ChosenWidth(NamedTuple):
+    """Gamma, C and their micro-F1."""
+
+    gamma: float
+    cost: float
+    f1: float
+
+
 def choose_width_and_cost(
     matrix: csr_array,
     widths: list[float],
@@ -80,7 +89,7 @@ def choose_width_and_cost(
     folds: int | None,
     run: Run,
     tick: Callable[[], None],
-) -> tuple[float, float, float]:
+) -> ChosenWidth:
     """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
 
     C is measured in 1 / mean ||phi(x) - mean phi||^2, in which its best value hardly depends on gamma.
@@ -97,7 +106,7 @@ def choose_width_and_cost(
 
     Returns
     -------
-    gamma, cost, f1 : float
+    ChosenWidth
     """
 
     def prepare(gamma: float) -> tuple[Callable[[float], float], float]:
@@ -116,4 +125,4 @@ def choose_width_and_cost(
         if candidate_f1 < f1 + WORTHWHILE:
             break
         gamma, cost, f1 = candidate, units * unit, candidate_f1
-    return gamma, cost, f1
+    return ChosenWidth(gamma, cost, f1)

@@ -31,8 +31,7 @@ def fit(task: Task) -> Fitted:
     from mpu_cli.methods.well import well
 
     problem = task.problem
-    given = problem.features, problem.labels, task.unlabeled
-    model, report = well.train(*given, **vars(task.options), run=task.run)
+    model, report = well.train(problem.features, problem.labels, task.unlabeled, task.options, run=task.run)
     warnings: tuple[str, ...] = ()
     if report.empty_labels:
         warnings = (

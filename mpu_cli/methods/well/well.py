@@ -34,6 +34,7 @@ scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Can
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -108,13 +109,8 @@ def train(
     matrix: csr_array,
     labels: csr_array,
     unlabeled: csr_array,
+    options: Options,
     *,
-    graph: str = Options.graph,
-    neighbours: int = Options.neighbours,
-    gamma: float | None = None,
-    alpha: float = Options.alpha,
-    beta: float = Options.beta,
-    sharing: float = Options.sharing,
     run: Run = DEFAULT_RUN,
 ) -> tuple[Answers, Report]:
     """Label the unlabelled instances (transductive learning).
@@ -127,16 +123,8 @@ def train(
         Their annotated labels.
     unlabeled : csr_array, shape (m, any), float32
         The instances to label.
-    graph : {"neighbours", "cosine", "rbf"}
-        The similarities.
-    neighbours : int
-        Smallest number of neighbours of an instance in a graph of neighbours.
-    gamma : float or None
-        Parameter of the graph "rbf"; None: chosen by the median degree.
-    alpha, beta : float
-        Weights of smoothness and of the annotations.
-    sharing : float
-        Weight of the similarities that labels share; 0: none.
+    options : Options
+        Without gamma, that of the graph "rbf" is chosen by the median degree.
     run : Run
         Its seed draws the sample for the choice of gamma; its threads work on blocks of labels.
 
@@ -152,7 +140,8 @@ def train(
         The similarities would not fit in memory.
     """
     n, m, q = matrix.shape[0], unlabeled.shape[0], labels.shape[1]
-    k = neighbours if graph == "neighbours" else None
+    alpha, beta, gamma = options.alpha, options.beta, options.gamma
+    k = options.neighbours if options.graph == "neighbours" else None
     refuse_large_graph(n + m, q, k)
     width = max(matrix.shape[1], unlabeled.shape[1])
     unlabeled = with_width(unlabeled, width)
@@ -161,14 +150,14 @@ def train(
     degree = beta / alpha
     with run.step("similarities", None):
         similarity: np.ndarray | csr_array
-        if graph == "rbf":
+        if options.graph == "rbf":
             gamma = choose_gamma(together, degree, run.seed) if gamma is None else gamma
             similarity = rbf_kernel(together, together, gamma)
             np.fill_diagonal(similarity, 0)
         else:
             gamma = None
             similarity = nearest_neighbours(together, k, degree)
-        spread = Graph.of(similarity, labels, sharing * degree)
+        spread = Graph.of(similarity, labels, options.sharing * degree)
 
     values, thresholds = np.empty((m, q), np.float32), np.empty(q, np.float32)
     steps, residual = [], []
@@ -185,7 +174,24 @@ def train(
     return Answers(values, thresholds, width), report
 
 
-def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.ndarray, int, float]:
+class Solution(NamedTuple):
+    """Values of a block of labels.
+
+    Attributes
+    ----------
+    values : ndarray of float32, shape (n, b)
+    steps : int
+        Number of steps.
+    residual : float
+        Largest change of a value by the last step.
+    """
+
+    values: np.ndarray
+    steps: int
+    residual: float
+
+
+def solve(graph: Graph, block: slice, alpha: float, beta: float) -> Solution:
     """Minimise the objective of each label of a block.
 
     Parameters
@@ -197,11 +203,7 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.nda
 
     Returns
     -------
-    f : ndarray of float32, shape (n, b)
-    steps : int
-        Number of steps.
-    residual : float
-        Largest change of a value by the last step.
+    Solution
     """
     annotated = graph.annotated[:, block].toarray()
     degrees = graph.degrees(block)
@@ -214,13 +216,13 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.nda
         stepped = np.clip(ahead - gradient / bound, 0, 1)
         residual = float(np.abs(stepped - ahead).max())
         if residual <= TOLERANCE:
-            return stepped, steps, residual
+            return Solution(stepped, steps, residual)
         if np.vdot(ahead - stepped, stepped - f) > 0:  # the momentum points uphill
             momentum = 1.0
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = stepped + np.float32((momentum - 1) / following) * (stepped - f)
         f, momentum = stepped, following
-    return f, steps, residual
+    return Solution(f, steps, residual)
 
 
 def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> float:

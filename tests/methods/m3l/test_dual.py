@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.svm import SVC, LinearSVC
 
 from mpu_cli.errors import MpuError
-from mpu_cli.methods.m3l.dual import LinearSpace, duality_gap, solve
+from mpu_cli.methods.m3l.dual import Dual, LinearSpace, duality_gap, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
 from mpu_cli.methods.shared.label_correlation import correlation_prior
 from tests import kernels
@@ -22,7 +22,7 @@ def either_kernel(request):
 
 def fit(space, Y, rho=0.5, cost=1.0, tolerance=1e-5, **options):
     prior = correlation_prior(as_labels(Y), rho)
-    return solve(space, Y, np.arange(len(Y)), prior, cost, tolerance, seed=0, **options), prior
+    return solve(Dual(space, Y, np.arange(len(Y)), prior, cost), tolerance, seed=0, **options), prior
 
 
 def spaces(X):
@@ -39,7 +39,7 @@ def test_the_optimum_is_that_of_a_general_solver(kind, rho):
     found, prior = fit(space, Y, rho)
     scores, dual = solve_dual(gram.astype(float), Y, prior, 1.0)
     assert_allclose(space.scores(found.weights, np.arange(25)), scores, atol=1e-2)
-    gap, primal = duality_gap(space, Y, np.arange(25), found.alpha, found.weights, 1.0)
+    gap, primal = duality_gap(Dual(space, Y, np.arange(25), prior, 1.0), found.alpha, found.weights)
     assert_allclose(primal - gap, dual, rtol=1e-4)
     assert_allclose(primal, dual, rtol=1e-4)
 
@@ -58,7 +58,7 @@ def test_gap_and_primal_objective_are_those_of_the_definition():
     X, Y = linear_problem(60, 6, 4)
     space = LinearSpace(as_features(X))
     found, prior = fit(space, Y, cost=2.0, tolerance=0.0, max_epochs=3)
-    gap, primal = duality_gap(space, Y, np.arange(60), found.alpha, found.weights, 2.0)
+    gap, primal = duality_gap(Dual(space, Y, np.arange(60), prior, 2.0), found.alpha, found.weights)
     u = X.T @ (found.alpha * np.where(Y, 1.0, -1.0))
     assert_allclose(found.weights, u @ prior, atol=1e-4)
     dual = found.alpha.sum() - 0.5 * np.trace(prior @ u.T @ u)
@@ -98,8 +98,8 @@ def test_only_the_given_instances_are_learned_from():
     X, Y = linear_problem(80, 5, 3)
     rows = np.arange(0, 80, 2)
     prior = np.eye(3)
-    part = solve(LinearSpace(as_features(X)), Y, rows, prior, 1.0, 1e-5, seed=0)
-    alone = solve(LinearSpace(as_features(X[rows])), Y[rows], np.arange(40), prior, 1.0, 1e-5, seed=0)
+    part = solve(Dual(LinearSpace(as_features(X)), Y, rows, prior, 1.0), 1e-5, seed=0)
+    alone = solve(Dual(LinearSpace(as_features(X[rows])), Y[rows], np.arange(40), prior, 1.0), 1e-5, seed=0)
     assert_allclose(part.weights, alone.weights, atol=1e-6)
     assert not part.alpha[1::2].any()
 

@@ -13,18 +13,27 @@ from mpu_cli.core.data import limits
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_f1
 from mpu_cli.errors import TooLargeError
-from mpu_cli.methods.m3l import m3l
-from mpu_cli.runtime.run import Run
+from mpu_cli.methods.m3l import LinearOptions, RbfOptions, m3l
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 
-TRAIN = [m3l.train_linear, m3l.train_rbf]
+
+def train_linear(matrix, labels, *, tolerance=m3l.TOLERANCE, run=DEFAULT_RUN, **options):
+    return m3l.train_linear(matrix, labels, LinearOptions(**options), tolerance=tolerance, run=run)
+
+
+def train_rbf(matrix, labels, *, tolerance=m3l.TOLERANCE, run=DEFAULT_RUN, **options):
+    return m3l.train_rbf(matrix, labels, RbfOptions(**options), tolerance=tolerance, run=run)
+
+
+TRAIN = [train_linear, train_rbf]
 
 
 def micro_f1(model, features, labels) -> float:
     return estimated_f1(model.probabilities(features), labels, LabelFrequency.of(1.0, labels.shape), model.thresholds)
 
 
-@pytest.mark.parametrize(("train", "cost", "least"), [(m3l.train_linear, 0.2, 0.85), (m3l.train_rbf, 10.0, 0.94)])
+@pytest.mark.parametrize(("train", "cost", "least"), [(train_linear, 0.2, 0.85), (train_rbf, 10.0, 0.94)])
 def test_digits_are_learned(train, cost, least, digits):
     features, labels, test_features, test_labels = read_digits(digits)
     model, report = train(features[:500], labels[:500], cost=cost)
@@ -34,7 +43,7 @@ def test_digits_are_learned(train, cost, least, digits):
 
 def test_cross_validation_says_what_to_expect():
     X, Y = linear_problem(400, 20, 3, slope=10)
-    model, report = m3l.train_linear(as_features(X[:80]), as_labels(Y[:80]))
+    model, report = train_linear(as_features(X[:80]), as_labels(Y[:80]))
     assert report.f1 == pytest.approx(micro_f1(model, as_features(X[80:]), as_labels(Y[80:])), abs=0.08)
 
 
@@ -71,12 +80,10 @@ def test_a_given_cost_is_taken_and_nothing_is_chosen():
         steps.append(step)
         yield lambda: steps.append("tick")
 
-    _, report = m3l.train_linear(
-        as_features(X), as_labels(Y), cost=0.7, label_correlation=0.2, run=Run(observe=observe)
-    )
+    _, report = train_linear(as_features(X), as_labels(Y), cost=0.7, label_correlation=0.2, run=Run(observe=observe))
     assert steps == ["ascend", *["tick"] * report.epochs]
     assert (report.cost, report.label_correlation, report.gamma, report.f1) == (0.7, 0.2, None, None)
-    _, report = m3l.train_rbf(as_features(X), as_labels(Y), cost=0.7, gamma=0.3)
+    _, report = train_rbf(as_features(X), as_labels(Y), cost=0.7, gamma=0.3)
     assert (report.cost, report.label_correlation, report.gamma) == (0.7, 0.5, 0.3)
 
 
@@ -90,7 +97,7 @@ def test_without_a_bias_the_scale_of_the_features_does_not_matter(train):
 
 def test_without_a_bias_an_instance_without_features_has_no_label():
     X, Y = linear_problem(50, 5, 3)
-    model, _ = m3l.train_linear(as_features(X), as_labels(Y), cost=1.0, bias=0)
+    model, _ = train_linear(as_features(X), as_labels(Y), cost=1.0, bias=0)
     assert not (model.probabilities(as_features(np.zeros((1, 5)))) >= model.thresholds).any()
 
 
@@ -106,7 +113,7 @@ def test_an_instance_without_features_has_a_label_that_most_have(train):
 def test_independent_labels_are_support_vector_machines_of_liblinear(cost, bias):
     """LIBLINEAR regularises the weight of its constant feature too; the C of M3L counts a wrong label twice."""
     X, Y = offset_problem()
-    model, _ = m3l.train_linear(as_features(X), as_labels(Y), cost=cost, label_correlation=0, bias=bias, tolerance=1e-5)
+    model, _ = train_linear(as_features(X), as_labels(Y), cost=cost, label_correlation=0, bias=bias, tolerance=1e-5)
     svm = liblinear(2 * cost, bias)
     expected = np.column_stack([svm.fit(X, y).decision_function(X) for y in Y.T])
     assert_allclose(logit(model.probabilities(as_features(X))), expected, atol=0.01 * np.abs(expected).max())
@@ -117,7 +124,7 @@ def test_independent_labels_are_kernel_machines_of_liblinear(bias):
     """LIBLINEAR gets coordinates whose scalar products are the values of the kernel."""
     X, Y = offset_problem()
     options = {"gamma": 0.3, "cost": 0.5, "label_correlation": 0, "bias": bias, "tolerance": 1e-5}
-    model, _ = m3l.train_rbf(as_features(X), as_labels(Y), **options)
+    model, _ = train_rbf(as_features(X), as_labels(Y), **options)
     values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.3))
     coordinates = vectors * np.sqrt(np.maximum(values, 0))
     svm = liblinear(1.0, bias)
@@ -129,7 +136,7 @@ def test_with_a_large_constant_the_bias_is_free_as_that_of_libsvm():
     """LIBSVM does not regularise its bias; a constant on its kernel would change nothing."""
     X, Y = offset_problem()
     options = {"gamma": 0.3, "cost": 0.5, "label_correlation": 0, "tolerance": 1e-6}
-    model, _ = m3l.train_rbf(as_features(X), as_labels(Y), bias=3.0, **options)
+    model, _ = train_rbf(as_features(X), as_labels(Y), bias=3.0, **options)
     expected = np.column_stack([SVC(C=1.0, gamma=0.3, tol=1e-6).fit(X, y).decision_function(X) for y in Y.T])
     assert_allclose(logit(model.probabilities(as_features(X))), expected, atol=1e-2)
 
@@ -175,11 +182,11 @@ def test_one_instance_is_enough(train):
 
 
 @pytest.mark.parametrize(
-    ("train", "size"), [(m3l.train_linear, r"864 bytes \(0\.0 GB\)"), (m3l.train_rbf, r"1,600 bytes \(0\.0 GB\)")]
+    ("train", "size"), [(train_linear, r"864 bytes \(0\.0 GB\)"), (train_rbf, r"1,600 bytes \(0\.0 GB\)")]
 )
 def test_what_does_not_fit_in_memory_is_refused(train, size, monkeypatch):
     monkeypatch.setattr(limits, "available_memory", lambda: 500)
     X, Y = linear_problem(20, 29, 4)
     with pytest.raises(TooLargeError, match=size) as error:
         train(as_features(X), as_labels(Y))
-    assert ("m3l-linear" in str(error.value)) == (train is m3l.train_rbf)
+    assert ("m3l-linear" in str(error.value)) == (train is train_rbf)

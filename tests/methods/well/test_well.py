@@ -10,8 +10,8 @@ from sklearn.neighbors import kneighbors_graph
 from mpu_cli.core.data import limits
 from mpu_cli.errors import MpuError, TooLargeError
 from mpu_cli.methods.shared.label_correlation import cosine_similarity
+from mpu_cli.methods.well import Options, well
 from mpu_cli.methods.well import graph as graphs
-from mpu_cli.methods.well import well
 from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide
@@ -123,7 +123,7 @@ def clusters(n=600, seed=0):
 def test_labels_spread_over_clusters(missing, reading, least):
     X, Y = clusters()
     S = hide(Y[:500], missing)
-    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), **reading, run=Run(jobs=1))
+    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), Options(**reading), run=Run(jobs=1))
     predicted = model.probabilities(as_features(X[500:])) >= model.thresholds
     assert f1_score(Y[500:], predicted, average="micro") > least
     assert report.empty_labels == (~predicted.any(axis=0)).sum()
@@ -172,7 +172,7 @@ def test_instances_of_unequal_width():
     """Unlabelled instances may have features that training ones have not, and the other way round."""
     X, Y = clusters(120)
     wide = csr_array(np.hstack([X[100:], np.ones((20, 3))]).astype(np.float32))
-    model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, run=Run(jobs=1))
+    model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, Options(), run=Run(jobs=1))
     assert model.n_features == 9
     assert model.probabilities(wide).shape == (20, 7)
     with pytest.raises(MpuError, match="and no others"):
@@ -183,7 +183,7 @@ def test_any_number_of_threads_is_the_same_model(monkeypatch):
     monkeypatch.setattr(well, "_BLOCK_SIZE", 2)
     X, Y = clusters()
     one, two = (
-        well.train(as_features(X[:500]), as_labels(Y[:500]), as_features(X[500:]), run=Run(jobs=jobs))
+        well.train(as_features(X[:500]), as_labels(Y[:500]), as_features(X[500:]), Options(), run=Run(jobs=jobs))
         for jobs in (1, 2)
     )
     assert_array_equal(one[0].values, two[0].values)
@@ -196,14 +196,14 @@ def test_too_many_instances_are_refused(monkeypatch):
     X, Y = clusters(3000)
     problem = as_features(X[:2000]), as_labels(Y[:2000]), as_features(X[2000:])
     with pytest.raises(TooLargeError, match=r"3,000 x 3,000 instances.* take 72,168,000 bytes.*train on fewer"):
-        well.train(*problem, graph="cosine")
+        well.train(*problem, Options(graph="cosine"))
     with pytest.raises(TooLargeError, match=r"3,000 x 2,000 instances.* take 48,168,000 bytes"):
-        well.train(*problem, neighbours=500)
+        well.train(*problem, Options(neighbours=500))
 
 
 def test_a_single_instance():
     one = as_features([[1.0]])
-    model, report = well.train(one, as_labels([[True]]), one, run=Run(jobs=1))
+    model, report = well.train(one, as_labels([[True]]), one, Options(), run=Run(jobs=1))
     assert (model.probabilities(one) >= model.thresholds).all()
     assert report.gamma is None
 
@@ -215,7 +215,8 @@ def test_odd_features_and_options(X, reading, alpha, beta):
     """It is refused in words, or there are values between 0 and 1."""
     S = as_labels(np.eye(6, dtype=bool)[:, :2])
     try:
-        model, _ = well.train(as_features(X), S, as_features(X), **reading, alpha=alpha, beta=beta, run=Run(jobs=1))
+        options = Options(**reading, alpha=alpha, beta=beta)
+        model, _ = well.train(as_features(X), S, as_features(X), options, run=Run(jobs=1))
     except MpuError:
         return
     values = model.probabilities(as_features(X))

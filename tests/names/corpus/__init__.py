@@ -62,7 +62,8 @@ def _check_labels(names: LabelNames, labels: np.ndarray, query: bytes, folder: P
     assert names.only(numbers).by_number == {number: names.by_number.get(number, ()) for number in numbers}
     names.shared()
     with (folder / "checked.tsv").open("wb") as out:
-        decisions.write(out, np.zeros(len(numbers), int), np.array(numbers), verdict="yes", names=names)
+        lines = decisions.Lines(np.zeros(len(numbers), int), np.array(numbers), verdict="yes")
+        decisions.write(out, lines, names=names)
     assert decisions.read([folder / "checked.tsv"], names).label.tolist() == numbers
     _check_query(names, query.decode(errors="replace"), folder)
 
