@@ -123,7 +123,7 @@ def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
 def _judged(entry: dict[str, Any], values: list[str]) -> list[str]:
     accepted = "yes" if entry.get("accepted") else "no"
     metric = str(entry.get("test_metric", "-"))
-    return [entry["time"], accepted, metric, *values, str(len(entry.get("warnings", ())))]
+    return [entry["time"], accepted, metric, *values, str(len(entry.get("warnings") or ()))]
 
 
 def _number(value: float | None) -> str:

@@ -196,6 +196,18 @@ def test_without_it_nothing_is_kept(nights):
     assert model_files(nights.model) == plain
 
 
+@pytest.mark.parametrize("name", ["a name", "a\nname", "-name", "*", "1"])
+def test_any_name(run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for data in (f"{name}.svm", "test.svm"):
+        Path(data).write_text(instances(0, 1))
+    for seed in (1, 2):
+        options = (*TRAINING, "--accept-on", "test.svm", "--seed", seed, "-q")
+        assert run("train", *options, "--", f"{name}.svm").exit_code == 0
+    report = json.loads(run("versions", "--json", "--", f"{name}.mpu").stdout)
+    assert (report["model"], report["kept"], report["in_use"]) == (f"{name}.mpu", [1, 2], 2)
+
+
 def test_restore_puts_the_one_before_back(three):
     result = three.run("versions", three.model, "--restore")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"{three.model} is version 2\n")

@@ -77,6 +77,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise InputError(str(path), None, f"cannot be read: {error.strerror}") from error
     found = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    found = [entry for entry in found if "version" not in entry or "method" in entry]  # others are of restored versions
     if not found:
         raise InputError(str(path), None, "has no training; mpu train --history adds one")
     return found
@@ -121,7 +122,8 @@ _PANELS = (
 _JUDGED_PANELS = (
     ("quality on the test data", ("test_value", "rejected"), (0, 1)),
     ("labels of an instance", ("labels_per_instance", "labels_expected"), None),
-    ("share of unknown features in the test data", ("unknown_features",), (0, None)),
+    ("share of unknown features in the test data", ("unknown_features",), None),
+    ("number of warnings", ("n_warnings",), None),
 )
 _MARKERS = "os^D"
 
@@ -155,11 +157,11 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
     except ValueError as error:
         raise InputError(str(path), None, f"a time is none: {error}") from None
     panels = _PANELS + (_JUDGED_PANELS if judged(entries) else ())
-    n_rows = -(-len(panels) // 2)
+    n_rows = len(panels) // 2
     width, height = _INCHES
     figure = Figure(figsize=(width, height * n_rows / 2), layout="constrained")
-    entries = [{**entry, "rejected": None if entry.get("accepted", True) else entry["test_value"]} for entry in entries]
-    for axes, (title, names, limits) in zip(figure.subplots(n_rows, 2).flat, panels, strict=False):
+    entries = [_drawn(entry) for entry in entries]
+    for axes, (title, names, limits) in zip(figure.subplots(n_rows, 2).flat, panels, strict=True):
         _panel(axes, times, entries, names)
         axes.set(title=title, ylim=limits if limits else (0, None))
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(target.suffix[1:], {})
@@ -170,19 +172,26 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
         out.write(drawn.getvalue())
 
 
+def _drawn(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a line with numbers for what has none."""
+    rejected = entry.get("test_value") if entry.get("accepted") is False else None
+    return {**entry, "rejected": rejected, "n_warnings": len(entry.get("warnings") or ())}
+
+
 def _panel(axes: Any, times: list[datetime], entries: list[dict[str, Any]], names: tuple[str, ...]) -> None:
     for marker, name in zip(_MARKERS, names, strict=False):
         points = [
             (time, entry[name]) for time, entry in zip(times, entries, strict=True) if entry.get(name) is not None
         ]
         if points:
-            axes.plot(*zip(*points, strict=True), marker=marker, label=name)
+            lines = "" if name == "rejected" else "-"
+            axes.plot(*zip(*points, strict=True), marker=marker, linestyle=lines, label=name.replace("_", " "))
     ends = [bound for entry in entries for bound in (entry.get("c_interval") or ())]
     if names == ("c",) and len(ends) == 2 * len(entries):
         axes.fill_between(times, ends[::2], ends[1::2], alpha=0.2, label="90 % interval, of sampling")
     if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend()
-        if names != ("c",):
+        if "instances" in names:
             axes.set_yscale("symlog", linthresh=1)
     axes.grid(alpha=0.3)
     axes.tick_params("x", rotation=30)
