@@ -201,6 +201,8 @@ def predict(
             )
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
+    for note in counts.fitness.notes():
+        info(note, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
     for warning in counts.fitness.warnings(trained):
         warn(warning, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
     detail(

@@ -314,13 +314,13 @@ def test_lines_that_are_damaged_are_left_out_and_versions_are_not(three):
 
 def test_history_has_what_was_found_on_the_test_data(three, tmp_path):
     history = tmp_path / "history.jsonl"
-    three.test.write_text(instances(0, 10) + "1 77:1\n" * 10)
+    three.test.write_text(instances(0, 10) + "1 77:1\n" * 20)
     assert three.train(0, "-q", "--history", history).exit_code == 0
     assert three.train(6, "-q", "--history", history).exit_code == 3
     good, bad = map(json.loads, history.read_text().splitlines())
     assert (good["accepted"], bad["accepted"], good["version"]) == (True, False, 4)
     assert "is ahead of" in good["verdict"]
-    assert good["unknown_features"] == pytest.approx(10 / 210)
+    assert good["unknown_features"] == pytest.approx(20 / 220)
     assert good["labels_per_instance"] == pytest.approx(1, abs=0.1)
     assert good["labels_expected"] == pytest.approx(1 / 0.9, abs=0.01)
     assert any("never occurred in training" in warning for warning in good["warnings"])

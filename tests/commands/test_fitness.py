@@ -55,6 +55,18 @@ def test_few_features_in_common(said):
     assert f"{SAYS}, and predictions mean little: most of the features are unknown to it" in warning
 
 
+def test_few_unknown_features_are_no_warning(run, model, tmp_path):
+    """News has some every night."""
+    (tmp_path / "new.svm").write_text(lines(96) + lines(4, shift=100))
+    quiet = run("predict", model, tmp_path / "new.svm", "-q")
+    assert quiet.stderr == ""
+    note = "8 of 200 feature values ignored: their features never occurred in training\n"
+    assert run("predict", model, tmp_path / "new.svm").stderr == note
+    assert run("evaluate", tmp_path / "new.svm", model).stderr == f"{model}: {note}"
+    (tmp_path / "new.svm").write_text(lines(95) + lines(5, shift=100))
+    assert run("predict", model, tmp_path / "new.svm", "-q").stderr == "warning: 10 of" + note.removeprefix("8 of")
+
+
 def test_some_unknown_features_are_no_reason(said):
     assert SAYS not in said(lines(60) + lines(20, shift=100))
 

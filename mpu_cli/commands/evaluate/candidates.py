@@ -132,6 +132,8 @@ class Candidate:
 
     def warn(self, fitness: Fitness) -> None:
         """Say where the model does not fit the data."""
+        for note in fitness.notes():
+            _log.info(f"{self.name}: {note}")
         for warning in [] if self.model is None else fitness.warnings(self.model):
             _log.warning(f"{self.name}: {warning}")
 
