@@ -46,6 +46,7 @@ def shell(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
     (tmp_path / "news.svm").write_text(NEWS)
+    (tmp_path / "test.svm").write_text(NEWS)
     (tmp_path / "new.svm").write_text(NEW)
 
     def run(*command: str) -> subprocess.CompletedProcess:
@@ -125,7 +126,7 @@ def test_cron_with_a_log_has_nothing_to_mail_after_a_success(shell, tmp_path):
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert json.loads((tmp_path / "reports.json").read_text())["instances"] == 90
     *steps, last = map(json.loads, (tmp_path / "train.log").read_text().splitlines())
-    assert steps[-1]["step"] == "write"
+    assert [step["step"] for step in steps[-2:]] == ["write", "test"]
     assert last["report"] == json.loads((tmp_path / "reports.json").read_text())
 
 
@@ -209,11 +210,22 @@ def test_the_guide_reads_several_files(shell, tmp_path, digits):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("least, written", [("0.8", True), ("1.1", False)])
-def test_the_guide_predicts_with_a_good_model_only(shell, tmp_path, least, written):
-    shell("sh", "-c", guide("engineer.md").replace("0.8", least))
-    assert (tmp_path / "candidate.mpu").is_dir()
-    assert (tmp_path / "tags.txt").exists() == written
+def test_the_nights_of_the_guide(shell, tmp_path):
+    night, restore, history = (
+        block for block in blocks("engineer.md") if "--accept-on" in block or "versions" in block
+    )
+    (tmp_path / "test.svm.gz").write_bytes(gzip.compress(NEWS.encode()))
+    for news, status in ((NEWS, 0), (NEWS * 2, 0), (OTHER_NEWS, 3)):
+        (tmp_path / "news.svm.gz").write_bytes(gzip.compress(news.encode()))
+        assert shell("sh", "-c", night).returncode == status
+    versions = json.loads(shell("mpu", "versions", "news.mpu", "--json").stdout)
+    assert (versions["in_use"], versions["kept"]) == (2, [1, 2])
+    assert shell("sh", "-e", "-c", restore).returncode == 0
+    assert json.loads(shell("mpu", "versions", "news.mpu", "--json").stdout)["in_use"] == 1
+    assert shell("mpu", "predict", "news.mpu", "new.svm").stdout == "1\n2\n"
+    pytest.importorskip("matplotlib")
+    assert shell("sh", "-e", "-c", history).stdout.count("\n") == 4 + 1 + 4
+    assert (tmp_path / "nights.svg").exists()
 
 
 @pytest.mark.slow
