@@ -5,6 +5,7 @@ Modules here import nothing heavy at the top: ``mpu --help`` must not wait for N
 
 import click
 
+from mpu_cli.cli.apply import apply
 from mpu_cli.cli.common import CleanErrors
 from mpu_cli.cli.complete import complete
 from mpu_cli.cli.corrupt import corrupt
@@ -35,5 +36,18 @@ def mpu() -> None:
     """
 
 
-for command in (vectorize, corrupt, estimate_c, train, versions, info, complete, review, predict, evaluate, experiment):
+for command in (
+    vectorize,
+    corrupt,
+    estimate_c,
+    train,
+    versions,
+    info,
+    complete,
+    review,
+    apply,
+    predict,
+    evaluate,
+    experiment,
+):
     mpu.add_command(command)

@@ -116,11 +116,19 @@ def read_records(
     InputError
         As `read_rows`; or `fields` has no text field, and there are several.
     """
+    for _, record in read_rows_and_records(stream, source, form, fields, max_line_bytes):
+        yield record
+
+
+def read_rows_and_records(
+    stream: "ReadableLines", source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator[tuple[Row | Bad, Record | Bad]]:
+    """Read records as `read_records`, each with the row that it was made of."""
     reader: _Reader | None = None
     needed = (*fields.text, *[fields.tags] * fields.needs_tags, *[fields.id] * fields.needs_id)
     for row in read_rows(stream, source, form, max_line_bytes, needed):
         if isinstance(row, Bad):
-            yield row
+            yield row, row
             continue
         if reader is None:
             if not fields.text and len(row.fields) != 1:
@@ -128,9 +136,9 @@ def read_records(
                 raise InputError(source, row.line, problem)
             reader = _Reader(fields, row)
         try:
-            yield reader.record(row)
+            yield row, reader.record(row)
         except _FieldError as error:
-            yield Bad(row.line, str(error))
+            yield row, Bad(row.line, str(error))
 
 
 class _FieldError(Exception):
@@ -148,12 +156,12 @@ class _Reader:
     def record(self, row: Row) -> Record:
         text = " ".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
         written = [] if self._tags is None else self._written_tags(row, self._tags)
-        tags = [_clean(tag) for tag in written]
+        tags = [clean(tag) for tag in written]
         key = None if self._id is None else _whole_or_text(self._id, _value(row, self._id))
         for option, name, used in (("tags", self._fields.tags, self._tags), ("id", self._fields.id, self._id)):
             if used is None and name in row.fields:
                 raise _FieldError(f"there is a field {name!r}, but the first record has none; --{option} names it")
-        shown_id = None if key is None else _clean(key)
+        shown_id = None if key is None else clean(key)
         if shown_id == "":
             raise _FieldError(f"the field {self._id!r} is empty; each record needs an id of its own")
         checks = ((self._id, shown_id), (self._tags, "".join(tags)), (", ".join(self._fields.text), text))
@@ -216,5 +224,6 @@ def _kind(value: object) -> str:
     return "a text"
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Return a tag or an id as data files have it: without blanks around, in one line and one cell."""
     return text.strip().translate(_LINE_ENDS)

@@ -2,8 +2,8 @@
 
 import csv
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,10 +32,16 @@ class Row:
         Line of the file in which it starts, from 1.
     fields : mapping
         Values by the names of the fields.
+    written : str or sequence of str
+        The line of an object; or all values of a row of a table, also those that have no field.
+    header : sequence of str
+        The first row of a table, as it is written.
     """
 
     line: int
     fields: Mapping[str, object]
+    written: str | Sequence[str] = field(default="", compare=False, repr=False)
+    header: Sequence[str] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ def _object(number: int, line: str) -> Row | Bad:
         return Bad(number, f"{error}; each line should be one object")
     if not isinstance(fields, dict):
         return Bad(number, "this is not a JSON object with fields; each line should be one")
-    return Row(number, fields)
+    return Row(number, fields, line)
 
 
 class _Numbered:
@@ -185,15 +191,16 @@ def _table(
             names = [name.strip() for name in row[1]]
             if twice := first_repeated(names):
                 raise InputError(source, row[0], f"two columns are called {twice[:40]!r}")
-            header, absent = row[0], [name for name in needed if name not in names]
+            header, first = row[1], row[0]
+            absent = [name for name in needed if name not in names]
             empty: dict[str, object] = {name: "" for name in names if name}
         else:
             absent = []  # each row reports it
-            yield _named(*row, names, empty)
+            yield _named(*row, names, empty, header)
     if names is None:
         raise InputError(source, None, "it is empty; its first line should name the columns")
     if absent:
-        raise InputError(source, header, no_field(absent[0], filter(None, names)))
+        raise InputError(source, first, no_field(absent[0], filter(None, names)))
 
 
 def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tuple[int, list[str]] | Bad | None:
@@ -221,9 +228,9 @@ def _not_a_table(error: csv.Error) -> str:
     return f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
 
 
-def _named(line: int, values: list[str], names: list[str], empty: dict[str, object]) -> Row | Bad:
+def _named(line: int, values: list[str], names: list[str], empty: dict[str, object], header: list[str]) -> Row | Bad:
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
     fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=False) if name}
     # Spreadsheets leave out empty values at the end. So short rows under a long header take little memory.
-    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty))
+    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty), values, header)

@@ -1,0 +1,122 @@
+"""``mpu apply``."""
+
+import click
+
+from mpu_cli.cli.common import json_option, print_json, reading_options
+from mpu_cli.cli.messages import info, verbosity_options, warn
+from mpu_cli.cli.options import click_type
+from mpu_cli.errors import counted
+from mpu_cli.runtime.options import PROBABILITY
+from mpu_cli.svmlight.grammar import Reading
+
+
+@click.command("apply")
+@click.argument("source", metavar="RECORDS", type=click.Path(allow_dash=True))
+@click.option(
+    "-o",
+    "--output",
+    metavar="NEW",
+    type=click.Path(allow_dash=True),
+    required=True,
+    help="Write the records here, in the format of RECORDS; compressed by suffix.",
+)
+@click.option(
+    "--reviewed",
+    metavar="CHECKED.tsv",
+    type=click.Path(allow_dash=True),
+    multiple=True,
+    help="Add the tags decided yes in this review file. Can be given several times.",
+)
+@click.option(
+    "--suggestions",
+    metavar="MISSING.tsv",
+    type=click.Path(allow_dash=True),
+    help="Add tags that `mpu complete` suggests too, from --min-probability on, unless a decision is there.",
+)
+@click.option(
+    "--min-probability",
+    "least",
+    type=click_type(PROBABILITY),
+    help="Least probability of the suggestions that are added.",
+)
+@click.option("--remove-rejected", "remove", is_flag=True, help="Remove the tags of records that are decided no.")
+@click.option(
+    "--data",
+    metavar="FILE",
+    type=click.Path(),
+    help="The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
+    "RECORDS of its name: news.svm for news.jsonl]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "tsv"]),
+    help="Format of RECORDS.  [default: by its name]",
+)
+@click.option(
+    "--added",
+    metavar="FIELD",
+    default="added",
+    show_default=True,
+    help="Field, or column, that lists the tags that are new; '' for none.",
+)
+@reading_options
+@json_option
+@verbosity_options
+def apply(
+    source: str,
+    output: str,
+    reviewed: tuple[str, ...],
+    suggestions: str | None,
+    least: float | None,
+    remove: bool,
+    data: str | None,
+    form: str | None,
+    added: str,
+    reading: Reading,
+    as_json: bool,
+) -> None:
+    """Write accepted tags back into RECORDS.
+
+    RECORDS are the texts with tags that `mpu vectorize` made a data file of. NEW has the same records, in the same
+    order, with the tags that people accepted. All other fields stay as they are, and records that do not change
+    are not touched. Records are matched by their ids or, where they have none, by their order. So RECORDS may have
+    changed in the meantime if they have ids.
+
+    \b
+    Example:
+      mpu apply news.jsonl --reviewed checked.tsv -o news-new.jsonl
+      mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
+      mpu apply news.jsonl --suggestions missing.tsv --min-probability 0.95 -o news-new.jsonl
+    """
+    from dataclasses import asdict
+
+    from mpu_cli.commands import apply as command
+    from mpu_cli.runtime.files import refuse_overlaps
+
+    if not reviewed and suggestions is None:
+        raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
+    if (suggestions is None) != (least is None):
+        raise click.UsageError("--suggestions and --min-probability belong together.")
+    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data}
+    inputs |= {f"--reviewed {file}": file for file in reviewed}
+    refuse_overlaps(inputs, {"--output": output})
+    done = command.apply(
+        source,
+        output,
+        command.Accepted(reviewed=reviewed, suggestions=suggestions, least=least or 0.0, remove=remove),
+        data=data,
+        form=form,
+        added_field=added,
+        reading=reading,
+    )
+    for warning in done.warnings:
+        warn(warning)
+    if as_json:
+        print_json(asdict(done))
+    else:
+        info(
+            f"{counted(done.records, 'record')}, {done.changed:,} of them changed: {counted(done.added, 'tag')} added, "
+            f"{done.removed:,} removed",
+            **asdict(done),
+        )

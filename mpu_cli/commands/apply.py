@@ -1,0 +1,228 @@
+"""Write accepted labels back into the records that data were made of: ``mpu apply``."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.names import BESIDE, LabelNames
+from mpu_cli.names.beside import folder_of, ids_file, read_ids
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import match
+from mpu_cli.review.numbering import checksum
+from mpu_cli.review.values import NOTHING_ELSE
+from mpu_cli.review.worklist import read_suggestions
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import open_input, open_output, stem
+from mpu_cli.text.directory import read_vectorization
+from mpu_cli.text.labels import Labels
+from mpu_cli.text.records import Record, chosen_format, read_rows_and_records
+from mpu_cli.text.rewriting import Retagged, Rewriter
+from mpu_cli.text.rows import Bad
+from mpu_cli.text.sidecars import Sidecars
+
+_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
+ADDED = "added"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """What is written into the records.
+
+    Attributes
+    ----------
+    reviewed : sequence of str or Path
+        Review files. Labels decided ``yes`` are added.
+    suggestions : str, Path or None
+        A file of suggestions, of which those without a decision count.
+    least : float
+        Probability from which a suggestion is added.
+    remove : bool
+        Whether annotated labels decided ``no`` are removed.
+    """
+
+    reviewed: Sequence[str | Path] = ()
+    suggestions: str | Path | None = None
+    least: float = 1.0
+    remove: bool = False
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What `apply` did.
+
+    Attributes
+    ----------
+    records, changed : int
+        Records written, and those with other tags than before.
+    added, removed : int
+        Tags.
+    absent : int
+        Instances of the data with accepted or rejected labels that no record has the id of.
+    warnings : list of str
+    """
+
+    records: int = 0
+    changed: int = 0
+    added: int = 0
+    removed: int = 0
+    absent: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Changes:
+    """Labels to add to an instance, and to remove from it."""
+
+    add: list[int] = field(default_factory=list)
+    remove: set[int] = field(default_factory=set)
+
+
+def apply(
+    source: str | Path,
+    target: str | Path,
+    accepted: Accepted,
+    *,
+    data: str | Path | None = None,
+    form: str | None = None,
+    added_field: str = ADDED,
+    reading: Reading = DEFAULT_READING,
+) -> Report:
+    """Write records with accepted labels as tags, all else as it was.
+
+    Instance k of the data is the record with its id or, where records have no ids, the k-th record.
+
+    Parameters
+    ----------
+    source, target : str or Path
+        Records, as `mpu vectorize` has read them, and the file that is written.
+    accepted : Accepted
+    data : str or Path, optional
+        The data file made of the records. Default: the one beside them of their name.
+    form : str, optional
+        One of `text.rows.FORMATS`; None: as the name of the file tells.
+    added_field : str
+        The field that lists the tags that are added; empty: none.
+    reading : Reading
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or does not belong to the data; a label has no name; or records and instances do not
+        match. Nothing is written then.
+    MpuError
+        The output cannot be written.
+    """
+    chosen = chosen_format(source, form)
+    data = _data_beside(source) if data is None else data
+    vectorization = read_vectorization(data)
+    changes, names, n = _changes(data, accepted, len(vectorization.labels), reading)
+    ids = None if (lines := read_ids(data)) is None else list(lines)
+    by_key = _by_key(changes, ids, data)
+    used: set[str | int] = set()
+    report = Report()
+    rewriter = Rewriter(chosen, vectorization.fields, added_field)
+    with open_input(source) as stream, open_output(target) as out:
+        rows = read_rows_and_records(stream, str(source), chosen, vectorization.fields, reading.max_line_bytes)
+        for row, record in rows:
+            if isinstance(record, Bad):
+                raise InputError(str(source), record.line, record.problem)
+            assert not isinstance(row, Bad)  # of which there would be no record
+            key = report.records if ids is None else record.id or ""
+            used.add(key)
+            try:
+                change = _retagged(record, by_key.get(key), names, vectorization.labels)
+                out.write(rewriter.text(row, change).encode())
+            except ValueError as error:
+                raise InputError(str(source), record.line, str(error)) from None
+            report.records += 1
+            report.changed += bool(change.added or change.removed)
+            report.added += len(change.added)
+            report.removed += len(change.removed)
+        if ids is None and report.records != n:
+            raise InputError(
+                str(source),
+                None,
+                f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
+            )
+    report.absent = len(by_key.keys() - used)
+    if report.absent:
+        report.warnings.append(
+            f"{counted(report.absent, 'instance')} with decisions {'is' if report.absent == 1 else 'are'} not in "
+            f"{shown(source)}, by the ids"
+        )
+    return report
+
+
+def _data_beside(source: str | Path) -> Path:
+    there = [path for suffix in _SUFFIXES if (path := Path(source).parent / f"{stem(source)}{suffix}").is_file()]
+    if len(there) != 1 or not folder_of(there[0]).is_dir():
+        raise InputError(
+            str(source), None, "there is no one data file beside it that mpu vectorize made of it; name it by --data"
+        )
+    return there[0]
+
+
+def _changes(
+    data: str | Path, accepted: Accepted, n_labels: int, reading: Reading
+) -> tuple[dict[int, _Changes], LabelNames, int]:
+    """Return labels to add and to remove by instance, the names of labels, and the number of instances."""
+    sidecars = Sidecars(data)
+    dataset = read(data, reading, contents=sidecars.contents)
+    sidecars.refuse_ids()
+    names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
+    assert names is not None  # the directory has them
+    decided = decisions.read(accepted.reviewed, names)
+    match(decided, dataset, data, wins=True)
+    changes: defaultdict[int, _Changes] = defaultdict(_Changes)
+    cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
+    seen = set()
+    for instance, label, is_true in cells:
+        seen.add((instance, label))
+        if is_true:
+            changes[instance].add.append(label)
+        elif label != NOTHING_ELSE and accepted.remove:
+            changes[instance].remove.add(label)
+    if accepted.suggestions is not None:
+        suggested = read_suggestions(accepted.suggestions, dataset, data, checksum(dataset.features), names)
+        for instance, labels in suggested.items():
+            for label, probability in labels:
+                if probability is not None and probability >= accepted.least and (instance, label) not in seen:
+                    changes[instance].add.append(label)
+    return dict(changes), names, len(dataset)
+
+
+def _by_key(changes: dict[int, _Changes], ids: Sequence[str] | None, data: str | Path) -> dict[str | int, _Changes]:
+    """Return the changes by the ids of records; by their numbers, from 0, where they have none."""
+    if ids is None:
+        return {instance: change for instance, change in changes.items()}  # noqa: C416
+    times = Counter(ids)
+    for instance in changes:
+        if times[key := ids[instance]] > 1:
+            raise InputError(
+                str(ids_file(data)),
+                instance + 1,
+                f"several records have the id {key!r}; make ids unique, or leave out decisions on them",
+            )
+    return {ids[instance]: change for instance, change in changes.items()}
+
+
+def _retagged(record: Record, change: _Changes | None, names: LabelNames, labels: Labels) -> Retagged:
+    """Return what changes in the tags of a record, some of which it may have by now."""
+    if change is None:
+        return Retagged()
+    of_label = {tag: labels.number(tag) for tag in record.tags}
+    new = [label for label in change.add if label not in of_label.values()]
+    if nameless := [label for label in new if label not in names.by_number]:
+        raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
+    added = (names.name(label) for label in new)
+    removed = frozenset(tag for tag, label in of_label.items() if label in change.remove)
+    return Retagged(tuple(tag for tag in added if tag not in record.tags), removed)

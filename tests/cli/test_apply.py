@@ -1,0 +1,184 @@
+"""`mpu apply`: accepted tags go back into the records that data were made of."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+
+TOPICS = {"red apple sweet": ["fruit", "food"], "green pear sweet": ["fruit"], "blue car fast": ["car"], "old car": []}
+HEADER = "instance\tlabel\tverdict\n"
+
+
+@pytest.fixture
+def collection(run, tmp_path):
+    """Records, in which only some fields matter, and the data file made of them."""
+
+    def make(form: str = "jsonl", ids: bool = True):
+        path = tmp_path / f"books.{form}"
+        rows = [
+            {"n": i, **({"id": f"b{i}"} if ids else {}), "tags": tags, "text": text, "more": f'"{i}", é'}
+            for i, (text, tags) in enumerate(TOPICS.items())
+        ]
+        if form == "jsonl":
+            path.write_text("".join(json.dumps(row, ensure_ascii=bool(row["n"] % 2)) + "\n" for row in rows))
+        else:
+            out = StringIO()
+            writer = csv.DictWriter(out, rows[0], delimiter="," if form == "csv" else "\t")
+            writer.writeheader()
+            writer.writerows(row | {"tags": "; ".join(row["tags"])} for row in rows)
+            path.write_bytes(out.getvalue().encode())
+        result = run("vectorize", path, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
+        assert result.exit_code == 0, result.stderr
+        return path
+
+    return make
+
+
+@pytest.fixture
+def decided(tmp_path):
+    def write(*rows: str, name: str = "checked.tsv"):
+        path = tmp_path / name
+        path.write_text(HEADER + "".join("\t".join(row.split()) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def objects(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_only_tags_change(run, collection, decided, tmp_path):
+    books, new = collection(), tmp_path / "new.jsonl"
+    checked = decided("1 car yes", "1 food no", "2 fruit yes", "3 food no", "4 car yes", "4 * no")
+    result = run("apply", books, "--reviewed", checked, "-o", new)
+    assert result.exit_code == 0
+    assert result.stderr.endswith("4 records, 2 of them changed: 2 tags added, 0 removed\n")
+    before, after = books.read_text().splitlines(), new.read_text().splitlines()
+    assert [old == line for old, line in zip(before, after, strict=True)] == [False, True, True, False]
+    assert objects(new)[0] == objects(books)[0] | {"tags": ["fruit", "food", "car"], "added": ["car"]}
+    assert objects(new)[3] == objects(books)[3] | {"tags": ["car"], "added": ["car"]}
+    assert list(objects(new)[0]) == ["n", "id", "tags", "text", "more", "added"]
+
+
+def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided, tmp_path):
+    books, new = collection(), tmp_path / "new.jsonl"
+    result = run(
+        "apply", books, "--reviewed", decided("1 food no", "3 food no"), "--remove-rejected", "-o", new, "--json"
+    )
+    assert json.loads(result.stdout) == {
+        "records": 4,
+        "changed": 1,
+        "added": 0,
+        "removed": 1,
+        "absent": 0,
+        "warnings": [],
+    }
+    assert [row["tags"] for row in objects(new)] == [["fruit"], ["fruit"], ["car"], []]
+    assert not any("added" in row for row in objects(new))
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_a_table_keeps_its_values(run, collection, decided, tmp_path, form):
+    books, new = collection(form), tmp_path / f"new.{form}"
+    assert run("apply", books, "--reviewed", decided("1 car yes", "4 food yes"), "-o", new).exit_code == 0
+    delimiter = "," if form == "csv" else "\t"
+    before, after = (list(csv.DictReader(StringIO(path.read_text()), delimiter=delimiter)) for path in (books, new))
+    tags = ["fruit; food; car", "fruit", "car", "food"]
+    added = ["car", "", "", "food"]
+    expected = [row | {"tags": tag, "added": one} for row, tag, one in zip(before, tags, added, strict=True)]
+    assert after == expected
+    assert run("vectorize", new, "--like", tmp_path / "books.svm", "-o", tmp_path / "again.svm").exit_code == 0
+
+
+def test_suggestions_count_from_a_probability_unless_decided(run, collection, decided, tmp_path):
+    books, new = collection(), tmp_path / "new.jsonl"
+    suggestions = tmp_path / "missing.tsv"
+    suggestions.write_text(
+        "instance\tlabel\tprobability\tverdict\n"
+        "1\tcar\t0.9\t\n2\tcar\t0.8\t\n3\tfood\t0.7\t\n4\tfood\t0.95\t\n4\tcar\t0.95\tno\n"
+    )
+    options = "--suggestions", suggestions, "--min-probability", 0.8
+    assert run("apply", books, *options, "--reviewed", decided("4 food no"), "-o", new).exit_code == 0
+    assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
+
+
+def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
+    books, new = collection(), tmp_path / "new.jsonl"
+    lines = books.read_text().splitlines()
+    other = tmp_path / "edited.jsonl"
+    rows = [
+        {"id": "b9", "tags": [], "text": "new"},
+        json.loads(lines[2]) | {"tags": ["car", "fruit"]},
+        json.loads(lines[0]),
+    ]
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checked = decided("1 car yes", "3 fruit yes", "4 car yes")
+    result = run("apply", other, "--data", tmp_path / "books.svm", "--reviewed", checked, "-o", new)
+    assert "warning: 1 instance with decisions is not in" in result.stderr
+    assert [(row["id"], row["tags"]) for row in objects(new)] == [
+        ("b9", []),
+        ("b2", ["car", "fruit"]),
+        ("b0", ["fruit", "food", "car"]),
+    ]
+
+
+def test_records_without_ids_are_matched_by_their_order(run, collection, decided, tmp_path):
+    books, new = collection(ids=False), tmp_path / "new.jsonl"
+    checked = decided("4 car yes")
+    assert run("apply", books, "--reviewed", checked, "-o", new, "--added", "").exit_code == 0
+    assert objects(new)[3] == objects(books)[3] | {"tags": ["car"]}
+    books.write_text("".join(books.read_text().splitlines(keepends=True)[:-1]))
+    new.unlink()
+    result = run("apply", books, "--reviewed", checked, "-o", new)
+    assert (result.exit_code, new.exists()) == (1, False)
+    assert "has 3 records without ids, and" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "problem"),
+    [
+        (["9 car yes"], (), "there is no instance 9"),
+        (["1 9 yes"], (), "label 9 is to be added here, and has no name"),
+        (["1 carr yes"], (), "carr"),
+        (["1 car yes"], ("--added", "more"), "there is a field 'more' already; name another one by --added"),
+        (["1 car yes"], ("--data", "nowhere.svm"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused_and_nothing_written(
+    run, collection, decided, tmp_path, rows, options, problem
+):
+    books, new = collection(), tmp_path / "new.jsonl"
+    result = run("apply", books, "--reviewed", decided(*rows), "-o", new, *options)
+    assert (result.exit_code, new.exists()) == (1, False)
+    assert problem in result.stderr
+
+
+def test_an_id_twice_is_refused_where_it_matters(run, collection, decided, tmp_path):
+    books, new = collection(), tmp_path / "new.jsonl"
+    books.write_text(books.read_text().replace('"b1"', '"b0"'))
+    assert run("vectorize", books, "-o", tmp_path / "books.svm", "-q", "--min-df", 1).exit_code == 0
+    result = run("apply", books, "--reviewed", decided("2 car yes"), "-o", new)
+    assert (result.exit_code, new.exists()) == (1, False)
+    assert "several records have the id 'b0'" in result.stderr
+    assert run("apply", books, "--reviewed", decided("3 fruit yes"), "-o", new).exit_code == 0
+
+
+def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
+    books, names = tmp_path / "books.csv", tmp_path / "names"
+    books.write_text("text,tags\nred apple,fruit\nred car,\n")
+    names.write_text("fruit\ncar; fast\n")
+    options = "--labels", names, "--min-df", 1, "-q"
+    assert run("vectorize", books, "-o", tmp_path / "books.svm", *options).exit_code == 0
+    result = run("apply", books, "--reviewed", decided("2 2 yes"), "-o", tmp_path / "new.csv")
+    assert result.exit_code == 1
+    assert f"{books}:3: the tag 'car; fast' has ';' in it, which separates tags here" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--suggestions", "missing.tsv"), ("--reviewed", "checked.tsv", "--min-probability", "0.5")],
+)
+def test_wrong_usage(run, collection, tmp_path, options):
+    assert run("apply", collection(), *options, "-o", tmp_path / "new.jsonl").exit_code == 2
