@@ -22,8 +22,10 @@ _LOOKED_AT = 100  # lines
 def find_names(source: Source) -> Path | None:
     """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None without names.
 
-    A file ``news.labels`` that begins with lines of numbers, as predictions and label frequencies do, is not read
-    as names. Several data files may have the same names, fewer of them (from the start), or none.
+    The latter is also that of ``news-train.svm``, if it has none of its own. (Not of ``news-test.svm``: where labels
+    are numbered from 0, it may lack that one, and its names would be shifted.) A file ``news.labels`` that begins with
+    lines of numbers, as predictions and label frequencies do, is not read as names. Several data files may have the
+    same names, fewer of them (from the start), or none.
 
     Raises
     ------
@@ -37,8 +39,9 @@ def find_names(source: Source) -> Path | None:
     kept = folder_of(source) / LABELS
     if kept.is_file():
         return kept
-    other = Path(source).parent / f"{stem(source)}.labels"
-    return other if other.is_file() and not other.samefile(source) and _has_words(other) else None
+    own = stem(source)
+    others = [Path(source).parent / f"{name}.labels" for name in dict.fromkeys((own, own.removesuffix("-train")))]
+    return next((file for file in others if file.is_file() and not file.samefile(source) and _has_words(file)), None)
 
 
 def _common(files: Files) -> Path | None:

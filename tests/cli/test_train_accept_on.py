@@ -15,6 +15,7 @@ from mpu_cli.commands.evaluate.comparison import metric_names
 from mpu_cli.commands.train.acceptance import KS, METRICS
 from tests.cli.training import ALONE, QUICK, message
 from tests.endurance.commands import PROCESSES, contents, model_files
+from tests.full_disk import fill
 from tests.slow import slow
 
 FEATURES = 20
@@ -492,3 +493,17 @@ def test_a_training_that_is_killed_at_any_step(three, at):
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)
     check_whole(three)
+
+
+def test_a_disk_without_room(run, mounted):
+    nights = Nights(run, mounted)
+    assert nights.train(1, "-q").exit_code == 0
+    nights.data.write_text(instances(0, 10))
+    fill(mounted, 0)
+    result = run("train", nights.data, *TRAINING, "--accept-on", nights.test, "-q")
+    assert "No space left on device" in message(result)
+    assert (nights.wrong(), nights.versions()["in_use"]) == (1, 1)
+    (mounted / "filling").unlink()
+    assert nights.train(0, "-q").exit_code == 0
+    assert nights.kept() == {1: 1, 2: 0}
+    assert nights.left_over() == []

@@ -105,7 +105,7 @@ class _Nights(Trainings):
         self.log.write_text("")
         assert accepted or "stays: " in said
         assert self.kept.number_of(self.model) is not None
-        assert len(self.kept.numbers()) <= KEEP + 1
+        assert len(self.kept.numbers()) <= KEEP + 1 or not accepted  # a kill may leave one too many until then
         return "accepted" if accepted else "rejected"
 
     def versions(self) -> dict[int, dict[str, bytes]]:

@@ -109,6 +109,15 @@ def test_names_beside_the_data(file, tmp_path, caplog):
     assert Naming().names_of(LABELS, "-") is None
 
 
+def test_names_of_the_training_file_of_a_set(file):
+    data, test = file("1 1:1\n", "news-train.svm.gz"), file("1 1:1\n", "news-test.svm.gz")
+    shared = file("a\nb\nc\n", "news.labels")
+    assert Naming().names_of(LABELS, data).source == str(shared)
+    assert Naming().names_of(LABELS, test) is None
+    own = file("d\ne\nf\n", "news-train.labels")
+    assert Naming().names_of(LABELS, data).source == str(own)
+
+
 def test_names_that_vectorize_keeps_may_begin_with_a_number(file):
     file("2005\tMMV\nnews\n", "news.text/labels")
     names = Naming().names_of(np.array([1, 2]), file("1 1:1\n", "news.svm"))
