@@ -16,7 +16,8 @@ def main() -> None:
 
     signals.watch()
     gc.set_threshold(_OBJECTS)
-    from mpu_cli.cli import mpu, standard_streams
+    from mpu_cli.cli import mpu
+    from mpu_cli.cli.output import standard_streams
 
     standard_streams.prepare()
     try:

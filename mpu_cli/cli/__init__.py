@@ -6,12 +6,12 @@ Modules here import nothing heavy at the top: ``mpu --help`` must not wait for N
 import click
 
 from mpu_cli.cli.apply import apply
-from mpu_cli.cli.common import CleanErrors
 from mpu_cli.cli.complete import complete
 from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
 from mpu_cli.cli.experiment import experiment
+from mpu_cli.cli.group import CleanErrors
 from mpu_cli.cli.info import info
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.review import review

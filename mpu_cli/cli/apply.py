@@ -2,9 +2,10 @@
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json, reading_options
-from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options.input_files import reading_options
+from mpu_cli.cli.output.messages import info, verbosity_options, warn
+from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
-from mpu_cli.cli.common import json_option, log_report, print_json
-from mpu_cli.cli.messages import detail, info, verbosity_options, warn
-from mpu_cli.cli.naming_options import numbers_option
 from mpu_cli.cli.options import click_type, options_as_one
-from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.training_files import label_features_option, training_files
+from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option
+from mpu_cli.cli.options.input_files import label_features_option, numbers_option, training_files
+from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
+from mpu_cli.cli.output.reports import json_option, log_report, print_json
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole

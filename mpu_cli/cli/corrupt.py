@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import click_type
-from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.options.execution import run_options
+from mpu_cli.cli.options.input_files import reading_options
+from mpu_cli.cli.output.messages import info, verbosity_options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading

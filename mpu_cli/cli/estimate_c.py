@@ -4,13 +4,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.cluster_options import cluster_options, refuse_sources
-from mpu_cli.cli.common import json_option, log_report, print_json, print_table
-from mpu_cli.cli.messages import verbosity_options, warn
-from mpu_cli.cli.naming_options import numbers_option
 from mpu_cli.cli.options import options_from
-from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.training_files import training_files
+from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options
+from mpu_cli.cli.options.input_files import numbers_option, training_files
+from mpu_cli.cli.output.messages import verbosity_options, warn
+from mpu_cli.cli.output.reports import json_option, log_report, print_json, print_table
 from mpu_cli.core.options import Validation
 from mpu_cli.errors import counted
 

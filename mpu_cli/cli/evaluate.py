@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mpu_cli.cli.cluster_options import cluster_options, refuse_with_cluster
-from mpu_cli.cli.common import (
-    json_option,
-    print_json,
-    print_table,
-    reading_options,
-)
-from mpu_cli.cli.messages import log_format_option, warn
-from mpu_cli.cli.naming_options import names_option, numbers_option
 from mpu_cli.cli.options import click_type
-from mpu_cli.cli.progress import counting
-from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.options.execution import cluster_options, refuse_with_cluster, run_options
+from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options
+from mpu_cli.cli.output.messages import log_format_option, warn
+from mpu_cli.cli.output.progress import counting
+from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.errors import STANDARD_STREAM, counted, one_line
 from mpu_cli.runtime.options import (
     FREQUENCY,

@@ -1,16 +1,21 @@
 """``mpu info``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.common import json_option, print_json, print_table
-from mpu_cli.cli.info_report import print_report
-from mpu_cli.cli.messages import log_format_option
-from mpu_cli.cli.naming_options import numbers_option
 from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options.input_files import numbers_option
+from mpu_cli.cli.output.messages import log_format_option
+from mpu_cli.cli.output.model_report import by_people, frequency, never_annotated, print_lines, prior_line
+from mpu_cli.cli.output.reports import json_option, print_json, print_table
+from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.options import Whole
+
+if TYPE_CHECKING:
+    from mpu_cli.bundle.origin import Origin
+    from mpu_cli.commands.describe.description import LabelReport, Report
 
 _FORMATS = (".png", ".svg", ".pdf")
 _JUDGED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
@@ -130,3 +135,155 @@ def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+_NOT_RECORDED = "not recorded"
+_LISTED = 20  # files
+_PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
+
+
+def print_report(report: "Report") -> None:
+    """Print the properties of a model, one on each line, then the requested labels."""
+    print_lines(_lines(report))
+    if report.origin is not None and report.origin.files:
+        click.echo()
+        _print_files(report.origin.files)
+    for label in report.of_labels:
+        click.echo()
+        _print_label(label, report)
+
+
+def _print_files(files: list[dict[str, Any]]) -> None:
+    rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
+    print_table([["file", "bytes", "SHA-256"], *rows])
+    if len(files) > _LISTED:
+        click.echo(f"and {counted(len(files) - _LISTED, 'more file')}; --json lists all")
+
+
+def _or_unknown(value: int | str | None) -> str:
+    return _NOT_RECORDED if value is None else f"{value:,}" if isinstance(value, int) else value
+
+
+def _lines(report: "Report") -> dict[str, str]:
+    origin, rest = report.origin, dict(report.options)
+    instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
+    data = f"{instances}, {counted(report.features, 'feature')}, {counted(report.labels, 'label')}"
+    data += never_annotated(report.never_annotated or 0)
+    levels = "" if report.levels is None else f", {counted(report.levels, 'level')}"
+    lines = {"model": click.format_filename(report.model), "method": report.method + levels, "data": data}
+    lines["c"] = _frequency(report, rest)
+    lines["C"] = _strength(rest, {} if origin is None else origin.given)
+    low, high = report.thresholds["lowest"], report.thresholds["highest"]
+    lines |= prior_line(rest)
+    lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
+    lines["expected"] = _expected(rest)
+    rest.pop("one_c_p_value", None)  # recorded by earlier versions
+    lines["options"] = _listed(rest) or "none"
+    lines["given"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
+    if report.levels is not None:
+        lines["weights"] = f"{report.weights:,} that are not zero"
+    lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"
+    lines["texts"] = "accepted: it has the vectoriser" if report.knows_texts else "not accepted: it has no vectoriser"
+    return lines | _history(origin)
+
+
+def _history(origin: "Origin | None") -> dict[str, str]:
+    if origin is None:
+        return dict.fromkeys(("trained", "from", "by", "warm start"), _NOT_RECORDED)
+    source = origin.source or "arrays"
+    if origin.source_sha256 is not None:
+        source += f" ({origin.source_bytes:,} bytes, SHA-256 {origin.source_sha256})"
+    elif origin.source is not None and not origin.files:
+        source += f" (size and checksum {_NOT_RECORDED})"
+    versions = ", ".join(f"{_PACKAGES.get(name, name)} {version}" for name, version in origin.versions.items())
+    start = "no"
+    if origin.warm_start is not None:
+        start = f"from {origin.warm_start} (SHA-256 of its manifest {origin.warm_start_sha256 or _NOT_RECORDED})"
+    return {
+        "trained": origin.time,
+        "from": ", ".join([source, *origin.others]),
+        "by": f"{versions}, kernel {origin.kernel}",
+        "warm start": start,
+    }
+
+
+def _frequency(report: "Report", rest: dict[str, Any]) -> str:
+    """Describe c, and remove its values from `rest`."""
+    if report.c is None:
+        return f"none: {report.method} has no label frequency"
+    low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
+    reviewed = rest.pop("c_by_people", None)
+    rest.pop("c_interval", None)
+    if reviewed is not None:
+        return by_people(reviewed)
+    if low < high:
+        how = "estimated" if report.c["estimated"] else "set by the user"
+        return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
+    return frequency(mean, report.c["estimated"], report.c["interval"])
+
+
+def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
+    cost, step, epochs = (rest.pop(name, None) for name in ("cost", "step", "epochs"))
+    parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (given)" * ("cost" in chosen_by_user)]
+    parts += [] if step is None else [f"step {step:g}" + " (given)" * ("eta0" in chosen_by_user)]
+    parts += [] if epochs is None else [counted(epochs, "epoch") + " (given)" * ("epochs" in chosen_by_user)]
+    return ", ".join(parts)
+
+
+def _expected(rest: dict[str, Any]) -> str:
+    f1, by_level = rest.pop("expected_micro_f1", None), rest.pop("expected_micro_f1_by_level", None)
+    if f1 is None:
+        return _NOT_RECORDED
+    levels = ", ".join(f"level {i} {value:.3f}" for i, value in enumerate(by_level or (), 1))
+    best = f"; at the best threshold of each level: {levels}" * bool(levels)
+    return f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c){best}"
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "auto"
+    if isinstance(value, list):
+        return "one for each label"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _print_label(label: "LabelReport", report: "Report") -> None:
+    annotated = _NOT_RECORDED if label.annotated is None else counted(label.annotated, "time")
+    if label.annotated == 0:
+        annotated, true = "never", "nothing tells how often"
+    elif label.c is None:
+        true = f"{report.method} does not estimate how often"
+    else:
+        true = _NOT_RECORDED if label.true is None else f"about {counted(round(label.true), 'time')}"
+    lines = {
+        "label": str(label.label) + ("" if label.name is None else f" {label.name}"),
+        "c": f"none: {report.method} has no label frequency" if label.c is None else f"{label.c:.3f}",
+        "threshold": f"{label.threshold:.3f}",
+        "annotated": annotated,
+        "true": true,
+    }
+    if label.features_for is None:
+        lines["features"] = f"{report.method} has no weight for a feature"
+    if label.leans_on is None:
+        lines["links"] = "none: one level treats labels as independent" if report.levels else "none: it has no levels"
+    elif label.own is not None:
+        lines["own prediction"] = f"{label.own:+.3f} at the last level"
+    print_lines(lines)
+    for title, listed in (
+        ("features that speak for it", label.features_for),
+        ("features that speak against it", label.features_against),
+        ("labels that it leans on", label.leans_on),
+        ("labels that lean on it", label.leaned_on_by),
+    ):
+        if listed:
+            click.echo(f"\n{title}")
+            print_table([["  " + _entry(entry), f"{entry['weight']:+.3f}"] for entry in listed])
+
+
+def _entry(entry: dict[str, Any]) -> str:
+    number = str(entry.get("feature", entry.get("label")))
+    return one_line(f"{number} {entry['name']}" if "name" in entry else number)

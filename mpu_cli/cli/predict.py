@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.cluster_options import cluster_options
-from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.messages import detail, info, verbosity_options, warn
-from mpu_cli.cli.naming_options import numbers_option
 from mpu_cli.cli.options import click_type
-from mpu_cli.cli.progress import counting
-from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.options.execution import cluster_options, run_options
+from mpu_cli.cli.options.input_files import numbers_option, reading_options
+from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
+from mpu_cli.cli.output.progress import counting
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID, Reading

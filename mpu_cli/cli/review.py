@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.naming_options import names_option, numbers_option
 from mpu_cli.cli.options import click_type
-from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli.options.execution import run_options
+from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options
+from mpu_cli.cli.output.messages import info, verbosity_options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.svmlight.grammar import Reading

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.acceptance_options import acceptance_options
-from mpu_cli.cli.cluster_options import cluster_options, refuse_sources, shards_option
-from mpu_cli.cli.common import json_option, log_report, print_json, wait_option
-from mpu_cli.cli.messages import detail, is_quiet, verbosity_options, warn
-from mpu_cli.cli.run_options import run_options
-from mpu_cli.cli.train_report import print_report
-from mpu_cli.cli.training_files import label_features_option, training_files
-from mpu_cli.cli.training_options import training_options
+from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option, wait_option
+from mpu_cli.cli.options.input_files import label_features_option, training_files
+from mpu_cli.cli.options.model_choice import acceptance_options, training_options
+from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options, warn
+from mpu_cli.cli.output.model_report import print_report
+from mpu_cli.cli.output.reports import json_option, log_report, print_json
 from mpu_cli.errors import RejectedError
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.common import json_option, max_line_bytes_option, print_json
-from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import options_from
-from mpu_cli.cli.progress import progress
+from mpu_cli.cli.options.input_files import max_line_bytes_option
+from mpu_cli.cli.output.messages import info, verbosity_options, warn
+from mpu_cli.cli.output.progress import progress
+from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.text.records import ID, SEPARATOR, TAGS, TEXT
 from mpu_cli.text.rows import FORMATS

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_cli.cli.experiment import experiment
-from mpu_cli.cli.experiment_options import Methods, MissingRates, Sizes
+from mpu_cli.cli.experiment import Methods, MissingRates, Sizes, experiment
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
 from tests.experiment.small import problem

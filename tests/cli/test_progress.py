@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import mpu_cli
-from mpu_cli.cli.progress import name_of
+from mpu_cli.cli.output import messages
+from mpu_cli.cli.output.progress import name_of
 from tests.cli.terminal import on_terminal
 from tests.cli.training import ALONE, QUICK
 
@@ -68,14 +69,12 @@ def test_a_phase_without_ticks_shows_that_time_goes_on(small):
 
 
 def test_finished_phases_fold_into_the_line_as_far_as_there_is_room(monkeypatch, capsys):
-    from mpu_cli.cli import status_line
-
-    monkeypatch.setattr(status_line, "_width", lambda: 40)
-    line = status_line.StatusLine()
+    monkeypatch.setattr(messages, "_width", lambda: 40)
+    line = messages.StatusLine()
     for done in (["reading 0:02"], ["reading 0:02", "estimating 0:09"], ["reading 0:02", "estimating 0:09", "x 0:01"]):
         line.show(done, "learning: 50%")
     line.clear()
-    assert capsys.readouterr().err.split(status_line.CLEARING)[1:] == [
+    assert capsys.readouterr().err.split(messages.CLEARING)[1:] == [
         "reading 0:02 | learning: 50%",
         "... estimating 0:09 | learning: 50%",
         "... x 0:01 | learning: 50%",

@@ -1,4 +1,4 @@
-"""FILE and the other input files of a command that trains."""
+"""The options of input: data files and how they are read, the other files of a command that trains, names of labels."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,14 +8,77 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.common import reading_options
-from mpu_cli.cli.naming_options import names_option
-from mpu_cli.cli.run_options import cache_option
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.cli.options import click_type
+from mpu_cli.runtime.options import Whole
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 if TYPE_CHECKING:
     from mpu_cli.names import Naming
     from mpu_cli.training.training_data import Sources
+
+MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
+
+
+def max_line_bytes_option(function: Callable) -> Callable:
+    """``--max-line-bytes N``."""
+    return click.option(
+        "--max-line-bytes",
+        type=click_type(Whole(1, MOST_LINE_BYTES)),
+        default=MAX_LINE_BYTES,
+        show_default=True,
+        metavar="N",
+        help="Longest line that is accepted, in bytes.",
+    )(function)
+
+
+def reading_options(function: Callable) -> Callable:
+    """``--implicit-values`` and ``--max-line-bytes N``. The command gets them as one `Reading`."""
+
+    @wraps(function)
+    def command(*args, implicit_values: bool, max_line_bytes: int, **kwargs):
+        return function(*args, reading=Reading(implicit_values, max_line_bytes), **kwargs)
+
+    implicit_values = click.option(
+        "--implicit-values",
+        is_flag=True,
+        help="Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
+    )
+    return implicit_values(max_line_bytes_option(command))
+
+
+def names_option(function: Callable, *, older: str | None = None) -> Callable:
+    """Add ``--labels``, perhaps with an older name, and ``--zero-based``; the command gets a `Naming` as `naming`."""
+
+    @wraps(function)
+    def command(*args: Any, labels: str | None, zero_based: bool, **kwargs: Any) -> Any:
+        from mpu_cli.names import Naming
+
+        return function(*args, naming=Naming(labels, zero_based), **kwargs)
+
+    file = click.option(
+        "--labels",
+        *([older] if older else []),
+        "labels",
+        metavar="NAMES",
+        type=click.Path(allow_dash=True),
+        help="The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
+        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if it "
+        "exists.",
+    )
+    first = click.option(
+        "--zero-based",
+        is_flag=True,
+        help="Line 1 names label 0. Default: if the data have a label 0.",
+    )
+    return file(first(command))
+
+
+def numbers_option(function: Callable) -> Callable:
+    """``--numbers``: the command gets it as `by_number`."""
+    return click.option(
+        "--numbers", "by_number", is_flag=True, help="Print numbers of labels, even if they have names."
+    )(function)
+
 
 _READABLE = click.Path(allow_dash=True)
 
@@ -98,3 +161,13 @@ def label_features_option(function: Callable) -> Callable:
         return function(*args, sources=replace(sources, label_features=label_features), **kwargs)
 
     return command
+
+
+def cache_option(function: Callable) -> Callable:
+    """``--cache DIR``: a directory for parsed data."""
+    return click.option(
+        "--cache",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
+    )(function)

@@ -7,9 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from mpu_cli import __version__
-from mpu_cli.cli import common, messages, mpu
-from mpu_cli.cli.progress import progress
-from mpu_cli.cli.run_options import run_options
+from mpu_cli.cli import mpu
+from mpu_cli.cli.group import CleanErrors
+from mpu_cli.cli.options.execution import run_options
+from mpu_cli.cli.output import messages
+from mpu_cli.cli.output.progress import progress
+from mpu_cli.cli.output.reports import print_json, print_table
 from mpu_cli.errors import InputError, MpuError
 
 COMMANDS = sorted(mpu.commands)
@@ -21,7 +24,7 @@ def group():
     """Give a group with one command, which runs the given function."""
 
     def make(function):
-        @click.group(cls=common.CleanErrors)
+        @click.group(cls=CleanErrors)
         def cli():
             """Group."""
 
@@ -103,12 +106,12 @@ def test_jobs_are_at_most_the_cores(monkeypatch, given, used):
 
 
 def test_json_has_null_for_nan(capsys):
-    common.print_json({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]})
+    print_json({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, None, {"c": 0.5}]}
 
 
 def test_a_table_is_aligned(capsys):
-    common.print_table([["label", "f1", ""], [3, 0.5, "few"], [1000000, 0.25, ""]])
+    print_table([["label", "f1", ""], [3, 0.5, "few"], [1000000, 0.25, ""]])
     assert capsys.readouterr().out == "label        f1\n3        0.5000  few\n1000000  0.2500\n"
 
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from mpu_cli.cli import messages
-from mpu_cli.cli.status_line import status_line
+from mpu_cli.cli.output import messages
+from mpu_cli.cli.output.messages import status_line
 from mpu_cli.errors import counted
 
 # The steps of the library in messages; a level of the stack is numbered.
@@ -34,6 +34,7 @@ _NAMES = {
     "labels": "labelling",
     "other labels": "weighing the other labels",
     "list": "listing labels",
+    "test": "testing the new model",
     "write": "writing the model",
     "read texts": "reading texts",
     "write vectors": "writing vectors",

@@ -1,0 +1,70 @@
+"""The group of commands: a failure that a user can mend becomes a message and an exit status."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import click
+
+from mpu_cli.cli.output import messages
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime import signals
+
+PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
+
+
+class CleanErrors(click.Group):
+    """A group of commands. A failure that a user can mend prints one line on standard error and exits with a status.
+
+    0: done. 1: bad data, or a failed run. 2: wrong usage. 3: the new model was rejected. 75: another process uses the
+    same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
+    (129, 130, 143).
+    """
+
+    def main(self, *args, **kwargs):
+        """Run as click does. What comes before the command (help, completion) can fail too."""
+        try:
+            with _reported_failures():
+                return super().main(*args, **kwargs)
+        except click.exceptions.Exit as end:  # click itself has done with those of commands
+            sys.exit(end.exit_code)
+
+    def make_context(self, *args, **kwargs) -> click.Context:
+        """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
+        with _reported_failures():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context):
+        """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
+        messages.reset()
+        args = list(ctx.args)
+        try:
+            with _reported_failures():
+                return super().invoke(ctx)
+        except click.UsageError as error:
+            signals.too_late()
+            messages.wrong_usage(error, args)
+            ctx.exit(error.exit_code)
+
+
+@contextmanager
+def _reported_failures() -> Iterator[None]:
+    """Print an error that a user can mend in one line, and exit."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise click.exceptions.Exit(PIPE_CLOSED) from None
+    except MpuError as error:
+        fail(str(error), error.exit_status)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    except MemoryError as error:
+        fail(f"out of memory: {error}" if str(error) else "out of memory")
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print an error in one line, and exit."""
+    signals.too_late()
+    messages.error(message)
+    raise click.exceptions.Exit(status)

@@ -1,0 +1,43 @@
+"""Reports: as one JSON object, or as tables."""
+
+import json
+from collections.abc import Callable
+
+import click
+
+from mpu_cli.cli.output import messages
+from mpu_cli.errors import one_line
+
+
+def json_option(function: Callable) -> Callable:
+    """``--json``: print the report as one JSON object."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")(function)
+
+
+def print_json(report: dict) -> None:
+    """Print a report as one JSON object. Keys keep their order; NaN is printed as null."""
+    click.echo(json.dumps(_without_nan(report), allow_nan=False))
+
+
+def log_report(report: dict) -> None:
+    """Print a report as the last message on standard error, where messages are JSON lines; otherwise nothing."""
+    messages.report(_without_nan(report))
+
+
+def _without_nan(value):
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and value != value:
+        return None
+    return value
+
+
+def print_table(rows: list[list]) -> None:
+    """Print rows of equal length in aligned columns. The first column is aligned left, the others right."""
+    cells = [[f"{cell:.4f}" if isinstance(cell, float) else one_line(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        click.echo("  ".join(line).rstrip())
