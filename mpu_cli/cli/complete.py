@@ -17,6 +17,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.commands.complete import asking
     from mpu_cli.commands.complete.completion import Report
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--per-instance", type=click_type(Whole(1, MAX_ID + 1)), metavar="K", help="The K most probable of each instance."
+)
+@click.option(
+    "--questions",
+    type=click_type(Whole(1, MOST_INSTANCES)),
+    metavar="N",
+    help="In place of suggestions, draw N questions: cells whose answers tell the label frequency c.",
 )
 @click.option(
     "--implied",
@@ -78,6 +85,7 @@ def complete(
     top: int | None,
     min_probability: float | None,
     per_instance: int | None,
+    questions: int | None,
     implied: str | None,
     fill_implied: bool,
     suspects: str | None,
@@ -101,13 +109,20 @@ def complete(
     expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most
     probable ones of an instance are considered (more if instances have many labels).
 
+    --questions N asks in place of claiming: it draws N cells that are not annotated, by chance, with probabilities that
+    are written beside them, so that a yes or no to each tells most of c. Answer them in the file, or on the page of
+    `mpu review --suggestions`; all commands with --reviewed then take c of each label from the answers. With
+    --reviewed, --questions asks the next ones. No model is trained for it.
+
     \b
     Example:
       mpu complete news.svm --top 1000 -o missing.tsv
+      mpu complete news.svm --questions 40 -o questions.tsv
       mpu complete news.svm --reviewed checked.tsv --top 1000 -o more.tsv
       mpu complete news.svm --format svm -o filled.svm
       mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
+    from mpu_cli.commands.complete import asking as drawing
     from mpu_cli.commands.complete import completion
     from mpu_cli.core.complete.suggestions import Choice
 
@@ -117,6 +132,15 @@ def complete(
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
+    if questions is not None:
+        others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
+        others |= {"--per-instance": per_instance, "--implied": implied, "--suspects": suspects, "--oof": oof}
+        others |= {"--model": model, "--cluster": on, "--label-features": sources.label_features}
+        if unused := [name for name, value in others.items() if value]:
+            raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
+        asked = drawing.ask(sources, output, questions, validation=options, by_number=by_number, run=run)
+        _say_questions(asked, as_json)
+        return
     if on is not None:
         refuse_sources(sources, options)
     report = completion.complete(
@@ -143,6 +167,18 @@ def complete(
         print_json(report.as_json())
     else:
         _say(report)
+
+
+def _say_questions(report: "asking.Report", as_json: bool) -> None:
+    log_report(report.as_json())
+    if as_json:
+        print_json(report.as_json())
+        return
+    before = f"; {counted(report.answered, 'answer')} before" if report.answered else ""
+    info(
+        f"{counted(report.questions, 'question')} on {counted(report.instances, 'instance')} and "
+        f"{counted(report.labels, 'label')}{before}: write yes or no under verdict, and give the file to --reviewed"
+    )
 
 
 def _say(report: "Report") -> None:

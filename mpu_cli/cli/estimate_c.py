@@ -135,11 +135,14 @@ def estimate_c(
 
 def _print_report(report: "Report") -> None:
     low, high = report.interval
-    covers = "; covers only the sampling of instances" if report.complete_instances is None else ""
+    by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
+    if report.complete_instances is not None:
+        by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
+    covers = "" if by_people else "; covers only the sampling of instances"
     click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
     at_least = " or more" * (report.assumption is not None)
     click.echo(f"missing labels     {report.missing_rate:.1%}, about {report.missing:,.0f}{at_least}")
-    if report.complete_instances is None:
+    if not by_people:
         used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
         distinguished = " that features distinguish best" * (
             report.method == "bbe" and report.labels_used < report.labels
@@ -147,7 +150,7 @@ def _print_report(report: "Report") -> None:
         click.echo(f"rests on           {used}{distinguished} (method {report.method})")
         click.echo(f"assumes            {report.assumption}")
     else:
-        click.echo(f"rests on           {counted(report.complete_instances, 'instance')} with complete label sets")
+        click.echo(f"rests on           {'; '.join(by_people)}")
         if report.by_annotations_alone is not None:
             click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
     if report.plan:

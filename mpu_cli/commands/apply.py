@@ -194,9 +194,10 @@ def _changes(
     if accepted.suggestions is not None:
         suggested = read_suggestions(accepted.suggestions, dataset, data, checksum(dataset.features), names)
         for instance, labels in suggested.items():
-            for label, probability in labels:
-                if probability is not None and probability >= accepted.least and (instance, label) not in seen:
-                    changes[instance].add.append(label)
+            for one in labels:
+                is_probable = one.probability is not None and one.probability >= accepted.least
+                if is_probable and (instance, one.label) not in seen:
+                    changes[instance].add.append(one.label)
     return dict(changes), names, len(dataset)
 
 

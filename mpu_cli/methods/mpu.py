@@ -48,6 +48,8 @@ def fitted(options: Options, model: "StackedModel", report: "Report", has_label_
             "instances": report.reviewed.instances,
             "by_annotations_alone": None if report.estimate is None else report.estimate.c,
         }
+        if report.reviewed.answers:
+            findings["c_by_people"] |= {"answers": report.reviewed.answers, "yes": report.reviewed.yes}
     return Fitted(model, findings, report.c, tuple(report.warnings()))
 
 

@@ -6,7 +6,9 @@ Tab-separated text (`tables` has the details) with the columns
 - ``label``: the number of a label, its name if there are names, or ``*``;
 - ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is undecided, and skipped;
 - ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
-  it; empty if unknown. Without the column, all were drawn at random.
+  it; ``question`` if this cell alone was drawn, by chance; empty if unknown. Without the column, all instances were
+  drawn at random;
+- ``drawn``, of questions: the probability with which the cell was drawn.
 
 ``*`` with ``no`` completes the label set of the instance: labels that are annotated or ``yes`` are true, all others are
 false. Lines may have any order. A decision may be repeated, in one file or in several.
@@ -28,6 +30,7 @@ from mpu_cli.review.values import (
     SUGGESTION,
     UNDECIDED,
     YES,
+    chance,
     instance_number,
     is_sample_word,
     label_number,
@@ -39,6 +42,7 @@ from mpu_cli.svmlight.streams import Writable
 
 COLUMNS = ("instance", "label", "verdict")
 SOURCE = "source"
+DRAWN = "drawn"
 _ROWS = 1 << 16
 
 
@@ -68,6 +72,8 @@ class Decisions:
         Number of lines without verdict.
     names : LabelNames or None
         Names of labels for errors.
+    chance : ndarray of float64, shape (m,), or None
+        The probability with which each cell was drawn as a question; NaN: it was not. None: no cell was.
     """
 
     instance: np.ndarray
@@ -80,6 +86,7 @@ class Decisions:
     checksums: tuple[str | None, ...]
     undecided: int = 0
     names: LabelNames | None = None
+    chance: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -123,22 +130,22 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Deci
     >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
-    tables = [read_table(source, COLUMNS, (SOURCE,)) for source in sources]
+    tables = [read_table(source, COLUMNS, (SOURCE, DRAWN)) for source in sources]
     checksums = tuple(numbering.find(table.source, table.comments) for table in tables)
     parts = [_numbers(table, names) for table in tables]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 5
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 6
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
-    instance, label, verdict, is_sample, line, file = (column[decided] for column in (*columns, file))
+    instance, label, verdict, is_sample, line, chances, file = (column[decided] for column in (*columns, file))
     files = tuple(table.source for table in tables)
     undecided = int(np.count_nonzero(~decided))
     is_sample = is_sample.astype(bool)
-    every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names)
+    every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names, chances)
     return _each_once(every)
 
 
 def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
-    """Return instance (from 0), label, verdict, whether it is a sample, and line number, for every row of a table."""
+    """Return instance (from 0), label, verdict, whether it is a sample, line number and chance, for every row."""
     ones = np.ones(len(table.lines), np.int64)
     is_sample = _translate(table, SOURCE, is_sample_word) if SOURCE in table.columns else ones
     label = _translate(table, "label", lambda text: label_number(text, names))
@@ -147,7 +154,21 @@ def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
         raise InputError(
             table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
         )
-    return [_translate(table, "instance", instance_number), label, verdict, is_sample, np.array(table.lines, np.int64)]
+    lines = np.array(table.lines, np.int64)
+    return [_translate(table, "instance", instance_number), label, verdict, is_sample, lines, _chances(table)]
+
+
+def _chances(table: Table) -> np.ndarray:
+    """Return the probability with which each row was drawn as a question; NaN where it was not."""
+    sources = table.columns.get(SOURCE, [""] * len(table.lines))
+    drawn = table.columns.get(DRAWN, [""] * len(table.lines))
+    found = np.full(len(table.lines), np.nan)
+    for i, (text, source) in enumerate(zip(drawn, sources, strict=True)):
+        try:
+            found[i] = chance(text.strip(), source)
+        except ValueError as error:
+            raise InputError(table.source, table.lines[i], str(error)) from None
+    return found
 
 
 def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndarray:
@@ -180,6 +201,10 @@ def _each_once(every: Decisions) -> Decisions:
         )
     is_sample = np.zeros(len(first), bool)
     is_sample[group[every.is_sample[order]]] = True
+    assert every.chance is not None  # as it was read
+    chances, in_order = np.full(len(first), np.nan), every.chance[order]
+    is_question = ~np.isnan(in_order)
+    chances[group[is_question]] = in_order[is_question]
     kept = order[first]
     return Decisions(
         instance[first],
@@ -192,6 +217,7 @@ def _each_once(every: Decisions) -> Decisions:
         every.checksums,
         every.undecided,
         every.names,
+        chances,
     )
 
 
@@ -206,9 +232,9 @@ class Lines:
     label : ndarray of int, shape (m,)
         `NOTHING_ELSE` is written as ``*``.
     verdict, source : m words, or one for all
-        Of "yes", "no" and ""; of "sample", "suggestion" and "".
-    probability : ndarray of float, shape (m,), or None
-        Adds a column of this name.
+        Of "yes", "no" and ""; of "sample", "suggestion", "question" and "".
+    probability, drawn : ndarray of float, shape (m,), or None
+        Each adds a column of its name.
     """
 
     instance: np.ndarray
@@ -217,6 +243,7 @@ class Lines:
     verdict: Sequence[str] | str = ""
     source: Sequence[str] | str = SUGGESTION
     probability: np.ndarray | None = None
+    drawn: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -263,7 +290,9 @@ def write(
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
         out.write(numbering.comment(checksum).encode())
-    columns = ["instance", "label", *["probability"] * (lines.probability is not None), "verdict", SOURCE]
+    both = ("probability", lines.probability), (DRAWN, lines.drawn)
+    shares = {name: values for name, values in both if values is not None}
+    columns = ["instance", "label", *shares, "verdict", SOURCE]
     out.write(("\t".join(columns) + "\n").encode())
     for start in range(0, len(lines), _ROWS):
         part = slice(start, start + _ROWS)
@@ -272,7 +301,6 @@ def write(
             map(str, (lines.instance[part] + 1).tolist()),
             (label_text(number, names) for number in lines.label[part].tolist()),
         ]
-        if lines.probability is not None:
-            texts.append(f"{value:.4g}" for value in lines.probability[part].tolist())
+        texts += [(f"{value:.4g}" for value in values[part].tolist()) for values in shares.values()]
         texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
         out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())

@@ -70,23 +70,26 @@ def tasks(work: Worklist) -> bytes:
 def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
     options = [{"value": names[label], "hint": "annotated"} for label in item.annotated]
     options += [
-        {"value": names[label], "hint": "suggested" + ("" if p is None else f", {p:.2f}")}
-        for label, p in item.suggested
+        {
+            "value": names[one.label],
+            "hint": "suggested" + ("" if one.probability is None else f", {one.probability:.2f}"),
+        }
+        for one in item.suggested
     ]
     chosen = [names[label] for label in item.annotated]
-    chosen += [names[label] for label, p in item.suggested if p is not None and p >= _LIKELY]
+    chosen += [names[one.label] for one in item.suggested if (one.probability or 0) >= _LIKELY]
     text = item.text if item.text is not None else "\n".join(f"{name}: {value:g}" for name, value in item.features)
     prediction: dict[str, Any] = {
         "model_version": _MODEL,
         "result": [{"from_name": "labels", "to_name": "text", "type": "choices", "value": {"choices": chosen}}],
     }
-    if probabilities := [p for _, p in item.suggested if p is not None]:
+    if probabilities := [one.probability for one in item.suggested if one.probability is not None]:
         prediction["score"] = max(probabilities)
     return {
         "data": {
             "text": text,
             "options": options,
-            "labels": item.annotated + [label for label, _ in item.suggested],  # of the options
+            "labels": item.annotated + [one.label for one in item.suggested],  # of the options
             "instance": item.instance + 1,
             "file": work.file,
             "checksum": work.checksum,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering
@@ -40,6 +41,8 @@ class Reviewed:
         The labels of `ids` that are never annotated.
     unused : int
         Number of decisions ``no`` on a label that is never true. They have no effect.
+    answers : Answers
+        Those to questions, on cells that are not annotated.
     """
 
     labels: csr_array
@@ -51,6 +54,7 @@ class Reviewed:
     refuted: int
     new_labels: np.ndarray
     unused: int
+    answers: Answers
 
 
 def match(
@@ -119,7 +123,16 @@ def match(
         int(np.count_nonzero(refuted)),
         np.setdiff1d(decisions.label[decisions.verdict], annotated_ids),
         int(np.count_nonzero(~has_column & ~whole)),
+        _answers(decisions, column, has_column & ~is_annotated),
     )
+
+
+def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> Answers:
+    """Return what was answered to questions, of decisions that count."""
+    if decisions.chance is None:
+        return Answers.none()
+    asked = counts & ~np.isnan(decisions.chance)
+    return Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
 
 
 def _check_instances(decisions: Decisions, data: Dataset, source: Source) -> None:

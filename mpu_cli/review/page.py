@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mpu_cli.errors import shown
-from mpu_cli.review.worklist import Item, Worklist
+from mpu_cli.review.worklist import Item, Suggested, Worklist
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -78,12 +78,18 @@ def _data(work: Worklist) -> dict:
     }
 
 
+def _suggested(one: Suggested, place: dict[int, int]) -> list:
+    """Return a label, its probability, and of a question the one with which it was drawn."""
+    shown = [place[one.label], None if one.probability is None else round(one.probability, 4)]
+    return shown if one.drawn is None else [*shown, one.drawn]
+
+
 def _item(item: Item, place: dict[int, int]) -> dict:
     """Short names, since there may be many: n the instance, a annotated, s suggested, t text, f features."""
     shown: dict = {
         "n": item.instance + 1,
         "a": [place[label] for label in item.annotated],
-        "s": [[place[label], None if p is None else round(p, 4)] for label, p in item.suggested],
+        "s": [_suggested(one, place) for one in item.suggested],
     }
     if item.text is not None:
         return shown | {"t": item.text}

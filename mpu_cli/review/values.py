@@ -3,6 +3,8 @@
 Only this module knows how a label is written. A wrong value is a ValueError with the reason.
 """
 
+import math
+
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import is_number, label_of, quoted
@@ -13,10 +15,10 @@ NOTHING_ELSE = -1  # the label of a decision on all other labels
 STAR = "*"
 YES, NO = "yes", "no"
 UNDECIDED = -1
-SAMPLE, SUGGESTION = "sample", "suggestion"
+SAMPLE, SUGGESTION, QUESTION = "sample", "suggestion", "question"
 
 _VERDICTS = {YES: 1, NO: 0, "": UNDECIDED}
-_SOURCES = {SAMPLE: True, SUGGESTION: False, "": False}
+_SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, "": False}
 
 
 def instance_number(text: str) -> int:
@@ -53,8 +55,24 @@ def verdict_number(text: str) -> int:
     return _VERDICTS[text.lower()]
 
 
+def chance(text: str, source: str) -> float:
+    """Return the probability with which a question was drawn, above 0 up to 1; NaN where the source is another."""
+    if source.strip().lower() != QUESTION:
+        return math.nan
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number <= 1:
+        raise ValueError(
+            f"drawn {quoted(text)} is not the probability with which this question was drawn, a number above 0 up to "
+            "1, as mpu complete --questions writes it; where it is lost, let the source be suggestion"
+        )
+    return number
+
+
 def is_sample_word(text: str) -> bool:
     """Whether a source says that the instance was drawn at random."""
     if text.lower() not in _SOURCES:
-        raise ValueError(f"source {quoted(text)} is not one of sample, suggestion and empty (not known)")
+        raise ValueError(f"source {quoted(text)} is not one of sample, suggestion, question and empty (not known)")
     return _SOURCES[text.lower()]

@@ -11,13 +11,30 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.name_files import Names
 from mpu_cli.review import numbering
-from mpu_cli.review.decisions import COLUMNS
+from mpu_cli.review.decisions import COLUMNS, DRAWN, SOURCE
 from mpu_cli.review.tables import read_table
-from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, instance_number, label_number
+from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, instance_number, label_number
 from mpu_cli.svmlight.dataset import Dataset
 
 MOST_INSTANCES = 100_000  # on one page
 _HEAVIEST = 30
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A label that may be missing from an instance.
+
+    Attributes
+    ----------
+    label : int
+    probability : float or None
+    drawn : float or None
+        The probability with which it was drawn as a question; None: it is none.
+    """
+
+    label: int
+    probability: float | None = None
+    drawn: float | None = None
 
 
 @dataclass(frozen=True)
@@ -30,8 +47,8 @@ class Item:
         From 0.
     annotated : list of int
         Labels, ascending.
-    suggested : list of (int, float or None)
-        Labels that may be missing, each with its probability, if any; the most probable first.
+    suggested : list of Suggested
+        The most probable first.
     text : str or None
     features : list of (str, float)
         The heaviest ones, by name or number; empty if there is a text.
@@ -39,7 +56,7 @@ class Item:
 
     instance: int
     annotated: list[int]
-    suggested: list[tuple[int, float | None]]
+    suggested: list[Suggested]
     text: str | None = None
     features: tuple[tuple[str, float], ...] = ()
 
@@ -92,7 +109,7 @@ class Worklist:
     labels: Labels
 
 
-Suggestions = dict[int, list[tuple[int, float | None]]]
+Suggestions = dict[int, list[Suggested]]
 
 
 def draw(n: int, size: int, seed: int) -> list[int]:
@@ -136,30 +153,33 @@ def read_suggestions(
     InputError
         The file is not one of suggestions, or does not belong to the data.
     """
-    table = read_table(path, COLUMNS, ("probability",))
+    optional = ("probability", DRAWN, SOURCE)
+    table = read_table(path, COLUMNS, optional)
     numbering.check(table.source, numbering.find(table.source, table.comments), digits, source)
     rows = zip(
         table.lines,
         *(table.columns[name] for name in COLUMNS),
-        table.columns.get("probability", [""] * len(table.lines)),
+        *(table.columns.get(name, [""] * len(table.lines)) for name in optional),
         strict=True,
     )
-    suggested: dict[int, dict[int, float | None]] = {}
-    for line, instance_text, label_text, verdict, probability_text in rows:
+    suggested: dict[int, dict[int, Suggested]] = {}
+    for line, instance_text, label_text, verdict, probability_text, drawn_text, kind in rows:
         try:
             label = label_number(label_text.strip(), names)
             instance = instance_number(instance_text.strip())
             probability = _probability(probability_text.strip())
+            drawn = chance(drawn_text.strip(), kind)
         except ValueError as error:
             raise InputError(table.source, line, str(error)) from None
         if instance >= len(data):
             raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
-            suggested.setdefault(instance, {}).setdefault(label, probability)
+            found = Suggested(label, probability, None if math.isnan(drawn) else drawn)
+            suggested.setdefault(instance, {}).setdefault(label, found)
     return {
-        instance: sorted(left.items(), key=lambda suggestion: -(suggestion[1] or 0))
+        instance: sorted(left, key=lambda suggestion: -(suggestion.probability or 0))
         for instance, labels in suggested.items()
-        if (left := {label: p for label, p in labels.items() if label not in _annotated(data, instance)})
+        if (left := [found for label, found in labels.items() if label not in _annotated(data, instance)])
     }
 
 
@@ -240,7 +260,7 @@ def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[
 
 def _labels(data: Dataset, items: list[Item], names: LabelNames | None) -> Labels:
     counts = np.bincount(data.labels.indices)
-    suggested = [label for item in items for label, _ in item.suggested]
+    suggested = [one.label for item in items for one in item.suggested]
     named = np.array([] if names is None else list(names.by_number), np.int64)
     numbers = np.unique(np.concatenate([np.flatnonzero(counts), np.array(suggested, np.int64), named])).tolist()
     return Labels(

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
@@ -255,6 +256,8 @@ class TrainingData(TrainingSet):
         The instances that were drawn at random and completely reviewed.
     second : ndarray of int or None
         The instances of the second file.
+    answers : Answers or None
+        Those to questions.
     label_features : csr_array of float32, shape (q, any), or None
         Features of labels, where there are some.
     """
@@ -264,6 +267,7 @@ class TrainingData(TrainingSet):
     verified: VerifiedLabels | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
+    answers: Answers | None = None
     label_features: csr_array | None = None
 
     def __len__(self) -> int:
@@ -337,7 +341,8 @@ class TrainingData(TrainingSet):
     @property
     def problem(self) -> Problem:
         """Return what methods learn from."""
-        given = {name: getattr(self, name) for name in ("verified", "sampled", "second", "label_features")}
+        names = ("verified", "sampled", "second", "answers", "label_features")
+        given = {name: getattr(self, name) for name in names}
         return Problem(self.features, self.labels, **given)
 
     def widened(self, every: np.ndarray) -> "TrainingData":
@@ -345,7 +350,9 @@ class TrainingData(TrainingSet):
         verified = self.verified and VerifiedLabels(
             _widened(self.verified.cells, self.ids, every), self.verified.instances
         )
-        return replace(self, labels=_widened(self.labels, self.ids, every), ids=every, verified=verified)
+        answers = self.answers and replace(self.answers, columns=np.searchsorted(every, self.ids)[self.answers.columns])
+        labels = _widened(self.labels, self.ids, every)
+        return replace(self, labels=labels, ids=every, verified=verified, answers=answers)
 
 
 def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
@@ -374,9 +381,9 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
         found = matching.match(decided, file, sources.file, wins=sources.reviewed_wins, also=named)
         sampled = found.sampled if len(found.sampled) else None
         review = ReviewCounts.of(found)
-        data = replace(
-            data, labels=found.labels, ids=found.ids, verified=found.verified, sampled=sampled, review=review
-        )
+        answers = found.answers if len(found.answers) else None
+        data = replace(data, labels=found.labels, ids=found.ids, verified=found.verified, sampled=sampled)
+        data = replace(data, answers=answers, review=review)
     if sources.complete is not None:
         data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
     if not len(data.ids):

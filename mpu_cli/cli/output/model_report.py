@@ -101,7 +101,7 @@ def _review(counts: dict[str, int]) -> str:
 
 
 def by_people(estimate: dict) -> str:
-    """Describe c of each label, estimated from reviewed instances.
+    """Describe c of each label, estimated from answers to questions or reviewed instances.
 
     Parameters
     ----------
@@ -109,6 +109,8 @@ def by_people(estimate: dict) -> str:
         As `mpu train --json` has it under ``c_by_people``.
     """
     (low, high), alone = estimate["interval"], estimate["by_annotations_alone"]
-    instances = counted(estimate["instances"], "complete instance")
-    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) by {instances}, one for each label"
+    basis = [counted(estimate["answers"], "answer")] if "answers" in estimate else []
+    if estimate["instances"] or not basis:
+        basis.append(counted(estimate["instances"], "complete instance"))
+    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) by {' and '.join(basis)}, one for each label"
     return text + ("" if alone is None else f"; by annotations alone {alone:.3f}")

@@ -12,7 +12,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people, instances_to_review
+from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
@@ -70,7 +70,7 @@ class Report:
     interval : tuple of two floats
         90 % interval: bootstrap, or credible where c comes from complete label sets.
     method : str
-        How c was estimated: that of `estimators.estimate`, "reviewed" or "complete".
+        How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
     labels_used : int
         Number of labels that the estimate rests on.
     labels, instances : int
@@ -81,6 +81,8 @@ class Report:
         What c rests on where it comes from annotations alone.
     complete_instances : int or None
         Instances with complete label sets that c comes from; None where it comes from annotations alone.
+    answers, yes : int or None
+        Answers to questions that c comes from, and those that say "yes"; None where there are none.
     by_annotations_alone : float or None
         What c would be without them.
     plan : dict
@@ -102,6 +104,8 @@ class Report:
     predictable: bool
     assumption: str | None = None
     complete_instances: int | None = None
+    answers: int | None = None
+    yes: int | None = None
     by_annotations_alone: float | None = None
     plan: dict[float, int] = field(default_factory=dict)
     per_label: list[LabelReport] | None = None
@@ -179,7 +183,7 @@ def estimate(
     q = len(data.ids)
     refuse_too_large(data.features.shape[1], q, levels=1)
     pool = each = draw_labels(whole.annotations, run.seed)
-    if per_label and pool is not None:
+    if per_label and pool is not None and data.answers is None:
         often = np.flatnonzero(whole.annotations >= estimators.FEWEST_ANNOTATIONS)
         columns = np.union1d(pool.columns, often)
         each = DrawnLabels(columns, np.ones(len(columns)))
@@ -187,6 +191,7 @@ def estimate(
     population = Rows(Features.of(data.features, empty=run.empty), data.labels, verified=data.verified)
     drawn = Sample(population, sample, estimator.folds or usual_folds(len(whole), q), run, each)
     pooled: estimators.FrequencyEstimate | None = None
+    answered: Answered | None = None
     single: SingleFrequencies | None = None
     if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
         with run.step("out-of-fold predictions", drawn.m) as tick:
@@ -199,11 +204,14 @@ def estimate(
             verified = drawn.verified and drawn.verified.block(pooling)
             evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
             pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
-        if per_label and not data.has_complete_sets:
+        if data.answers is not None:
+            answered = drawn.answered(probabilities, data.answers)
+        if per_label and not data.has_complete_sets and answered is None:
             with run.step("estimate c of each label"):
                 found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
                 single = found.of_all(q, drawn.columns, pooled.c)
-    reviewed = from_people(data.labels, data.verified, data.sampled, data.second, None if pooled is None else pooled.c)
+    automatic = None if pooled is None else pooled.c
+    reviewed = from_people(data.labels, data.verified, data.sampled, data.second, automatic, answered)
     annotations = whole.annotations_of_file
     annotated = int(annotations.sum())
     if reviewed is not None:
@@ -264,7 +272,8 @@ def _by_people(
     annotated: int,
     data: TrainingData,
 ) -> Report:
-    method = "reviewed" if data.sampled is not None else "complete"
+    method = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
+    used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
     contradiction = reviewed.contradiction(pooled)
     return Report(
         c=reviewed.c,
@@ -272,11 +281,13 @@ def _by_people(
         missing=annotated * (1 / reviewed.c - 1),
         interval=reviewed.interval,
         method=method,
-        labels_used=int(np.count_nonzero(reviewed.true)),
+        labels_used=len(used),
         labels=len(data.ids),
         instances=len(data),
         predictable=pooled is not None and pooled.predictable,
-        complete_instances=reviewed.instances,
+        complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
+        answers=reviewed.answers or None,
+        yes=reviewed.yes if reviewed.answers else None,
         by_annotations_alone=None if pooled is None else pooled.c,
         warnings=[contradiction] if contradiction else [],
     )

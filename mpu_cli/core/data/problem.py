@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, with_width
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 
@@ -26,6 +27,8 @@ class Problem:
     second : ndarray of int or None
         The instances of a second file with complete label sets, drawn from the same population. Where c is neither
         given nor told by a review, it comes from the rates of labels in both files.
+    answers : Answers or None
+        Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     label_features : csr_array of float32, shape (q, any), or None
         A vector for each label, zero where there is none: the direction of the mean of the prior of its weights
         (`core.side.prior`).
@@ -37,6 +40,7 @@ class Problem:
     verified: VerifiedLabels | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
+    answers: Answers | None = None
     label_features: csr_array | None = None
 
     def __len__(self) -> int:

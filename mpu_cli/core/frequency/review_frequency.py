@@ -1,23 +1,27 @@
-"""The label frequency of every label, from instances whose complete label sets are known.
+"""The label frequency of every label, from what people have decided: complete label sets, and answers to questions.
 
 A review: n_k labels k are true in instances that were drawn at random and completely reviewed, and a_k of these had
 been annotated. Or a second file with complete label sets: label k is annotated in s_k of n instances here, and true in
 y_k of m instances there. If both files are drawn from the same population, the shares are c_k lambda_k and lambda_k.
 
-`frequency_posterior` turns either into what is probable of c.
+`frequency_posterior` turns either into what is probable of c, and `questions` answers on single cells.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
+from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, Verdict
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, counted
 
 # Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
 _OUTSIDE = 0.1
@@ -44,6 +48,8 @@ class ReviewedFrequency:
         True labels in these.
     limits : tuple of two floats
         99 % credible interval of `c`.
+    answers, yes : int
+        Answers to questions, and how many of them say that a label is missing.
     """
 
     c: float
@@ -53,6 +59,31 @@ class ReviewedFrequency:
     instances: int
     true: np.ndarray
     limits: tuple[float, float]
+    answers: int = 0
+    yes: int = 0
+
+    def record(self, prefix: str) -> dict[str, Any]:
+        """Return its fields for a checkpoint, by their names after a prefix."""
+        return {f"{prefix}{name}": value for name, value in vars(self).items()}
+
+    @classmethod
+    def of_record(cls, checkpoint: Mapping[str, Any], prefix: str) -> "ReviewedFrequency | None":
+        """Make one of what `record` has returned; None where the checkpoint has none."""
+        if f"{prefix}c" not in checkpoint:
+            return None
+        of = {name: checkpoint[f"{prefix}{name}"] for name in cls.__dataclass_fields__}
+        for name in ("interval", "limits"):
+            low, high = of[name]
+            of[name] = float(low), float(high)
+        return cls(**of | {"c": float(of["c"])} | {name: int(of[name]) for name in ("instances", "answers", "yes")})
+
+    @property
+    def basis(self) -> str:
+        """Say what it rests on."""
+        sets = f"{self.instances:,} complete label sets"
+        if not self.answers:
+            return sets
+        return counted(self.answers, "answer") + f" and {sets}" * bool(self.instances)
 
     def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
         """Say where an estimate by annotations alone that could be trusted is another; None where it is not."""
@@ -60,7 +91,7 @@ class ReviewedFrequency:
         if by_annotations is None or not by_annotations.predictable or low <= by_annotations.c <= high:
             return None
         return (
-            f"annotations alone give c = {by_annotations.c:.3f}, and complete label sets give {self.c:.3f} "
+            f"annotations alone give c = {by_annotations.c:.3f}, and {self.basis} give {self.c:.3f} "
             f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
         )
 
@@ -101,15 +132,69 @@ def from_review(
     >>> round(found.c, 2), found.rates.round(2).tolist()
     (0.62, [0.99, 0.27])
     """
-    rows = _complete_rows(verified, sampled)
-    annotated = labels[rows].astype(bool)
-    true = verified.rows(rows).part(annotated)[1].astype(bool)
-    kept = true.multiply(annotated)
+    true, kept = _of_review(labels, verified, sampled)
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
     effect = _design_effect(a_of_instance, n_of_instance)
     overall = posterior.binomial(np.array([[a.sum(), n.sum()]]) / effect, posterior.FOR_ONE)
     by_label = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
-    return _summary(posterior.of_one(overall, automatic), by_label, len(rows), n)
+    return _summary(posterior.of_one(overall, automatic), by_label, true.shape[0], n)
+
+
+def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
+    """Return the true labels of the instances drawn, and those of them that were annotated."""
+    rows = _complete_rows(verified, sampled)
+    annotated = labels[rows].astype(bool)
+    true = verified.rows(rows).part(annotated)[1].astype(bool)
+    return true, true.multiply(annotated)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers to questions, with the scores that they are judged by.
+
+    Attributes
+    ----------
+    cells : ScoredCells
+        Of some instances, and m of q labels.
+    answers : Answers
+        On these cells.
+    rows, columns : ndarray of int, shapes (n,) and (m,)
+        Which instances and labels they are.
+    weights : ndarray of float64, shape (m,), or None
+        How many labels each stands for; None: each for itself.
+    """
+
+    cells: questions.ScoredCells
+    answers: Answers
+    rows: np.ndarray
+    columns: np.ndarray
+    weights: np.ndarray | None = None
+
+    def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> questions.FittedFrequency:
+        """Fit `questions.fit` to them; `reviewed` is of all q labels."""
+        of_these = None if reviewed is None else reviewed[self.columns]
+        return questions.fit(self.cells, self.answers, automatic, of_these, self.weights)
+
+    def of_all(self, drawn: questions.Questions) -> questions.Questions:
+        """Turn questions on these cells into the same among all instances and labels."""
+        return replace(drawn, rows=self.rows[drawn.rows], columns=self.columns[drawn.columns])
+
+
+def from_answers(
+    answered: Answered, q: int, automatic: float | None = None, reviewed: tuple[csr_array, csr_array] | None = None
+) -> ReviewedFrequency:
+    """Estimate c of q labels by answers to questions, and by reviewed instances where there are any.
+
+    Labels without scores get what is probable of a label that nobody was asked about.
+    """
+    counts = None if reviewed is None else np.column_stack([_sums(part, 0) for part in reviewed[::-1]])
+    fitted = answered.fit(automatic, counts)
+    place = np.full(q, len(fitted.by_label.probability) - 1)
+    place[answered.columns] = fitted.by_label.place
+    by_label = replace(fitted.by_label, place=place)
+    instances, true = (0, np.zeros(q)) if counts is None or reviewed is None else (reviewed[0].shape[0], counts[:, 1])
+    found = _summary(fitted.overall, by_label, instances, true)
+    return replace(found, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
 
 
 def from_complete(labels: csr_array, complete: csr_array, automatic: float | None = None) -> ReviewedFrequency:
@@ -191,16 +276,22 @@ def from_people(
     sampled: np.ndarray | None,
     second: np.ndarray | None,
     automatic: float | None = None,
+    answered: Answered | None = None,
 ) -> ReviewedFrequency | None:
-    """Estimate c by what people know, by `from_review` or else `from_second_file`; None where neither applies.
+    """Estimate c by what people know: by `from_answers`, `from_review` or else `from_second_file`; None by none.
 
     Parameters
     ----------
     labels, verified, automatic
         As for `from_review`.
     sampled, second : ndarray of int or None
-        As in `core.options.Options`.
+        As in `core.data.problem.Problem`.
+    answered : Answered, optional
+        These count together with `sampled`, and `second` does not then.
     """
+    if answered is not None and len(answered.answers):
+        reviewed = None if verified is None or sampled is None else _of_review(labels, verified, sampled)
+        return from_answers(answered, labels.shape[1], automatic, reviewed)
     for rows, estimate in ((sampled, from_review), (second, from_second_file)):
         if rows is None or not len(rows):
             continue

@@ -7,11 +7,12 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.frequency.estimators import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_folds
@@ -22,6 +23,9 @@ from mpu_cli.core.validate.validation import leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import Run
+
+# Before the names of what people say of c, in a checkpoint.
+_REVIEWED = "reviewed "
 
 
 class Population(Drawable, Protocol):
@@ -41,7 +45,12 @@ class Population(Drawable, Protocol):
 
     def mean_squared_norm(self) -> float: ...  # noqa: D102
 
-    def reviewed_frequency(self, automatic: float | None) -> ReviewedFrequency | None: ...  # noqa: D102
+    @property
+    def answers(self) -> Answers | None: ...  # noqa: D102
+
+    def reviewed_frequency(  # noqa: D102
+        self, automatic: float | None, answered: Answered | None = None
+    ) -> ReviewedFrequency | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +62,7 @@ class Estimates:
     estimate : FrequencyEstimate or None
         From the annotations alone; None when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
-        From the instances that were drawn at random and completely reviewed, where there are any: c comes from here.
+        From what people have decided of cells or instances drawn at random, where they have: c comes from here.
     """
 
     estimate: FrequencyEstimate | None = None
@@ -204,9 +213,14 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
         probabilities = sample.naive_probabilities(tick)
         of_sample = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
         estimated = sample.of_all_labels(of_sample)
-        return {name: getattr(estimated, name) for name in ("c", "interval", "labels", "predictable", "one_label_each")}
+        fields = ("c", "interval", "labels", "predictable", "one_label_each")
+        computed = {name: getattr(estimated, name) for name in fields}
+        if population.answers is None:
+            return computed
+        by_people = population.reviewed_frequency(of_sample.c, sample.answered(probabilities, population.answers))
+        return computed | ({} if by_people is None else by_people.record(_REVIEWED))
 
-    estimated = None
+    estimated = reviewed = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
         checkpoint = run.checkpoints.load_or_compute("estimate c", compute)
         low, high = (float(end) for end in checkpoint["interval"])
@@ -214,7 +228,9 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
         estimated = FrequencyEstimate(
             float(checkpoint["c"]), (low, high), checkpoint["labels"], predictable, one_label_each
         )
-    reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
+        reviewed = ReviewedFrequency.of_record(checkpoint, _REVIEWED)
+    if reviewed is None:
+        reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
     return Estimates(estimate=estimated, reviewed=reviewed)
 
 

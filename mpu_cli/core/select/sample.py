@@ -8,10 +8,14 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.questions import ScoredCells
+from mpu_cli.core.frequency.review_frequency import Answered
+from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.side.information import SideInformation
 from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver import sgd
@@ -188,6 +192,22 @@ class Sample:
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
         return estimate if isinstance(self.columns, slice) else replace(estimate, labels=self.columns[estimate.labels])
+
+    def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
+        """Return the answers on cells in it, with scores by the naive probabilities, which are calibrated."""
+        by_chance = self.verified and self.verified.left_to_chance()
+        calibration = calibrate(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
+        calibrated = probabilities if calibration is None else calibration(probabilities)
+        n, m = self.labels.shape
+        rows, columns = (
+            np.arange(size) if isinstance(index, slice) else index
+            for index, size in ((self.rows, n), (self.columns, m))
+        )
+        inside = answers[np.isin(answers.rows, rows) & np.isin(answers.columns, columns)]
+        placed = replace(
+            inside, rows=np.searchsorted(rows, inside.rows), columns=np.searchsorted(columns, inside.columns)
+        )
+        return Answered(ScoredCells.of(calibrated, self.labels, self.verified), placed, rows, columns, self.weights)
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.

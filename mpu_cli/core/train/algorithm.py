@@ -56,7 +56,7 @@ class Report:
     estimate : FrequencyEstimate or None
         From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
-        From the instances that were drawn at random and completely reviewed, where there are any: c comes from here.
+        From what people have decided of cells or instances drawn at random, where they have: c comes from here.
     settings : Settings
         Of the levels, with the number of epochs.
     level_f1 : list of float

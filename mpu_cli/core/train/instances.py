@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, coherence, draws
 from mpu_cli.core.data.problem import Problem, Rows
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, count_annotations
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
+from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import parts
@@ -70,6 +71,8 @@ class Instances:
         As in `Problem`.
     sampled, second : ndarray of int or None
         As in `Problem`, through all parts.
+    answers : Answers or None
+        As in `Problem`.
     has_verified : bool
         Whether a part has verified labels.
     is_here : bool
@@ -85,6 +88,7 @@ class Instances:
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
+    answers: Answers | None = None
     has_verified: bool = False
     is_here: bool = False
 
@@ -104,6 +108,7 @@ class Instances:
             label_features=narrow.label_features,
             sampled=problem.sampled,
             second=problem.second,
+            answers=problem.answers,
             has_verified=problem.verified is not None,
             is_here=True,
         )
@@ -170,13 +175,13 @@ class Instances:
         """Whether label sets are known to be complete by which c can be told."""
         return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
 
-    def reviewed_frequency(self, automatic: float | None) -> ReviewedFrequency | None:
+    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
         """Estimate c by what people know, as `from_people` does."""
-        if not self.is_reviewed:
+        if not self.is_reviewed and answered is None:
             return None
         labels, verified = zip(*self.of_parts(parts.labels_of), strict=True)
         whole = labels[0] if len(labels) == 1 else csr_array(vstack(labels, format="csr"))
-        return from_people(whole, joined_verified(verified), self.sampled, self.second, automatic)
+        return from_people(whole, joined_verified(verified), self.sampled, self.second, automatic, answered)
 
 
 def joined_verified(of_parts: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:

@@ -319,7 +319,8 @@ $("bar").max = data.items.length;
 $("suggestions").hidden = data.items.every((one) => !one.s.length);
 $("of").textContent = `of ${data.items.length.toLocaleString("en")}`;
 $("position").max = data.items.length;
-$("about").textContent = {
+const QUESTIONS = "Each suggested label is a question drawn by chance. Answer all of them, also those that are hard.";
+$("about").textContent = reviews.drawn.size ? QUESTIONS : {
   sample: "These instances were drawn at random. Look for every true label and close each one, so that the share of " +
     "missing labels can be estimated.",
   suggestion: "These instances were picked since they probably miss labels.",

@@ -12,6 +12,10 @@ class Reviews {
     this.byInstance = new Map(); // number of the instance -> Map of label or STAR -> true or false
     for (const item of data.items) this.reload(item.n);
     this.unexported = this.number("unexported");
+    this.drawn = new Map(); // cell -> the probability with which it was drawn as a question
+    for (const { n, s } of data.items) {
+      for (const [i, , chance] of s) if (chance !== undefined) this.drawn.set(`${n} ${data.numbers[i]}`, chance);
+    }
   }
 
   of(instance) {
@@ -102,11 +106,13 @@ class Reviews {
     const lines = [
       `# review of ${this.data.file.replace(/\s+/g, " ")}`,
       `# checksum ${this.data.checksum}`,
-      ["instance", "label", "verdict", "source"].join("\t"),
+      ["instance", "label", "verdict", "source", ...(this.drawn.size ? ["drawn"] : [])].join("\t"),
     ];
     for (const instance of [...this.byInstance.keys()].sort((a, b) => a - b)) {
       for (const [label, verdict] of this.of(instance)) {
-        lines.push([instance, label, verdict ? "yes" : "no", this.data.source].join("\t"));
+        const chance = this.drawn.get(`${instance} ${label}`);
+        const source = chance === undefined ? [this.data.source] : ["question", chance];
+        lines.push([instance, label, verdict ? "yes" : "no", ...source].join("\t"));
       }
     }
     return lines.join("\n") + "\n";

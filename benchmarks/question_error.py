@@ -1,0 +1,76 @@
+"""How far c is off after some answers to questions, and how often its 90 % interval covers it.
+
+Labels are lost in the training files, half of them and more; their answers come from the truth. Nothing is tested on.
+
+    python -m benchmarks.question_error --data DIR
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import numpy as np
+from scipy.sparse import csr_array
+
+from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.estimators import estimate
+from mpu_cli.core.frequency.questions import draw
+from mpu_cli.core.options import Validation
+from mpu_cli.core.select.sample import Sample
+from mpu_cli.runtime.run import Run
+
+SIZES = (20, 40, 100, 200)
+_KEPT = 0.5
+
+
+def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[int, tuple[float, ...]]]:
+    """Give the number of answers with: error of the automatic c, error of c, whether it is covered, error of labels."""
+    S, Y = lose(scheme, of, _KEPT, seed), of.Y.toarray()
+    columns = S.any(axis=0)
+    labels, Y = csr_array(S[:, columns]), Y[:, columns]
+    true = Y.sum(axis=0)
+    share, of_labels = labels.nnz / true.sum(), labels.sum(axis=0) / true
+    sample = Sample(Rows(Features.of(of.X), labels), Validation.sample, None, run)
+    probabilities = sample.naive_probabilities()
+    automatic = estimate(probabilities, labels).c
+    for size in SIZES:
+        nothing = sample.answered(probabilities, Answers.none())
+        asked = draw(nothing.cells, size, seed)
+        answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns], asked.chance)
+        fitted = sample.answered(probabilities, answers).fit(automatic)
+        c, [(low, high)] = float(fitted.overall.mean()[0]), fitted.overall.interval(0.1)
+        by_label = float(np.average(np.abs(np.log(fitted.by_label.mean() / of_labels)), weights=true))
+        yield size, (abs(automatic - share), abs(c - share), low <= share <= high, by_label)
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
+@click.option("--sets", default=",".join(SETS), show_default=True)
+@click.option("--seeds", default=5, show_default=True)
+@click.option("--jobs", default=-1, show_default=True, help="Threads.")
+def main(data: Path, sets: str, seeds: int, jobs: int) -> None:
+    """Print a table in Markdown."""
+    found = {name: collection(name, data) for name in sets.split(",")}
+    click.echo("| set | lost | automatic | " + " | ".join(map(str, SIZES)) + " | covered | labels |")
+    click.echo("|---|---|---:|" + "---:|" * (len(SIZES) + 2))
+    for name, of in found.items():
+        if of is None:
+            click.echo(f"{name}: its files are not in {data}; left out", err=True)
+            continue
+        for scheme in SCHEMES:
+            by_size: dict[int, list[tuple[float, ...]]] = {size: [] for size in SIZES}
+            for seed in range(seeds):
+                for size, values in errors(of, scheme, seed, Run(jobs=jobs)):
+                    by_size[size].append(values)
+            means = {size: np.mean(values, axis=0) for size, values in by_size.items()}
+            cells = " | ".join(f"{means[size][1]:.3f}" for size in SIZES)
+            covered = np.mean([means[size][2] for size in SIZES])
+            labels = " to ".join(f"{means[size][3]:.2f}" for size in (SIZES[0], SIZES[-1]))
+            click.echo(f"| {name} | {scheme} | {means[SIZES[0]][0]:.3f} | {cells} | {covered:.2f} | {labels} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,324 @@
+"""The label frequency by questions on cells drawn by chance, each answered yes or no.
+
+A classifier of annotated against not annotated gives each cell calibrated odds o of being annotated, out of fold. Where
+a label has the frequency c, its odds of being true, where it is not annotated, are in proportion to these:
+
+    Pr(y=1 | s=0) = r = kappa o^(1 - d),    at most `_CEILING`,
+
+with kappa = (1 - c) / c and d = 0 where c is the same at all scores; d > 0 says that labels which the features hardly
+show are missed more often. kappa is such that the sum of r over the cells of label k that are not annotated is what c_k
+says to be missing, A_k (1 - c_k) / c_k of A_k annotated ones. So an answer at any score tells something of c_k.
+
+    logit c_k ~ N(mu, tau^2)
+
+over labels, and mu, tau and d are integrated over a grid. Their prior is a mixture in equal parts of one c for all
+labels and scores, near the estimate by annotations alone, and of frequencies that may be anything. So few answers tell
+whether that estimate can be trusted, and more replace it. Instances that were drawn at random and completely reviewed
+add their counts. How the constants were chosen: docs/choices.md, "Questions and c".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, logit, ndtr
+
+from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
+from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
+
+# No cell is surely true; how sharply r bends to that.
+_CEILING, _BEND = 0.97, 8.0
+# Log odds of scores are counted in steps from the first to the last.
+_SCORES = np.arange(-9.0, 7.1, 0.25)
+_STEP = 0.25
+# log kappa, and log odds of c, on grids; the middle of a cell of c.
+_KAPPAS = np.arange(-9.0, 7.1, 0.25)
+_ETAS = np.arange(-4.5, 7.1, 0.15)
+_CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
+# The grids of mu, tau and d, and their prior: that of one c, and that of any.
+_MUS = np.arange(-4.0, 6.1, 0.2)
+_TAUS = np.array([0.1, 0.3, 0.6, 1.0, 1.5])
+_DEPTHS = np.array([-0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6])
+_OF_ONE = {"mu": 0.2, "depth": 0.05}
+_OF_ANY = {"mu": 1.5, "depth": 0.25}
+_SHARE_OF_ONE = 0.5
+_TAUS_OF_ANY = np.array([0.02, 0.24, 0.24, 0.25, 0.25])
+# What the form of r may be wrong by, as a deviation of the logarithm of what is missing.
+_MISFIT = 0.08
+# Cells are drawn in proportion to r^a (1 - r)^b, above the least r.
+OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
+
+
+@dataclass(frozen=True)
+class ScoredCells:
+    """Cells by how probably they are annotated.
+
+    Attributes
+    ----------
+    scores : ndarray of float32, shape (n, q)
+        Log odds of the calibrated Pr(s=1 | x), out of fold.
+    missing : ndarray of bool, shape (n, q)
+        Whether the cell is not annotated, and was left to chance: neither ignored nor in a complete instance.
+    open : ndarray of bool, shape (n, q)
+        Those of them that nobody has decided.
+    annotations : ndarray of float64, shape (q,)
+        Of each label, left to chance.
+    """
+
+    scores: np.ndarray
+    missing: np.ndarray
+    open: np.ndarray
+    annotations: np.ndarray
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "ScoredCells":
+        """Take calibrated probabilities, float32 (n x q), annotated labels, and what else is verified of them."""
+        limit = np.finfo(np.float32).eps
+        scores = logit(np.clip(probabilities, limit, 1 - limit)).clip(_SCORES[0], _SCORES[-1])
+        annotated = labels.toarray().astype(bool)
+        if verified is None:
+            return cls(scores, ~annotated, ~annotated, annotated.sum(axis=0, dtype=float))
+        by_chance = verified.left_to_chance().verdicts()
+        missing = ~annotated & (by_chance != Verdict.IGNORED)
+        there = (annotated & (by_chance == Verdict.UNKNOWN)).sum(axis=0, dtype=float)
+        return cls(scores, missing, missing & (verified.verdicts() == Verdict.UNKNOWN), there)
+
+    def counts(self) -> np.ndarray:
+        """Count the cells of each label that are not annotated, by their scores: float64, shape (q, S)."""
+        place = np.round((self.scores - _SCORES[0]) / _STEP).astype(np.intp)
+        pairs = zip(place.T, self.missing.T, strict=True)
+        return np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
+
+
+@dataclass(frozen=True)
+class FittedFrequency:
+    """What answers say of the label frequencies.
+
+    Attributes
+    ----------
+    overall : Posterior
+        Of the share of all true labels that is annotated.
+    by_label : Posterior
+        Of the frequency of each label.
+    kappas : ndarray of float64, shape (q,)
+        log kappa of each label, at its most probable frequency.
+    depth : float
+        d.
+    """
+
+    overall: Posterior
+    by_label: Posterior
+    kappas: np.ndarray
+    depth: float
+
+    def probabilities(self, scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return Pr(y=1 | s=0) of cells of these labels by their scores."""
+        return _true(self.kappas[columns] + (1 - self.depth) * scores)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Cells to ask about, in an order drawn by chance.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of int64, shape (m,)
+    chance : ndarray of float64, shape (m,)
+        The probability with which each cell was drawn.
+    probabilities : ndarray of float64, shape (m,)
+        How probably the label is true.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    chance: np.ndarray
+    probabilities: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def fit(
+    cells: ScoredCells,
+    answers: Answers,
+    automatic: float | None = None,
+    reviewed: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> FittedFrequency:
+    """Estimate the label frequency by answers.
+
+    Parameters
+    ----------
+    cells : ScoredCells
+    answers : Answers
+        On cells that are not annotated.
+    automatic : float, optional
+        An estimate of c from annotations alone that can be trusted where labels are missing by chance alone.
+    reviewed : ndarray, shape (q, 2), optional
+        Of the true labels of instances that were drawn at random and completely reviewed: how many were annotated, and
+        how many there are.
+    weights : ndarray of float64, shape (q,), optional
+        How many labels each stands for. Default: each for itself.
+
+    Returns
+    -------
+    FittedFrequency
+    """
+    q = len(cells.annotations)
+    told = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
+    told = told[cells.annotations[told] > 0]
+    kappas = np.array(list(_kappas(cells)))  # (D, q, J)
+    log_likelihood = np.zeros((len(_DEPTHS), len(told), len(_ETAS)))
+    scores = cells.scores[answers.rows, answers.columns]
+    for at, k in enumerate(told.tolist()):
+        mine = answers.columns == k
+        v = kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
+        r = _true(v)
+        log_likelihood[:, at] = np.where(answers.true[mine][:, None], np.log(r), np.log1p(-r)).sum(axis=1)
+        if reviewed is not None:
+            kept, true = reviewed[k]
+            log_likelihood[:, at] += kept * log_expit(_ETAS) + (true - kept) * log_expit(-_ETAS)
+
+    shapes = _shapes()  # (H, J): a normal of each tau and mu
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True, initial=-np.inf))
+    marginal = np.maximum(likelihood @ shapes.T, np.finfo(float).tiny)  # (D, told, H)
+    constant = log_likelihood.max(axis=2).sum(axis=1)[:, None] if len(told) else 0.0
+    log_weight = np.log(_prior(automatic)) + np.log(marginal).sum(axis=1) + constant
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+
+    others = weight.sum(axis=0) @ shapes
+    of_told = (likelihood * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
+    place = np.full(q, len(told))
+    place[told] = np.arange(len(told))
+    rows = np.vstack([of_told, others])
+    by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), place)
+
+    share = cells.annotations if weights is None else cells.annotations * weights
+    share = share / max(share.sum(), 1e-300)
+    untold = np.delete(share, told)
+    odds = np.exp(-_ETAS)  # of missing to annotated
+    mean, square = ((likelihood * values) @ shapes.T / marginal for values in (odds, odds**2))
+    prior_mean, prior_square = shapes @ odds, shapes @ odds**2
+    total = share[told] @ mean + untold.sum() * prior_mean  # (D, H)
+    variance = share[told] ** 2 @ (square - mean**2) + (untold**2).sum() * (prior_square - prior_mean**2)
+    overall = _of_odds(total.ravel(), variance.ravel(), weight.ravel())
+
+    depth = float(weight.sum(axis=1) @ _DEPTHS)
+    nearest = int(np.abs(_DEPTHS - depth).argmin())
+    likely = np.abs(_CELLS.c - by_label.mean()[:, None]).argmin(axis=1)
+    return FittedFrequency(overall, by_label, kappas[nearest, np.arange(q), likely], float(_DEPTHS[nearest]))
+
+
+def draw(
+    cells: ScoredCells, n: int, seed: int, fitted: FittedFrequency | None = None, labels: np.ndarray | None = None
+) -> Questions:
+    """Draw cells to ask about, where answers tell most.
+
+    Labels share the questions by the square root of their annotations, and cells of a label by r^0.6 (1-r)^0.5, where r
+    is how probably the cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal
+    probabilities (Madow 1949), label by label, in random order within a label.
+
+    Parameters
+    ----------
+    cells : ScoredCells
+    n : int
+        At most so many.
+    seed : int
+    fitted : FittedFrequency, optional
+        By the answers so far. Default: there are none.
+    labels : ndarray of int, optional
+        Ask about these alone.
+
+    Returns
+    -------
+    Questions
+    """
+    q = len(cells.annotations)
+    asked = np.isin(np.arange(q), np.arange(q) if labels is None else labels)
+    rows, columns = np.nonzero(cells.open & asked & (cells.annotations > 0))
+    scores = cells.scores[rows, columns].astype(float)
+    r = _true(scores) if fitted is None else fitted.probabilities(scores, columns)
+    few = r < LEAST
+    rows, columns, r = rows[~few], columns[~few], r[~few]
+    weight = r**OF_TRUE * (1 - r) ** OF_FALSE
+    total = np.bincount(columns, weight, q)
+    deal = np.sqrt(cells.annotations) * (total > 0)
+    weight *= (deal / np.maximum(total, 1e-300))[columns]
+    rng = np.random.default_rng([seed, int((~cells.open).sum())])  # another round draws others
+    order = rng.permutation(len(rows))
+    order = order[np.argsort(columns[order], kind="stable")]
+    chance = _chances(weight[order], n)
+    ends = np.floor(np.cumsum(chance) + rng.random() + 1e-9)
+    drawn = rng.permutation(np.flatnonzero(np.diff(ends, prepend=0.0) > 0))
+    cell = order[drawn]
+    return Questions(rows[cell], columns[cell], chance[drawn], r[cell])
+
+
+def _chances(weight: np.ndarray, n: int) -> np.ndarray:
+    """Return probabilities that add up to n, or are all 1, in proportion to weights as far as none is above 1."""
+    surely = np.zeros(len(weight), bool)
+    chance = weight
+    while not surely.all():
+        chance = np.where(surely, 1.0, weight * max(n - surely.sum(), 0) / weight[~surely].sum())
+        more = ~surely & (chance >= 1)
+        if not more.any():
+            break
+        surely |= more
+    return np.where(surely, 1.0, chance)
+
+
+def _true(log_r: np.ndarray) -> np.ndarray:
+    """Return r, which bends to the ceiling, by its logarithm without that."""
+    r: np.ndarray = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
+    return np.maximum(r, 1e-9)
+
+
+def _kappas(cells: ScoredCells) -> Iterator[np.ndarray]:
+    """Yield log kappa of each label at each log odds of c, by which as many are missing: (q, J) for each depth."""
+    counts = cells.counts()
+    annotated = np.log(np.maximum(cells.annotations, 0.5))
+    for depth in _DEPTHS:
+        missing = counts @ _true(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
+        etas = annotated[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
+        yield np.array([np.interp(_ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas])
+
+
+def _shapes() -> np.ndarray:
+    """Return the probability of each log odds of c under each tau and mu: shape (H, J)."""
+    density = np.exp(-(((_ETAS - _MUS[:, None]) / _TAUS[:, None, None]) ** 2) / 2).reshape(-1, len(_ETAS))
+    shapes: np.ndarray = density / density.sum(axis=1, keepdims=True)
+    return shapes
+
+
+def _prior(automatic: float | None) -> np.ndarray:
+    """Return the prior of d (rows), and of tau and mu (columns): one c for all, or any."""
+
+    def normal(values: np.ndarray, mean: float, deviation: float) -> np.ndarray:
+        density = np.exp(-(((values - mean) / deviation) ** 2) / 2)
+        return density / density.sum()
+
+    def joint(taus: np.ndarray, mu: float, deviations: dict[str, float]) -> np.ndarray:
+        of_mu, of_depth = normal(_MUS, mu, deviations["mu"]), normal(_DEPTHS, 0.0, deviations["depth"])
+        return np.outer(of_depth, np.outer(taus, of_mu))
+
+    prior = joint(_TAUS_OF_ANY, 0.0, _OF_ANY)
+    if automatic is not None:
+        one = joint(np.eye(len(_TAUS))[0], float(logit(np.clip(automatic, 0.02, 0.997))), _OF_ONE)
+        prior = _SHARE_OF_ONE * one + (1 - _SHARE_OF_ONE) * prior
+    return np.maximum(prior, np.finfo(float).tiny)
+
+
+def _of_odds(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> Posterior:
+    """Give the posterior of c where the odds of missing to annotated are a mixture of log-normal ones."""
+    kept = weight > 1e-6 * weight.max()
+    mean, variance, weight = mean[kept], variance[kept], weight[kept] / weight[kept].sum()
+    spread = np.log1p(variance / mean**2)
+    with np.errstate(divide="ignore"):
+        log_odds = -logit(FOR_LABELS.edges)
+    ends = (np.log(mean) - spread / 2, np.sqrt(spread + _MISFIT**2))
+    below = ndtr((ends[0] - log_odds[:, None]) / ends[1]) @ weight  # c is small where the odds of missing are large
+    probability = np.diff(below)[None]
+    return Posterior(FOR_LABELS, probability / probability.sum(), np.zeros(1, int))

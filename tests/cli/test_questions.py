@@ -1,0 +1,247 @@
+"""`complete --questions`: from a list of questions, by answers, to c of each label."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mpu_cli.review.decisions import read
+from tests.cli.test_reviewed import FAST, review, write
+from tests.cli.training import message
+from tests.core.simulated import linear_problem
+
+HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """True labels and annotated ones, of which each label has lost another share; and the file."""
+    X, Y = linear_problem(600, 6, 4, slope=6.0)
+    S = Y & (np.random.default_rng(1).random(Y.shape) < [0.9, 0.6, 0.3, 0.3])
+    return Y, S, write(tmp_path / "data.svm", S, X)
+
+
+def answered(path, into, Y):
+    """Write the answers to a list of questions, by the truth."""
+    lines = []
+    for line in path.read_text().splitlines():
+        fields = line.split("\t")
+        if len(fields) == 6 and fields[0] != "instance":
+            fields[4] = "yes" if Y[int(fields[0]) - 1, int(fields[1]) - 1] else "no"
+        lines.append("\t".join(fields) + "\n")
+    into.write_text("".join(lines))
+    return into
+
+
+@pytest.fixture
+def checked(run, problem, tmp_path):
+    """Answers to 80 questions."""
+    Y, _, data = problem
+    assert run("complete", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q").exit_code == 0
+    return answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
+
+
+def cells(path):
+    found = read([path])
+    return set(zip(found.instance.tolist(), found.label.tolist(), strict=True))
+
+
+def test_the_list(run, problem, tmp_path):
+    _, S, data = problem
+    result = run("complete", data, "--questions", 30, "-o", tmp_path / "questions.tsv")
+    assert "30 questions on " in result.stderr
+    lines = (tmp_path / "questions.tsv").read_text().splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+    assert any(line.startswith("# questions drawn by chance: ") for line in comments)
+    assert any(line.startswith("# checksum ") for line in comments)
+    assert lines[len(comments)] == HEAD
+    rows = [line.split("\t") for line in lines[len(comments) + 1 :]]
+    assert len(rows) == 30
+    for instance, label, probability, drawn, verdict, source in rows:
+        assert not S[int(instance) - 1, int(label) - 1]
+        assert 0 < float(probability) < 1
+        assert 0 < float(drawn) <= 1
+        assert (verdict, source) == ("", "question")
+    again = run("complete", data, "--questions", 30, "-q").stdout.splitlines()
+    assert [line for line in again if "\t" in line] == [line for line in lines if "\t" in line]
+    assert run("complete", data, "--questions", 30, "--seed", 1, "-q").stdout.splitlines() != again
+    asked = json.loads(run("complete", data, "--questions", 30, "-o", tmp_path / "q.tsv", "--json", "-q").stdout)
+    assert (asked["questions"], asked["answered"]) == (30, 0)
+
+
+def test_answers_give_c_of_each_label(run, problem, checked):
+    Y, S, data = problem
+    report = json.loads(run("estimate-c", data, "--reviewed", checked, "--per-label", "--json", "-q").stdout)
+    yes = int(read([checked]).verdict.sum())
+    assert (report["method"], report["answers"], report["yes"]) == ("questions", 80, yes)
+    assert "complete_instances" not in report
+    low, high = report["interval"]
+    assert low < S.sum() / Y.sum() < high
+    assert report["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
+    rates = [row["c"] for row in report["per_label"]]
+    assert rates[0] > rates[1] > rates[2]
+    text = run("estimate-c", data, "--reviewed", checked, "-q").stdout
+    assert f"rests on           80 answers, {yes} of them yes\n" in text
+    trained = json.loads(run("train", data, "--reviewed", checked, *FAST, "--json").stdout)
+    assert trained["c_by_people"]["c"] == report["c"]
+    assert (trained["c_by_people"]["answers"], trained["c_by_people"]["yes"]) == (80, yes)
+    np.testing.assert_allclose(trained["c"], rates)
+    readable = run("train", data, "--reviewed", checked, "--cost", 10, "--epochs", 3).stdout
+    assert ") by 80 answers, one for each label; by annotations alone " in readable
+
+
+def test_the_next_questions_are_others(run, problem, checked, tmp_path):
+    Y, _, data = problem
+    result = run("complete", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv")
+    assert "; 80 answers before" in result.stderr
+    assert "# probability is that of yes, by 80 answers" in (tmp_path / "more.tsv").read_text()
+    more = answered(tmp_path / "more.tsv", tmp_path / "more-checked.tsv", Y)
+    assert len(cells(more)) == 40
+    assert not cells(more) & cells(checked)
+    both = ("--reviewed", checked, "--reviewed", more)
+    wide, narrow = (
+        json.loads(run("estimate-c", data, *files, "--json", "-q").stdout) for files in (("--reviewed", checked), both)
+    )
+    assert narrow["answers"] == 120
+    assert np.ptp(narrow["interval"]) < np.ptp(wide["interval"])
+
+
+def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, checked, tmp_path):
+    Y, S, data = problem
+    sample = review(tmp_path / "sample.tsv", range(0, 60), Y)
+    picked = tmp_path / "picked.tsv"
+    i, k = (int(index[-1]) for index in np.nonzero(Y & ~S))
+    picked.write_text(f"instance\tlabel\tverdict\tsource\n{i + 1}\t{k + 1}\tyes\tsuggestion\n")
+    files = ("--reviewed", checked, "--reviewed", sample, "--reviewed", picked)
+    report = json.loads(run("estimate-c", data, *files, "--json", "-q").stdout)
+    assert (report["answers"], report["complete_instances"]) == (80, 60)
+    text = run("estimate-c", data, *files, "-q").stdout
+    assert " of them yes; 60 instances with complete label sets\n" in text
+    trained = json.loads(run("train", data, *files, *FAST, "--json").stdout)
+    assert trained["c_by_people"]["c"] == report["c"]
+    assert "answers and 60 complete instances" in run("train", data, *files, "--cost", 10, "--epochs", 3).stdout
+
+
+def test_an_interrupted_training_takes_c_over(run, problem, checked, tmp_path, monkeypatch):
+    """What answers say is kept with the estimate by annotations."""
+    data = problem[2]
+    once = json.loads(run("train", data, "--reviewed", checked, *FAST, "--json").stdout)
+    monkeypatch.setattr("mpu_cli.core.train.algorithm._scale_of_predictions", lambda *_: 1 / 0)
+    options = ("--cost", 10, "--epochs", 3, "--levels", 1, "--json")
+    command = ("train", data, "--reviewed", checked, "--resume", "-o", tmp_path / "again.mpu", *options)
+    with pytest.raises(ZeroDivisionError):
+        run(*command)
+    monkeypatch.undo()
+    again = run(*command)
+    assert "1 finished step taken over" in again.stderr
+    assert json.loads(again.stdout)["c_by_people"] == once["c_by_people"]
+
+
+def test_disagreement_is_said(run, tmp_path):
+    X, Y = linear_problem(1500, 6, 4, slope=20.0)
+    S = Y & (np.random.default_rng(1).random(Y.shape) < [1.0, 0.3, 0.3, 0.3])
+    data = write(tmp_path / "data.svm", S, X)
+    run("complete", data, "--questions", 150, "-o", tmp_path / "questions.tsv", "-q")
+    checked = answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
+    result = run("estimate-c", data, "--reviewed", checked, "-q")
+    assert "warning: annotations alone give c = " in result.stderr
+    assert ", and 150 answers give 0." in result.stderr
+
+
+def test_a_part_may_be_answered(run, problem, checked):
+    """Questions are in random order, so that the first ones are drawn by chance too."""
+    lines = checked.read_text().splitlines(keepends=True)
+    rows = [i for i, line in enumerate(lines) if line[0].isdigit()]
+    for i in rows[40:]:
+        lines[i] = lines[i].replace("\tyes\t", "\t\t").replace("\tno\t", "\t\t")
+    checked.write_text("".join(lines))
+    report = json.loads(run("estimate-c", problem[2], "--reviewed", checked, "--json", "-q").stdout)
+    assert report["answers"] == 40
+
+
+def test_the_page_asks_them(run, problem, tmp_path):
+    data = problem[2]
+    run("complete", data, "--questions", 20, "-o", tmp_path / "questions.tsv", "-q")
+    result = run("review", data, "--suggestions", tmp_path / "questions.tsv", "-o", tmp_path / "page.html")
+    assert "with 20 suggested labels" in result.stderr
+    page = (tmp_path / "page.html").read_text()
+    drawn = [line.split("\t")[3] for line in (tmp_path / "questions.tsv").read_text().splitlines()[-20:]]
+    assert all(f",{float(chance)}]" in page for chance in drawn)
+
+
+@pytest.mark.parametrize("drawn", ["", "0", "-0.1", "1.5", "nan", "inf", "x"])
+def test_a_probability_that_is_none(run, problem, checked, drawn):
+    lines = checked.read_text().splitlines(keepends=True)
+    fields = lines[-1].split("\t")
+    fields[3] = drawn
+    checked.write_text("".join(lines[:-1]) + "\t".join(fields))
+    text = message(run("estimate-c", problem[2], "--reviewed", checked, "-q"))
+    assert f"checked.tsv:{len(lines)}: drawn '{drawn}' is not the probability with which this question" in text
+
+
+def test_without_the_column(run, problem, tmp_path):
+    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\tsource\n1\t1\tyes\tquestion\n")
+    text = message(run("train", problem[2], "--reviewed", tmp_path / "checked.tsv", *FAST))
+    assert "checked.tsv:2: drawn '' is not the probability with which this question was drawn" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("\tquestion", "\tquery", "source 'query' is not one of sample, suggestion, question and empty"),
+        ("\tyes\t", "\tperhaps\t", "verdict 'perhaps' is not one of yes, no and empty"),
+        ("# checksum ", "# checksum 0", "the checksum is damaged"),
+    ],
+)
+def test_hostile_lists(run, problem, checked, old, new, expected):
+    checked.write_text(checked.read_text().replace(old, new, 1))
+    assert expected in message(run("estimate-c", problem[2], "--reviewed", checked, "-q"))
+
+
+def test_a_list_of_other_data(run, checked, tmp_path):
+    X, Y = linear_problem(600, 6, 4, seed=5)
+    other = write(tmp_path / "other.svm", Y, X)
+    for command in (("estimate-c", other), ("complete", other, "--questions", 5)):
+        text = message(run(*command, "--reviewed", checked, "-q"))
+        assert "checked.tsv: it was made for other data than" in text
+
+
+def test_an_answer_on_an_annotated_cell(run, problem, checked):
+    """What was annotated since is no answer, and no error where it says yes."""
+    _, S, data = problem
+    i, k = (int(index[0]) for index in np.nonzero(S))
+    checked.write_text(checked.read_text() + f"{i + 1}\t{k + 1}\t0.5\t0.5\tyes\tquestion\n")
+    assert json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)["answers"] == 80
+
+
+def test_nothing_is_left_to_ask(run, tmp_path):
+    data = tmp_path / "data.svm"
+    data.write_text("1 1:1\n" * 20)
+    result = run("complete", data, "--questions", 5, "-o", tmp_path / "questions.tsv", "-q")
+    assert "nothing is left to ask" in message(result)
+    assert not (tmp_path / "questions.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--top", 5), ("--min-probability", 0.5), ("--per-instance", 2), ("--format", "svm"), ("--model", "m.mpu")],
+)
+def test_what_does_not_go_with_questions(run, problem, options):
+    result = run("complete", problem[2], "--questions", 5, *options)
+    assert result.exit_code == 2
+    assert f"--questions trains no model and lists no suggestions: leave out {options[0]}." in result.stderr
+
+
+def test_questions_by_name(run, problem, tmp_path):
+    (tmp_path / "names").write_text("one\ntwo\nthree\nfour\n")
+    Y, _, data = problem
+    named = ("--labels", tmp_path / "names")
+    run("complete", data, *named, "--questions", 25, "-o", tmp_path / "questions.tsv", "-q")
+    text = (tmp_path / "questions.tsv").read_text()
+    numbers = {"one": "1", "two": "2", "three": "3", "four": "4"}
+    lines = [line.split("\t") for line in text.splitlines()]
+    lines = [[f[0], numbers.get(f[1], f[1]), *f[2:]] if len(f) == 6 else f for f in lines]
+    by_number = tmp_path / "numbers.tsv"
+    by_number.write_text("".join("\t".join(fields) + "\n" for fields in lines))
+    checked = answered(by_number, tmp_path / "checked.tsv", Y)
+    assert json.loads(run("estimate-c", data, *named, "--reviewed", checked, "--json", "-q").stdout)["answers"] == 25
