@@ -24,8 +24,8 @@ from mpu_cli.training.assembly import training_set
 from mpu_cli.training.training_data import Sources, TrainingData
 
 _DESIGN = (
-    "questions drawn by chance: drawn is the probability with which a cell was; labels by the square root of their "
-    "annotations, cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
+    "questions drawn by chance: drawn is the probability with which a cell was; labels by their annotations, "
+    "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
     "probability is that of yes, {3}",
 )
 

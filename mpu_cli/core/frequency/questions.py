@@ -11,7 +11,7 @@ says to be missing, A_k (1 - c_k) / c_k of A_k annotated ones. So an answer at a
 
     logit c_k ~ N(mu, tau^2)
 
-over labels, and mu, tau and d are integrated over a grid. Their prior is a mixture in equal parts of one c for all
+over labels, and mu, tau and d are integrated over a grid. Their prior is a mixture of one c for all
 labels and scores, near the estimate by annotations alone, and of frequencies that may be anything. So few answers tell
 whether that estimate can be trusted, and more replace it. Instances that were drawn at random and completely reviewed
 add their counts. How the constants were chosen: docs/choices.md, "Questions and c".
@@ -43,10 +43,10 @@ _TAUS = np.array([0.1, 0.3, 0.6, 1.0, 1.5])
 _DEPTHS = np.array([-0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6])
 _OF_ONE = {"mu": 0.2, "depth": 0.05}
 _OF_ANY = {"mu": 1.5, "depth": 0.25}
-_SHARE_OF_ONE = 0.5
+_SHARE_OF_ONE = 0.3
 _TAUS_OF_ANY = np.array([0.02, 0.24, 0.24, 0.25, 0.25])
 # What the form of r may be wrong by, as a deviation of the logarithm of what is missing.
-_MISFIT = 0.08
+_MISFIT = 0.1
 # Cells are drawn in proportion to r^a (1 - r)^b, above the least r.
 OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
 
@@ -217,9 +217,9 @@ def draw(
 ) -> Questions:
     """Draw cells to ask about, where answers tell most.
 
-    Labels share the questions by the square root of their annotations, and cells of a label by r^0.6 (1-r)^0.5, where r
-    is how probably the cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal
-    probabilities (Madow 1949), label by label, in random order within a label.
+    Labels share the questions by their annotations, and cells of a label by r^0.6 (1-r)^0.5, where r is how probably
+    the cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),
+    label by label, in random order within a label.
 
     Parameters
     ----------
@@ -245,8 +245,7 @@ def draw(
     rows, columns, r = rows[~few], columns[~few], r[~few]
     weight = r**OF_TRUE * (1 - r) ** OF_FALSE
     total = np.bincount(columns, weight, q)
-    deal = np.sqrt(cells.annotations) * (total > 0)
-    weight *= (deal / np.maximum(total, 1e-300))[columns]
+    weight *= (cells.annotations / np.maximum(total, 1e-300))[columns]
     rng = np.random.default_rng([seed, int((~cells.open).sum())])  # another round draws others
     order = rng.permutation(len(rows))
     order = order[np.argsort(columns[order], kind="stable")]
