@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     "--implied",
     type=click.Path(),
     metavar="RULES",
-    help="A file with two columns, a narrower and a broader label. Implied labels are not suggested.",
+    help="A file with two columns, a narrower and a broader label. Implied labels are not suggested.  "
+    "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
 )
 @click.option("--fill-implied", is_flag=True, help="With --format svm: fill in what the labels of an instance imply.")
 @click.option(
@@ -126,8 +127,8 @@ def complete(
     from mpu_cli.commands.complete import completion
     from mpu_cli.core.complete.suggestions import Choice
 
-    if fill_implied and (implied is None or form != "svm"):
-        raise click.UsageError("--fill-implied needs --implied and --format svm.")
+    if fill_implied and form != "svm":
+        raise click.UsageError("--fill-implied needs --format svm.")
     if str(oof) == "-":
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):

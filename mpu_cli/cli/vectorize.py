@@ -46,8 +46,14 @@ from mpu_cli.text.vectorizer_options import TextOptions
     "--labels",
     metavar="NAMES",
     type=click.Path(allow_dash=True),
-    help="Number the labels by this file: line k has the name of label k, perhaps with further names after tabs. "
-    "It may have labels without records. Tags that are not in it get the numbers after these.",
+    help="Number the labels by this file: line k has the name of label k, perhaps with further names and a URI after "
+    "tabs; or a thesaurus: SKOS (.ttl, .rdf, .nt, .jsonld; extra skos), or a table of Annif (.csv). It may have labels "
+    "without records. Tags that are not in it get the numbers after these.",
+)
+@click.option(
+    "--language",
+    metavar="CODE",
+    help="Language of the names in a thesaurus, such as en.  [default: that of most names]",
 )
 @click.option(
     "--like",
@@ -69,6 +75,7 @@ def vectorize(
     key: str | None,
     separator: str | None,
     labels: str | None,
+    language: str | None,
     like: str | None,
     skip_bad: bool,
     max_line_bytes: int,
@@ -101,7 +108,7 @@ def vectorize(
     from mpu_cli.text.directory import directory_of
 
     if like is not None:
-        _refuse_with_like(labels)
+        _refuse_with_like({"--labels": labels, "--language": language})
     elif directory_of(output) is None:
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
@@ -116,6 +123,7 @@ def vectorize(
         output,
         options=None if like is not None else TextOptions(**options),
         labels=labels,
+        language=language,
         like=like,
         run=Run(observe=progress),
     )
@@ -139,10 +147,10 @@ def vectorize(
         )
 
 
-def _refuse_with_like(labels: str | None) -> None:
+def _refuse_with_like(others: dict[str, str | None]) -> None:
     """Refuse options that are those of the earlier file."""
     context = click.get_current_context()
-    refused = [] if labels is None else ["--labels"]
+    refused = [name for name, value in others.items() if value is not None]
     for parameter in context.command.params:
         name = parameter.name or ""
         if name in TextOptions.__dataclass_fields__:

@@ -14,7 +14,7 @@ from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import stem
 
 FOLDER = ".text"
-LABELS, IDS = "labels", "ids"
+LABELS, IDS, BROADER = "labels", "ids", "broader"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 
@@ -42,6 +42,14 @@ def find_names(source: Source) -> Path | None:
     own = stem(source)
     others = [Path(source).parent / f"{name}.labels" for name in dict.fromkeys((own, own.removesuffix("-train")))]
     return next((file for file in others if file.is_file() and not file.samefile(source) and _has_words(file)), None)
+
+
+def find_broader(source: Source) -> Path | None:
+    """Return the file of the broader labels of a data file: ``news.text/broader``; None without one."""
+    if isinstance(source, Files) or _has_no_place(source):
+        return None
+    path = folder_of(source) / BROADER
+    return path if path.is_file() else None
 
 
 def _common(files: Files) -> Path | None:

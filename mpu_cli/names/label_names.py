@@ -10,6 +10,7 @@ from mpu_cli.errors import CONTROL, counted
 from mpu_cli.names.cells import cell, meanings
 from mpu_cli.names.lines import whole
 from mpu_cli.names.name_files import Names, parse_names
+from mpu_cli.names.uris import uri_of
 from mpu_cli.svmlight.grammar import MAX_ID
 
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
@@ -64,6 +65,15 @@ class LabelNames:
     def name(self, number: int) -> str:
         """Return the main name of a label; its number where it has none."""
         return (self.by_number.get(number) or (str(number),))[0]
+
+    def uri(self, number: int) -> str | None:
+        """Return the URI of a label, which is one of its names; None without one."""
+        return uri_of(self.by_number.get(number, ()))
+
+    @cached_property
+    def has_uris(self) -> bool:
+        """Whether a label has a URI."""
+        return any(map(uri_of, self.by_number.values()))
 
     def shown(self, number: int) -> str:
         """Return a text for this label that no other one of `by_number` has: its name, or else the text of `written`.

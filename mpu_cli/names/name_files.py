@@ -3,7 +3,8 @@
 - Line k names label k, or label k - 1 where labels count from 0. An empty line: the label has no name.
 - Every line has a number, a tab and a name; labels that have no line have no name.
 
-In both, further names of the same label follow, separated by tabs. A file has the second form if its first line that is
+In both, further names of the same label follow, separated by tabs; a name may be a URI (`names.uris`), also in angle
+brackets, as in the vocabularies of Annif. A file has the second form if its first line that is
 not empty starts with a whole number and a tab.
 """
 
@@ -13,12 +14,16 @@ from pathlib import Path
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import text_lines, whole
+from mpu_cli.names.uris import uris_last
 from mpu_cli.svmlight.grammar import MAX_ID
 
 # Label: its names, the main one first; possibly none.
 Names = dict[int, tuple[str, ...]]
 
 _MOST_NAMES = 10**7
+# How lines of Turtle, RDF/XML and N-Triples begin, some of which are among the first ones.
+_RDF = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)")
+_LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
 
@@ -64,6 +69,13 @@ def parse_names(
     for place, line in enumerate(lines, 1):
         if place > _MOST_NAMES:
             raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
+        if place <= _LOOKED_AT and _RDF.match(line):
+            raise InputError(
+                source,
+                place,
+                "this is RDF, and not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
+                ".jsonld",
+            )
         if is_numbered is None and line.strip():
             is_numbered = not never_numbered and bool(_NUMBERED.match(line))
         if not is_numbered:
@@ -96,6 +108,6 @@ def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]
 
 
 def _fields(line: str) -> tuple[str, ...]:
-    """Return the names of a line, each once; none if the first is empty."""
+    """Return the names of a line, each once, URIs last; none if the first is empty."""
     main, *others = (field.strip() for field in line.split("\t"))
-    return tuple(dict.fromkeys([main, *filter(None, others)])) if main else ()
+    return tuple(dict.fromkeys(uris_last([main, *filter(None, others)]))) if main else ()

@@ -4,6 +4,7 @@ It holds
 - ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`); line j of ``features`` names feature j;
   where features are hashed, there is ``hashes.npy`` in its place;
 - ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
+- ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
 - ``ids``: a line for each instance, its id; there is no such file where the records have none;
 - ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
 """
@@ -16,20 +17,20 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
-from mpu_cli.names.beside import IDS, LABELS, folder_of
+from mpu_cli.names.beside import BROADER, IDS, LABELS, folder_of
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.labels import Labels, read_labels
+from mpu_cli.text.labels import Labels, read_broader, read_labels
 from mpu_cli.text.records import Fields
 
 if TYPE_CHECKING:  # importing scikit-learn takes half a second, which work without texts should not wait for
     from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, IDS, LABEL_FEATURES}
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, BROADER, IDS, LABEL_FEATURES}
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def read_vectorization(like: str | Path) -> Vectorization:
         )
     from mpu_cli.text.vectorizer import Vectorizer
 
+    if (path / BROADER).is_file():
+        labels = labels.under(read_broader(path / BROADER))
     return Vectorization(Vectorizer.load(path), labels, kept.fields)
 
 
@@ -112,6 +115,8 @@ def write_directory(
     """Write all files but ``ids`` into an existing directory."""
     stored.save(path, vectorizer.stored(fields, content))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
+    if labels.broader:
+        (path / BROADER).write_text(labels.broader_lines())
     vectors = vectorizer.transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))
     numbers = csr_array(

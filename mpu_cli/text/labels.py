@@ -1,11 +1,14 @@
 """Labels that are texts, and their numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.beside import is_kept
+from mpu_cli.names.lines import read_each, text_lines, whole
 from mpu_cli.names.name_files import read_names
+from mpu_cli.names.uris import uri_of, without_brackets
 
 _MOST_NUMBERS = 10**7
 
@@ -16,29 +19,35 @@ class Labels:
     Parameters
     ----------
     names : iterable of sequence of str
-        The names of each label, the main one first; empty for a number without a label.
+        The names of each label, the main one first; empty for a number without a label. One of them may be a URI.
+    broader : mapping
+        The numbers of the broader labels of each label that has some.
 
     Attributes
     ----------
     names : list of tuple of str
     shared : int
-        Number of labels with the main name of an earlier one. They are the same label, so their own numbers have no
-        name.
+        Number of labels with the main name of an earlier one, and no other URI. They are the same label, so their own
+        numbers have no name.
     """
 
-    def __init__(self, names: Iterable[Sequence[str]] = ()) -> None:
+    def __init__(
+        self, names: Iterable[Sequence[str]] = (), broader: Mapping[int, tuple[int, ...]] | None = None
+    ) -> None:
+        self.broader = broader or {}
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
         self._numbers: dict[str, int] = {}
         others: dict[str, int] = {}
         for number, of_label in enumerate(map(tuple, names), 1):
-            if of_label and of_label[0] in self._numbers:
+            same = self._numbers.get(of_label[0]) if of_label else None
+            if same is not None and uri_of(of_label) == uri_of(self.names[same - 1]):
                 self.shared += 1
                 self.names.append(())
                 continue
             self.names.append(of_label)
             if of_label:
-                self._numbers[of_label[0]] = number
+                self._numbers.setdefault(of_label[0], number)
                 for other in of_label[1:]:
                     others.setdefault(other, number)
         self._numbers = others | self._numbers  # a main name wins over further names of other labels
@@ -48,13 +57,22 @@ class Labels:
 
     def number(self, name: str) -> int | None:
         """Return the number of the label that has this name, or None."""
-        return self._numbers.get(name)
+        number = self._numbers.get(name)
+        return self._numbers.get(without_brackets(name)) if number is None else number
 
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""
         self.names.append((name,))
         self._numbers[name] = len(self.names)
         return len(self.names)
+
+    def under(self, broader: Mapping[int, tuple[int, ...]]) -> "Labels":
+        """Return the same labels with broader ones."""
+        return Labels(self.names, broader)
+
+    def broader_lines(self) -> str:
+        """Return the text of a file of broader labels: a line for each pair, narrower and broader, between a tab."""
+        return "".join(f"{narrower}\t{wide}\n" for narrower, them in self.broader.items() for wide in them)
 
     def lines(self) -> str:
         """Return the text of a file of names: line k has the names of label k, separated by tabs."""
@@ -82,6 +100,21 @@ def read_labels(source: str | Path) -> Labels:
             str(source), None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}"
         )
     return Labels(names.get(number, ()) for number in range(1, most + 1))
+
+
+def read_broader(source: str | Path) -> dict[int, tuple[int, ...]]:
+    """Read a file of `Labels.broader_lines`; InputError at a line that is not two numbers."""
+    broader: defaultdict[int, list[int]] = defaultdict(list)
+
+    def read(line: str) -> None:
+        narrower, _, wide = line.partition("\t")
+        pair = whole(narrower, _MOST_NUMBERS), whole(wide, _MOST_NUMBERS)
+        if pair[0] is None or pair[1] is None:
+            raise ValueError("expected the numbers of two labels; run mpu vectorize again")
+        broader[pair[0]].append(pair[1])
+
+    read_each(text_lines(source), source, read)
+    return {narrower: tuple(them) for narrower, them in broader.items()}
 
 
 def confusable(names: Iterable[str]) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.data.features import Columns
 from mpu_cli.errors import DataError
+from mpu_cli.names.uris import is_uri
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NGRAMS, analyzer_of
@@ -195,10 +196,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         ----------
         names : sequence of sequence of str
             The names of each label. Each name becomes a vector of unit length; that of the label is their sum, scaled.
-            It is empty without names, or if they have no feature.
+            It is empty without names, or if they have no feature. URIs among them have no words.
         """
-        vectors = self.transform([name for of_label in names for name in of_label])
-        ends = np.cumsum([0, *map(len, names)])
+        words = [[name for name in of_label if not is_uri(name)] for of_label in names]
+        vectors = self.transform([name for of_label in words for name in of_label])
+        ends = np.cumsum([0, *map(len, words)])
         ones = np.ones(vectors.shape[0], np.float32)
         occurring = Columns.occurring(vectors)  # SciPy's product takes memory for every column
         sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ occurring.of(vectors)

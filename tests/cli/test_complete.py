@@ -93,7 +93,8 @@ def test_suspects_are_another_list(run, incomplete, tmp_path):
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (["--fill-implied"], 2, "--fill-implied needs --implied"),
+        (["--fill-implied"], 2, "--fill-implied needs --format svm"),
+        (["--fill-implied", "--format", "svm"], 1, "nothing says which labels imply others"),
         (["--implied", "nowhere.tsv"], 1, "nowhere.tsv: cannot be read"),
         (["--top", "0"], 2, "--top"),
         (["--min-probability", "1.5"], 2, "--min-probability"),

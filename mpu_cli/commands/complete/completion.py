@@ -14,7 +14,9 @@ from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.suggestions import Choice, Count
 from mpu_cli.core.options import Options
+from mpu_cli.errors import MpuError
 from mpu_cli.names import LabelNames
+from mpu_cli.names.beside import find_broader
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
@@ -150,7 +152,8 @@ def complete(
     on : OnCluster, optional
         As for `commands.train.training.train`. Labels and predictions are fetched.
     implied : str or Path, optional
-        A file of narrower and broader labels: what is implied is left out.
+        A file of narrower and broader labels: what is implied is left out. Default: that beside the data, where they
+        were made with a thesaurus.
     fill_implied : bool
         Fill in what is implied too.
     run : Run
@@ -164,6 +167,9 @@ def complete(
     MpuError
         The data cannot be learned from, or an output cannot be written.
     """
+    implied = find_broader(sources.file) if implied is None else implied
+    if fill_implied and implied is None:
+        raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
     target, suspects, out_of_fold = outputs.target, outputs.suspects, outputs.out_of_fold
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--implied": implied}
     written = {

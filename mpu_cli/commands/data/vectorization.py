@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 from pathlib import Path
 
 from mpu_cli.commands.data.vector_writing import VectorWriter
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.beside import IDS
+from mpu_cli.names.uris import is_uri
 from mpu_cli.runtime.directories import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.content import Content, Counted
@@ -22,6 +24,7 @@ from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import written
 from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
+from mpu_cli.thesaurus.reader import is_thesaurus, read_thesaurus
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
@@ -107,6 +110,7 @@ def vectorize(
     *,
     options: TextOptions | None = None,
     labels: str | Path | None = None,
+    language: str | None = None,
     like: str | Path | None = None,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -123,7 +127,9 @@ def vectorize(
     options : TextOptions, optional
         How texts become vectors. Not with `like`.
     labels : str or Path, optional
-        A file of names, as `text.labels.read_labels` reads it. Not with `like`.
+        A file of names, as `text.labels.read_labels` reads it, or a thesaurus (`thesaurus.reader`). Not with `like`.
+    language : str, optional
+        That of the names of a thesaurus. Default: that of most of them.
     like : str or Path, optional
         An earlier data file: its features, idf and numbers of labels are used.
     run : Run
@@ -140,7 +146,7 @@ def vectorize(
     if directory is not None:
         check_target(directory)
     known = None if like is None else read_vectorization(like)
-    names = Labels() if labels is None else read_labels(labels)
+    names, cautions = _named(labels, language)
     given = len(names if known is None else known.labels)
     fields = source.fields(DEFAULT_FIELDS if known is None else known.fields)
     reader = _Reader(source, form, fields)
@@ -167,7 +173,26 @@ def vectorize(
                 write_directory(work, known.vectorizer, known.labels, fields, writer.content())
         if put is not None:
             put()
-    return _report(reader, writer, known, labels if like is None else like, given)
+    report = _report(reader, writer, known, labels if like is None else like, given)
+    return replace(report, cautions=[*cautions, *report.cautions])
+
+
+def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, list[str]]:
+    """Return the labels that a file names, and what people should know of it."""
+    if labels is None:
+        return Labels(), []
+    if not is_thesaurus(labels):
+        return read_labels(labels), []
+    thesaurus = read_thesaurus(labels, language)
+    cautions = []
+    if thesaurus.others and language is None:
+        cautions.append(
+            f"{shown(labels)} has names in {', '.join([thesaurus.language, *thesaurus.others])}: those in "
+            f"{thesaurus.language!r} are used; --language takes another"
+        )
+    if thesaurus.deprecated:
+        cautions.append(f"{counted(thesaurus.deprecated, 'deprecated concept')} of {shown(labels)} left out")
+    return thesaurus.labels, cautions
 
 
 class _Reader:
@@ -212,7 +237,7 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
         for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
             labels.add(tag)
         for of_label in labels.names:
-            yield from of_label
+            yield from filterfalse(is_uri, of_label)
 
     vectorizer = Vectorizer(**written(options))
     try:

@@ -15,7 +15,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.data.text_input import Texts
 from mpu_cli.commands.predict.fitness import Fitness
-from mpu_cli.commands.predict.prediction_records import HEADERS, Ids, record_writer
+from mpu_cli.commands.predict.prediction_records import RECORD_FORMS, Ids, header, record_writer
 from mpu_cli.commands.predict.psp_order import ordered_by_psp
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
@@ -38,7 +38,7 @@ _PROBABILITIES = 1 << 20
 # Out-of-fold predictions that are written at a time.
 _ROWS = 4096
 
-FORMS = ("labels", "scores", "both", *HEADERS)
+FORMS = ("labels", "scores", "both", *RECORD_FORMS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Output:
     def has_all(self) -> bool:
         """Whether labels are written however improbable."""
         return self.threshold is None and (
-            self.form in ("scores", "both") or (self.form in HEADERS and self.top_k is not None)
+            self.form in ("scores", "both") or (self.form in RECORD_FORMS and self.top_k is not None)
         )
 
     def thresholds(self, model: TrainedModel) -> np.ndarray:
@@ -151,7 +151,7 @@ def predict(
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
     else:
-        ids = Ids(source) if output.form in HEADERS else None
+        ids = Ids(source) if output.form in RECORD_FORMS else None
         contents = None if ids is None else ids.sidecars.contents
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
@@ -162,7 +162,7 @@ def predict(
     rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
     report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
-        out.write(HEADERS.get(output.form, b""))
+        out.write(header(output.form, None if output.by_number else model.names))
         try:
             for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
                 carrying = output.form == "scores" and not report.instances

@@ -14,7 +14,7 @@ from mpu_cli.names.beside import ids_file
 from mpu_cli.names.cells import cell
 from mpu_cli.text.sidecars import Sidecars
 
-HEADERS = {"jsonl": b"", "tsv": b"id\tlabel\tprobability\n"}
+RECORD_FORMS = ("jsonl", "tsv")
 
 
 class Ids:
@@ -49,6 +49,16 @@ class Ids:
         )
 
 
+def header(form: str, names: LabelNames | None) -> bytes:
+    """Return the first line of an output of this form; empty where it has none."""
+    uri = "\turi" * _has_uris(names)
+    return f"id\tlabel\tprobability{uri}\n".encode() if form == "tsv" else b""
+
+
+def _has_uris(names: LabelNames | None) -> bool:
+    return names is not None and names.has_uris
+
+
 def record_writer(
     form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool
 ) -> Callable[[Sequence[str], np.ndarray, np.ndarray, np.ndarray], bytes]:
@@ -58,7 +68,8 @@ def record_writer(
     ----------
     form : {"jsonl", "tsv"}
         An object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each label, with id, label
-        and probability, between tabs, harmless to spreadsheets (see `names.cells`).
+        and probability, between tabs, harmless to spreadsheets (see `names.cells`). Where labels have URIs, both have
+        these too: ``uris``, null for a label without one, and a last column.
     label_ids : ndarray of int, shape (q,)
         The label of each column.
     names : LabelNames or None
@@ -81,19 +92,30 @@ def record_writer(
             return f'"{number}"' if as_json and not by_number else str(number)
         return json.dumps(names.shown(number), ensure_ascii=False) if as_json else names.in_cell(number)
 
+    @cache
+    def uri(column: int) -> str:
+        text = None if names is None else names.uri(int(label_ids[column]))
+        return json.dumps(text, ensure_ascii=False) if as_json else cell(text or "")
+
+    has_uris = _has_uris(names)
+
     def write(ids: Sequence[str], indptr: np.ndarray, columns: np.ndarray, probabilities: np.ndarray) -> bytes:
         labels = [label(column) for column in columns.tolist()]
+        uris = [uri(column) for column in columns.tolist()] if has_uris else []
         values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
         lines = []
         for text, (start, stop) in zip(ids, pairwise(indptr.tolist()), strict=True):
             if as_json:
                 lines.append(
                     f'{{"id": {json.dumps(text, ensure_ascii=False)}, "labels": [{", ".join(labels[start:stop])}], '
-                    f'"probabilities": [{", ".join(values[start:stop])}]}}\n'
+                    f'"probabilities": [{", ".join(values[start:stop])}]'
+                    + f', "uris": [{", ".join(uris[start:stop])}]' * has_uris
+                    + "}\n"
                 )
             else:
                 first = cell(text)
-                lines += [f"{first}\t{labels[i]}\t{values[i]}\n" for i in range(start, stop)]
+                last = [f"\t{text}" for text in uris] or [""] * len(labels)
+                lines += [f"{first}\t{labels[i]}\t{values[i]}{last[i]}\n" for i in range(start, stop)]
         return "".join(lines).encode()
 
     return write

@@ -1,0 +1,1 @@
+"""Thesauri: concepts with a URI, names in languages and broader concepts."""

@@ -1,0 +1,84 @@
+"""From a thesaurus to suggestions: labels with a URI, further names, and broader labels."""
+
+import csv
+import json
+
+import pytest
+
+from tests.thesaurus.test_reader import TURTLE
+
+TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
+TAGS = [["Apple"], ["https://example.org/apple"], ["Pear"], ["<https://example.org/pear>"], ["Nuss"], ["Fruits"]]
+
+
+@pytest.fixture(scope="module")
+def vectors(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("thesaurus")
+    (folder / "t.ttl").write_text(TURTLE)
+    rows = [{"id": str(i), "text": TEXTS[i % 6], "tags": TAGS[i % 6]} for i in range(60)]
+    (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = "--labels", folder / "t.ttl", "-o", folder / "books.svm"
+    result = run("vectorize", folder / "books.jsonl", *options)
+    assert result.exit_code == 0, result.stderr
+    assert "has names in en, de: those in 'en' are used; --language takes another" in result.stderr
+    assert "1 deprecated concept of" in result.stderr
+    return folder
+
+
+def test_tags_are_labels_by_any_name_and_by_uri(vectors):
+    first = [line.split(" ")[0] for line in (vectors / "books.svm").read_text().splitlines()[:6]]
+    assert first == ["1", "1", "5", "5", "3", "2"]
+
+
+def test_uris_have_no_words(vectors):
+    assert not {"https", "http", "example", "org"}.intersection(
+        (vectors / "books.text" / "features").read_text().split()
+    )
+
+
+def test_predictions_have_uris(run, vectors, tmp_path):
+    assert run("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1).exit_code == 0
+    out = tmp_path / "out"
+    assert (
+        run("predict", tmp_path / "m", "--text", "apple", "--format", "jsonl", "--top-k", 5, "-o", out).exit_code == 0
+    )
+    record = json.loads(out.read_text())
+    assert dict(zip(record["labels"], record["uris"], strict=True))["Pear"] == "https://example.org/pear"
+    assert run("predict", tmp_path / "m", "--text", "apple", "--format", "tsv", "--top-k", 5, "-o", out).exit_code == 0
+    rows = list(csv.DictReader(out.read_text().splitlines(), delimiter="\t"))
+    assert {row["label"]: row["uri"] for row in rows}["Nuss"] == "https://example.org/nut"
+
+
+def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
+    out = tmp_path / "missing.tsv"
+    assert run("complete", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5).exit_code == 0
+    rows = list(csv.DictReader((line for line in out.read_text().splitlines() if line[0] != "#"), delimiter="\t"))
+    suggested = {(int(row["instance"]) - 1, row["label"]) for row in rows}
+    with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
+    assert with_fruit.issubset({4})  # all others have it, or a narrower one
+
+
+def test_a_new_file_like_it_knows_the_broader_labels_too(run, vectors, tmp_path):
+    options = "--like", vectors / "books.svm", "-o", tmp_path / "new.svm"
+    assert run("vectorize", vectors / "books.jsonl", *options).exit_code == 0
+    assert (tmp_path / "new.text" / "broader").read_text() == "1\t2\n5\t2\n"
+
+
+@pytest.mark.parametrize(
+    "text", [TURTLE, "# a thesaurus\nPREFIX skos: <http://x>\n", '<?xml version="1.0"?>\n', "<a:b> <c:d> <e:f> .\n"]
+)
+def test_rdf_is_not_read_as_names(run, vectors, tmp_path, text):
+    (tmp_path / "names.txt").write_text(text)
+    options = "--labels", tmp_path / "names.txt", "-o", tmp_path / "new.svm"
+    result = run("vectorize", vectors / "books.jsonl", *options)
+    assert (result.exit_code, (tmp_path / "new.svm").exists()) == (1, False)
+    assert "this is RDF, and not a name" in result.stderr
+
+
+def test_a_list_of_annif(run, vectors, tmp_path):
+    (tmp_path / "names.tsv").write_text("<https://example.org/apple>\tApple\n<https://example.org/pear>\tPear\n")
+    options = "--labels", tmp_path / "names.tsv", "-o", tmp_path / "new.svm"
+    assert run("vectorize", vectors / "books.jsonl", *options).exit_code == 0
+    assert (tmp_path / "new.text" / "labels").read_text().startswith("Apple\thttps://example.org/apple\nPear\t")
+    lines = (tmp_path / "new.svm").read_text().splitlines()
+    assert [line.split(" ")[0] for line in lines[:4]] == ["1", "1", "2", "2"]

@@ -1,0 +1,91 @@
+"""Thesauri: SKOS in all its formats, and the tables of Annif."""
+
+import bz2
+import gzip
+import sys
+
+import pytest
+from rdflib import Graph
+
+from mpu_cli.errors import InputError, MpuError
+from mpu_cli.thesaurus.reader import RDF_FORMATS, read_thesaurus
+
+TURTLE = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix : <https://example.org/> .
+:fruit a skos:Concept ; skos:prefLabel "Fruit"@en, "Obst"@de ; skos:altLabel "Fruits"@en ; skos:narrower :apple .
+:apple a skos:Concept ; skos:prefLabel "Apple"@en, "Apfel"@de ; skos:hiddenLabel "Appel"@en .
+:pear skos:prefLabel "Pear"@en ; skos:broader :fruit, <https://elsewhere.org/food> .
+:nut a skos:Concept ; skos:prefLabel "Nuss"@de .
+:other a skos:Concept ; skos:prefLabel "Apple"@en .
+:old a skos:Concept ; skos:prefLabel "Pome"@en ; owl:deprecated true .
+:book a owl:Class .
+"""
+ENGLISH = [
+    ("Apple", "Appel", "https://example.org/apple"),
+    ("Fruit", "Fruits", "https://example.org/fruit"),
+    ("Nuss", "https://example.org/nut"),
+    ("Apple", "https://example.org/other"),
+    ("Pear", "https://example.org/pear"),
+]
+
+
+@pytest.mark.parametrize("suffix", [*RDF_FORMATS, ".ttl.gz", ".nt.bz2"])
+def test_every_format_of_skos(tmp_path, suffix):
+    path = tmp_path / f"thesaurus{suffix}"
+    first, _, packed = suffix[1:].partition(".")
+    data = Graph().parse(data=TURTLE, format="turtle").serialize(format=RDF_FORMATS[f".{first}"]).encode()
+    path.write_bytes({"": bytes, "gz": gzip.compress, "bz2": bz2.compress}[packed](data))
+    read = read_thesaurus(path)
+    assert (read.language, read.others, read.deprecated) == ("en", ("de",), 1)
+    assert read.labels.names == ENGLISH
+    assert read.labels.broader == {1: (2,), 5: (2,)}
+    tags = "Appel", "Pear", "<https://example.org/nut>", "Pome"
+    assert [read.labels.number(tag) for tag in tags] == [1, 5, 3, None]
+
+
+def test_another_language(tmp_path):
+    path = tmp_path / "thesaurus.ttl"
+    path.write_text(TURTLE)
+    read = read_thesaurus(path, "de")
+    assert [names[0] for names in read.labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
+    with pytest.raises(InputError, match="nothing has a name in the language 'fr'; languages: de, en"):
+        read_thesaurus(path, "fr")
+
+
+def test_a_table_of_annif(tmp_path):
+    path = tmp_path / "vocabulary.csv"
+    path.write_text("uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n")
+    assert read_thesaurus(path, "en").labels.names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
+    path.write_text("uri,label_en\n,Pear\n")
+    with pytest.raises(InputError, match=r"vocabulary\.csv:2: the column uri is empty"):
+        read_thesaurus(path)
+    path.write_text("name\nPear\n")
+    with pytest.raises(InputError, match="there is no field 'uri' here"):
+        read_thesaurus(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.ttl", "@prefix skos: <x", "cannot be read as turtle: "),
+        ("a.rdf", "<rdf", "cannot be read as xml: "),
+        ("a.nt", "<a> <b>", "cannot be read as nt: "),
+        ("a.json", "{", "cannot be read as json-ld: "),
+        ("a.ttl", "<https://a.org/x> <https://a.org/y> 1 .", "has no concept; expected: what is a skos:Concept"),
+    ],
+)
+def test_what_is_no_thesaurus_is_refused(tmp_path, name, text, problem):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        read_thesaurus(path)
+
+
+def test_without_rdflib_the_extra_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "a.ttl"
+    path.write_text(TURTLE)
+    monkeypatch.setitem(sys.modules, "rdflib", None)
+    with pytest.raises(MpuError, match=r"mpu-cli\[skos\]"):
+        read_thesaurus(path)
