@@ -22,7 +22,7 @@ from mpu_cli.version import __version__
 
 
 @click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="mpu")
+@click.version_option(__version__, "-V", "--version", prog_name="mpu")
 def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.
 

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.execution import cluster_options, refuse_with_cluster, run_options
 from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options
-from mpu_cli.cli.output.messages import log_format_option, warn
+from mpu_cli.cli.output.messages import verbosity_options, warn
 from mpu_cli.cli.output.progress import counting
 from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.errors import STANDARD_STREAM, counted, one_line
@@ -148,7 +148,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 @reading_options
 @run_options("kernel")
 @json_option
-@log_format_option
+@verbosity_options
 def evaluate(
     files: tuple[str, ...],
     candidates: tuple[str, ...],

@@ -25,34 +25,39 @@ class CleanErrors(click.Group):
     def main(self, *args, **kwargs):
         """Run as click does. What comes before the command (help, completion) can fail too."""
         try:
-            with _reported_failures():
+            with _reported_failures([]):
                 return super().main(*args, **kwargs)
         except click.exceptions.Exit as end:  # click itself has done with those of commands
             sys.exit(end.exit_code)
 
-    def make_context(self, *args, **kwargs) -> click.Context:
+    def make_context(self, info_name, args, *rest, **kwargs) -> click.Context:
         """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
-        with _reported_failures():
-            return super().make_context(*args, **kwargs)
+        messages.reset()
+        with _reported_failures(args):
+            return super().make_context(info_name, args, *rest, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read ``mpu help train`` as ``mpu train --help``."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def invoke(self, ctx: click.Context):
         """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
-        messages.reset()
-        args = list(ctx.args)
-        try:
-            with _reported_failures():
-                return super().invoke(ctx)
-        except click.UsageError as error:
-            signals.too_late()
-            messages.wrong_usage(error, args)
-            ctx.exit(error.exit_code)
+        with _reported_failures(ctx.args):
+            return super().invoke(ctx)
 
 
 @contextmanager
-def _reported_failures() -> Iterator[None]:
-    """Print an error that a user can mend in one line, and exit."""
+def _reported_failures(args: list[str]) -> Iterator[None]:
+    """Print an error that a user can mend in one line, and exit. Without arguments, click prints the help."""
+    args = list(args)
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        signals.too_late()
+        messages.wrong_usage(error, args)
+        raise click.exceptions.Exit(error.exit_code) from None
     except BrokenPipeError:
         raise click.exceptions.Exit(PIPE_CLOSED) from None
     except MpuError as error:

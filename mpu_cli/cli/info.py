@@ -7,7 +7,7 @@ import click
 
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.input_files import numbers_option
-from mpu_cli.cli.output.messages import log_format_option
+from mpu_cli.cli.output.messages import verbosity_options
 from mpu_cli.cli.output.model_report import by_people, frequency, never_annotated, print_lines, prior_line
 from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.errors import counted, one_line
@@ -63,7 +63,7 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 )
 @numbers_option
 @json_option
-@log_format_option
+@verbosity_options
 def info(
     model: Path | None,
     history: Path | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option, wait_option
+from mpu_cli.cli.options.grouped_help import GroupedCommand
 from mpu_cli.cli.options.input_files import label_features_option, training_files
 from mpu_cli.cli.options.model_choice import acceptance_options, training_options
 from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options, warn
@@ -20,7 +21,30 @@ if TYPE_CHECKING:
     from mpu_cli.training.training_data import Sources
 
 
-@click.command("train")
+_COMMON = "output c levels labels reviewed accept_on resume jobs quiet json help"
+_GROUPS = {
+    "Learning": "method loss levels cost eta0 epochs folds threshold stack_scale warm_start seed",
+    "Knowledge of the labels": "c reviewed reviewed_wins complete labels zero_based label_features prior",
+    "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep resume wait",
+    "Large data": "sample prune memory cache jobs kernel",
+    "Cluster": "cluster shards cluster_timeout",
+    "Input": "implicit_values max_line_bytes",
+    "Output": "output oof history json log_format quiet verbose help",
+}
+_EPILOG = """
+FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in the
+order given; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen from the
+incomplete labels. An existing model is replaced only when the new one is complete.
+
+--c is a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says how good estimates for
+single labels are.
+
+Training uses the names of labels if their words are features: in data that `mpu vectorize` has made of texts, or with a
+file of --label-features. Labels that have a name there, and are never annotated, belong to the model too.
+"""
+
+
+@click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
 @click.option(
     "-o",
     "--output",
@@ -81,16 +105,6 @@ def train(
     as_json: bool,
 ) -> None:
     """Learn a model of all labels of FILE, some of whose labels may be missing.
-
-    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in
-    the order given; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen
-    from the incomplete labels. An existing model is replaced only when the new one is complete.
-
-    --c is a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says how good estimates
-    for single labels are.
-
-    Training uses the names of labels if their words are features: in data that `mpu vectorize` has made of texts, or
-    with a file of --label-features. Labels that have a name there, and are never annotated, belong to the model too.
 
     \b
     Example:

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -150,11 +151,43 @@ def test_help_imports_nothing_heavy():
 
 
 def test_version(run):
-    assert run("--version").stdout == f"mpu, version {__version__}\n"
+    for option in ("--version", "-V"):
+        assert run(option).stdout == f"mpu, version {__version__}\n"
+
+
+def test_help_is_a_command_too(run):
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "train").stdout == run("train", "--help").stdout
+    assert run("help", "trian").exit_code == 2
+
+
+def test_the_help_of_train_has_each_option_in_a_group_and_the_common_ones_first(run):
+    text = run("train", "--help").stdout
+    titles = re.findall(r"^(\S.*):$", text, re.MULTILINE)
+    assert titles[:3] == ["Common options", "Learning", "Knowledge of the labels"] and titles[-1] == "Other methods"
+    assert {"Large data", "Cluster", "Output"} < set(titles)
+    first, others = text.split("\n  FILE is a")[0].split("\nLearning:\n")
+    assert len(first.splitlines()) <= 36
+    for option in ("--c ", "--accept-on TEST.svm", "--quiet"):
+        assert option in first
+    for param in mpu.commands["train"].params:
+        if isinstance(param, click.Option):
+            assert len(re.findall(rf"^  (-\w, )?{param.opts[-1]}\b(?!-)", others, re.MULTILINE)) == 1, param.opts
+    assert "--c-method" not in text[: text.index("Other methods:")].replace("elkan08 --c-method e3", "")
+
+
+def test_an_option_of_the_group_that_is_none(run):
+    result = run("--fast")
+    assert (result.exit_code, result.stderr) == (2, "error: No such option '--fast'. See mpu --help\n")
 
 
 @pytest.mark.parametrize("arguments", [(), ("trian",), ("train",), ("predict", "a.mpu"), ("train", "a", "--fast")])
 def test_wrong_usage_is_status_2(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
-    assert "Usage:" in result.output
+    if arguments:
+        (line,) = result.stderr.splitlines()
+        command = "mpu" if arguments[0] == "trian" else f"mpu {arguments[0]}"
+        assert line.startswith("error: ") and line.endswith(f" See {command} --help")
+    else:
+        assert "Usage:" in result.output

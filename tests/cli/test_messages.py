@@ -77,7 +77,7 @@ def test_errors_are_objects(run, arguments, status, message):
 def test_one_run_s_format_is_not_the_next_one_s(run):
     assert run("predict", "none.mpu", "x", "--log-format", "json").stderr.startswith("{")
     assert run("predict", "none.mpu", "x").stderr.startswith("error: none.mpu")
-    assert run("predict", "--nonsense").stderr.startswith("Usage:")
+    assert run("predict", "--nonsense").stderr.startswith("error: ")
 
 
 def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny):

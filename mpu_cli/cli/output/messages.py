@@ -125,7 +125,7 @@ def verbosity_options(function: Callable) -> Callable:
     def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable], Callable]:
         return click.option(short, long, is_flag=True, expose_value=False, callback=level(verbosity), help=text)
 
-    quiet = flag("-q", "--quiet", _QUIET, "Print only warnings and errors on standard error.")
+    quiet = flag("-q", "--quiet", _QUIET, "Print only errors and warnings, which ask for something to be done.")
     verbose = flag("-v", "--verbose", _VERBOSE, "Print more messages on standard error.")
     return quiet(verbose(log_format_option(function)))
 
@@ -178,11 +178,10 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     """Print what is wrong with the arguments of a command. They may have stopped ``--log-format`` from being read."""
     words = [word for argument in args for word in argument.split("=", 1)]
     _manner.as_json |= ("--log-format", "json") in itertools.pairwise(words)
-    if _manner.as_json:
-        _say("error", "", message=error.format_message())
-    else:
-        error.message = one_line(without_secrets(error.message))  # type: ignore[misc]  # click has it final, and shows nothing else
-        error.show()
+    text = error.format_message()
+    sentence = text if text.endswith((".", "?", ")")) else f"{text}."
+    more = "" if error.ctx is None else f" See {error.ctx.command_path} --help"
+    _say("error", f"error: {sentence}{more}", message=text)
 
 
 def _say(level: str, text: str, **fields: str | float | dict) -> None:
