@@ -25,8 +25,7 @@ from benchmarks import losing
 from mpu_cli.commands.data.removal import remove_labels
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.experiment.fit_predict import fit_and_predict
-from mpu_cli.experiment.tuning import tune
+from mpu_cli.experiment.cell import fit_and_predict, tune
 from mpu_cli.methods import METHODS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

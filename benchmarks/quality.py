@@ -11,8 +11,7 @@ import numpy as np
 
 from mpu_cli.evaluation.compare import labels_from_scores
 from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
-from mpu_cli.evaluation.propensities import Propensities
-from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading

@@ -13,7 +13,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.evaluation import incomplete
 from mpu_cli.evaluation import propensities as models
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.runtime.options import (
     FREQUENCY,

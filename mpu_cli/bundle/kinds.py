@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle.array_files import Layout, expect
+from mpu_cli.bundle.model_files import Layout, expect
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.svmlight.dataset import checked_csr
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.growing import checked_csr
 
 if TYPE_CHECKING:
     from mpu_cli.methods import Model

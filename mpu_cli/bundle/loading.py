@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.bundle.array_files import Layout, ascending, expect, read_arrays
 from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import C_OF_LABELS, MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
-from mpu_cli.bundle.names import read_kept, read_label_names
+from mpu_cli.bundle.model_files import Layout, ascending, expect, read_arrays, read_kept, read_label_names
 from mpu_cli.bundle.origin import origin_name
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.core.data.features import Columns

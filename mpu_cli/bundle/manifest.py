@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.bundle.array_files import ascending, expect
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
+from mpu_cli.bundle.model_files import ascending, expect
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.grammar import MAX_ID

@@ -10,9 +10,9 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from mpu_cli.bundle.array_files import expect
 from mpu_cli.bundle.kinds import number_list
 from mpu_cli.bundle.manifest import json_values
+from mpu_cli.bundle.model_files import expect
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 _FORMAT, _FORMAT_VERSION = "mpu training", 2

@@ -18,7 +18,6 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mpu_cli.bundle.array_files import write_arrays
 from mpu_cli.bundle.kinds import KINDS, kind_of
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
@@ -32,7 +31,7 @@ from mpu_cli.bundle.manifest import (
     compose,
     parse,
 )
-from mpu_cli.bundle.names import NAMES_PART, VECTORIZER_PART
+from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
 from mpu_cli.bundle.origin import ORIGIN_NAME, origin_name
 from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError

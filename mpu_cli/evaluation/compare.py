@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
-from mpu_cli.evaluation.propensities import Propensities
-from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.evaluation.score_files import iter_predictions, over

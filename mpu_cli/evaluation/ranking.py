@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, merge_labels
-from mpu_cli.evaluation.sums import Sums
+from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows, merge_labels
 
 
 class RankedHits(NamedTuple):

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.metrics import divide, entries_in
-from mpu_cli.evaluation.sums import Sums
+from mpu_cli.evaluation.metrics import Sums, divide, entries_in
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals

@@ -12,9 +12,8 @@ from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import stem
 

@@ -99,7 +99,7 @@ class Design:
     run_folds : int
         Number of them that are test folds, each with the other `folds` - 1 for training.
     tuned : bool
-        Whether each method is also measured with the threshold of `mpu_cli.experiment.tuning`.
+        Whether each method is also measured with the threshold of `mpu_cli.experiment.cell`.
     seed : int
     """
 

@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from mpu_cli.experiment.design import TUNED
-from mpu_cli.experiment.exponents import fit_power_law
 from mpu_cli.experiment.results import Row
-from mpu_cli.experiment.summary import Panel, fit_seconds, panels, short_names
+from mpu_cli.experiment.summary import Panel, fit_power_law, fit_seconds, panels, short_names
 
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"

@@ -6,8 +6,7 @@ from scipy.sparse import csr_array
 from mpu_cli.commands.evaluate.evaluation import metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities
-from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 
 # Those of `mpu evaluate`.

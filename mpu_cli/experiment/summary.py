@@ -7,11 +7,44 @@ from math import isnan
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import linregress
 from scipy.stats import t as student
 
 from mpu_cli.experiment.design import OWN
-from mpu_cli.experiment.exponents import fit_power_law
 from mpu_cli.experiment.results import Row
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """seconds = factor * n ** exponent.
+
+    Attributes
+    ----------
+    exponent, factor : float
+    standard_error : float
+        Standard error of the exponent; 0 with two sizes.
+    """
+
+    exponent: float
+    factor: float
+    standard_error: float
+
+    def __call__(self, n: np.ndarray) -> np.ndarray:
+        """Return the seconds at sizes n."""
+        return self.factor * np.asarray(n, float) ** self.exponent
+
+
+def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> PowerLaw:
+    """Fit a power law by least squares on the logarithms.
+
+    Parameters
+    ----------
+    sizes, seconds : sequence of float, length at least 2
+        Positive numbers, with at least two different sizes.
+    """
+    line = linregress(np.log(sizes), np.log(seconds))
+    return PowerLaw(float(line.slope), float(np.exp(line.intercept)), float(line.stderr))
+
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 CORRECTED = {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}

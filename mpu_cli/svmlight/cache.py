@@ -26,9 +26,8 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import mapped
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.content import Content, Contents
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.dataset import Dataset, checked_csr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
-from mpu_cli.svmlight.growing import checked_csr
 from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import refuse_unreadable
 

@@ -1,5 +1,6 @@
-"""Instances in memory: labels and features as two CSR arrays."""
+"""Instances in memory: labels and features as two CSR arrays, and CSR arrays that grow row by row."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,3 +45,83 @@ class Dataset:
         columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
         shape = (len(self), len(occurs))
         return csr_array((self.labels.data, columns, self.labels.indptr), shape=shape), occurs
+
+
+class GrowingCsr:
+    """A CSR matrix that is built by appending rows.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Type of the entries.
+    expected : int
+        Estimated number of entries. If there are more, data are in memory twice while they are copied to a larger
+        array; if there are less than half as many, while SciPy copies them to a smaller one.
+    empty : callable
+        Allocates the arrays: `numpy.empty`, or a function with the same first two parameters.
+    """
+
+    def __init__(self, dtype: type, expected: int = 0, empty: Callable[..., np.ndarray] = np.empty) -> None:
+        self._data = _GrowingArray(dtype, expected, empty)
+        self._indices = _GrowingArray(np.int32, expected, empty)
+        self._indptr = _GrowingArray(np.int64, 0, empty)
+        self._indptr.append(np.zeros(1))
+        self._n_entries = self._n_columns = 0
+
+    def append(self, rows: csr_array) -> None:
+        """Append rows. The width of the matrix becomes that of the widest rows."""
+        self._data.append(rows.data)
+        self._indices.append(rows.indices)
+        self._indptr.append(rows.indptr[1:] + np.int64(self._n_entries))
+        self._n_entries += rows.nnz
+        self._n_columns = max(self._n_columns, rows.shape[1])
+
+    def finish(self) -> csr_array:
+        """Return the matrix without a copy. Nothing can be appended after this."""
+        return csr(self._data.finish(), self._indices.finish(), self._indptr.finish(), self._n_columns)
+
+
+def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
+    """Make a CSR array without a copy of `data` and `indices`, whatever the type of `indptr`."""
+    if len(data) < 2**31:
+        indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
+    return csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+
+
+def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
+    """Make a CSR array as `csr` does, from arrays that are not trusted.
+
+    Compiled kernels do not check bounds.
+
+    Raises
+    ------
+    ValueError
+        They are not a CSR matrix.
+    """
+    # Before the cast to 32 bits, which would wrap large indices back into range.
+    if not len(indptr) or indptr.min() < 0 or indptr.max() != len(data):
+        raise ValueError("entries of no row")
+    matrix = csr(data, indices, indptr, n_columns)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+class _GrowingArray:
+    """An array that grows. Its unused part takes no memory until it is written."""
+
+    def __init__(self, dtype: type, expected: int, empty: Callable[..., np.ndarray]) -> None:
+        self._array = empty(expected, dtype)
+        self._empty = empty
+        self._size = 0
+
+    def append(self, part: np.ndarray) -> None:
+        stop = self._size + len(part)
+        if stop > len(self._array):
+            larger = self._empty(2 * stop, self._array.dtype)
+            larger[: self._size] = self._array[: self._size]
+            self._array = larger
+        self._array[self._size : stop] = part
+        self._size = stop
+
+    def finish(self) -> np.ndarray:
+        return self._array[: self._size]

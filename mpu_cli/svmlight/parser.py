@@ -15,7 +15,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, is_comment, parse_line
-from mpu_cli.svmlight.parsed import Rows, UnusualError
+from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 
 _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
 

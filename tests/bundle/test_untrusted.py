@@ -15,9 +15,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle import array_files
-from mpu_cli.bundle.array_files import read_arrays
+from mpu_cli.bundle import model_files
 from mpu_cli.bundle.manifest import MOST_BYTES, digest
+from mpu_cli.bundle.model_files import read_arrays
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
@@ -158,7 +158,7 @@ def test_the_manifest_of_a_million_labels_is_small(path):
 
 
 def test_a_model_larger_than_the_free_memory_is_refused_before_it_is_read(saved, monkeypatch):
-    monkeypatch.setattr(array_files, "available_memory", lambda: 20)
+    monkeypatch.setattr(model_files, "available_memory", lambda: 20)
     with pytest.raises(TooLargeError, match=r"level0-[0-9a-f]{16}\.npz: takes 0\.0 GB of memory, and 0\.0 GB are free"):
         bundle.load(saved)
 

@@ -10,9 +10,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.errors import MpuError
+from mpu_cli.experiment.cell import fit_and_predict, tune
 from mpu_cli.experiment.design import Design
-from mpu_cli.experiment.fit_predict import fit_and_predict
-from mpu_cli.experiment.tuning import tune
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels

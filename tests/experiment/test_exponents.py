@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mpu_cli.experiment.exponents import fit_power_law
+from mpu_cli.experiment.summary import fit_power_law
 
 
 @pytest.mark.parametrize("exponent", [1.0, 2.0, 0.5, 1.37])

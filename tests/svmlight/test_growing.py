@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array, vstack
 
-from mpu_cli.svmlight.growing import GrowingCsr
+from mpu_cli.svmlight.dataset import GrowingCsr
 
 
 @pytest.mark.parametrize("expected", [0, 1, 10_000])

@@ -13,8 +13,7 @@ from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import iter_stream, split_header
-from mpu_cli.svmlight.rereading import read_twice
-from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_output
+from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_output, read_twice
 
 
 @dataclass(frozen=True, kw_only=True)

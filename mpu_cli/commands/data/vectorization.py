@@ -15,8 +15,7 @@ from mpu_cli.runtime.directories import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.content import Content, Counted
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.rereading import read_twice
-from mpu_cli.svmlight.streams import ReadableLines, open_output
+from mpu_cli.svmlight.streams import ReadableLines, open_output, read_twice
 from mpu_cli.text.directory import Vectorization, check_target, directory_of, read_vectorization, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records

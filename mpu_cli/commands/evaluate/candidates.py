@@ -26,9 +26,8 @@ from mpu_cli.evaluation.compare import pairs_of_files, pairs_of_part
 from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.runtime.executor import Executor, reduced
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.growing import GrowingCsr
 from mpu_cli.svmlight.reader import iter_chunks, no_instances
 from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
 

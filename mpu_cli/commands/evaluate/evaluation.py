@@ -20,8 +20,7 @@ from mpu_cli.evaluation.compare import (
 )
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
-from mpu_cli.evaluation.propensities import Propensities
-from mpu_cli.evaluation.propensity_scored import PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import plot
 from mpu_cli.names import BESIDE, LabelNames, Naming

@@ -31,7 +31,7 @@ class Problem:
         Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     label_features : csr_array of float32, shape (q, any), or None
         A vector for each label, zero where there is none: the direction of the mean of the prior of its weights
-        (`core.side.prior`).
+        (`core.side.information`).
     """
 
     features: csr_array

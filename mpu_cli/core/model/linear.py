@@ -9,7 +9,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import expit
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.overflow import largest, refuse_overflow
+from mpu_cli.core.data.limits import largest, refuse_overflow
 from mpu_cli.core.data.predictions import Block, Top
 from mpu_cli.core.data.weights import WeightRows, joined
 from mpu_cli.core.kernels import kernel

@@ -16,8 +16,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells
 from mpu_cli.core.frequency.review_frequency import Answered
 from mpu_cli.core.model.calibration import calibrate
-from mpu_cli.core.side.information import SideInformation
-from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -119,7 +118,7 @@ class Sample:
     drawn : DrawnLabels, optional
         Some of the labels. Default: all.
     label_features : csr_array, shape (q, D), optional
-        What the mean of the weights may be; see `core.side.prior`.
+        What the mean of the weights may be; see `core.side.information`.
 
     Attributes
     ----------

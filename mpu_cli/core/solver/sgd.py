@@ -52,7 +52,7 @@ class Settings:
     epochs : int or None
         Passes over the data; None: `default_epochs`.
     prior : float
-        a, the length of the mean of a label's weights (`core.side.prior`), in units of 1 / sqrt(mean ||x||^2).
+        a, the length of the mean of a label's weights (`core.side.information`), in units of 1 / sqrt(mean ||x||^2).
     thin : bool
         Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
     loss : str

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.limits import refuse_too_large
-from mpu_cli.core.data.overflow import LARGEST_SUM
+from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
@@ -22,9 +21,8 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side.information import SideInformation
+from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
-from mpu_cli.core.side.prior import Prior
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.groups import Groups

@@ -19,8 +19,7 @@ from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import Evidence
-from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
-from mpu_cli.core.side.prior import Prior
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.level import rows_of
 from mpu_cli.core.validate.plans import EVERYTHING, Chain, Selection

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mpu_cli.core.options import Regularised
 from mpu_cli.methods.method import Fitted, Method, Task
-from mpu_cli.methods.shared.rbf_options import Gamma
+from mpu_cli.methods.shared import Gamma
 from mpu_cli.runtime.options import WEIGHT_OR_0, Real, Words, option
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.overflow import largest, refuse_overflow
+from mpu_cli.core.data.limits import largest, refuse_overflow
 from mpu_cli.core.kernels import kernel as core_kernel
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.kernels import kernel

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.overflow import LARGEST_SUM
+from mpu_cli.core.data.limits import LARGEST_SUM
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.kernels import kernel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -40,8 +40,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.data.overflow import largest
+from mpu_cli.core.data.limits import largest, refuse_large_sample, refuse_large_weights
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mpu_cli.errors import counted
 from mpu_cli.methods.method import Fitted, Method, Task
-from mpu_cli.methods.shared.rbf_options import Gamma
+from mpu_cli.methods.shared import Gamma
 from mpu_cli.runtime.options import MOST_INSTANCES, WEIGHT, WEIGHT_OR_0, Whole, Words, option
 
 

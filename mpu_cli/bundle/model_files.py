@@ -1,8 +1,11 @@
-"""Reading and writing arrays in files that may come from someone who is not trusted.
+"""Reading and writing the files of a model, which may come from someone who is not trusted.
 
-A file is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name, dtype, shape
-and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array is larger than
-its file.
+A file of arrays is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name,
+dtype, shape and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array
+is larger than its file.
+
+The names of a model's labels are text, with a line ``number<TAB>name`` for each label. The vectoriser is in the form of
+`mpu_cli.text.packed`.
 """
 
 import hashlib
@@ -17,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mpu_cli.errors import ModelError, TooLargeError
+from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.storage import available_memory
@@ -98,3 +102,38 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[i
         array = read_npy(file, name, dtype, shape)
     expect(bool(np.isfinite(array).all()), f"{name} is not finite")
     return array
+
+
+NAMES_PART, VECTORIZER_PART = "labels", "vectorizer"
+
+
+def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
+    """Read the names of a model's labels; errors as for `read_kept`. They are parsed on first use."""
+    return LabelNames(read_kept(path, name, checksum), str(path / name))
+
+
+def read_kept(path: Path, name: str, checksum: str) -> bytes:
+    """Read a file of a model.
+
+    Raises
+    ------
+    FileNotFoundError
+    ValueError
+        The file has another checksum, or is not a regular file.
+    ModelError
+        It cannot be read.
+    TooLargeError
+        It exceeds the free memory.
+    """
+    try:
+        with open_regular(path / name) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > available_memory():
+                raise TooLargeError(f"{path / name}: has {size / 1e9:,.1f} GB, more than there is free memory")
+            text = file.read()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ModelError(f"{path / name}: cannot be read: {error.strerror}") from error
+    expect(hashlib.sha256(text).hexdigest() == checksum, f"the checksum of {name} is not the manifest's")
+    return text
