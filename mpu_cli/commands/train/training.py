@@ -14,9 +14,9 @@ from mpu_cli.bundle import TrainedModel, Versions
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.commands.train.acceptance import Acceptance
+from mpu_cli.commands.train.earlier_model import match
 from mpu_cli.commands.train.gate import Gate, Verdict
 from mpu_cli.commands.train.history import append, refuse_unappendable
-from mpu_cli.commands.train.warm_start import match
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import OverlapError, counted, without_secrets
 from mpu_cli.methods import Fitted

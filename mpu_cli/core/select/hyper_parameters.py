@@ -16,7 +16,7 @@ from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_folds
-from mpu_cli.core.select.selection import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
+from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.solver.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validate.validation import leading, out_of_fold

@@ -56,7 +56,7 @@ from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance
 from mpu_cli.methods.m3l.selection import THRESHOLD, PriorOf, choose_width_and_cost, evaluator
 from mpu_cli.methods.shared.costs import choose_cost
 from mpu_cli.methods.shared.label_correlation import correlation_prior
-from mpu_cli.methods.shared.limits import refuse_large_kernel, refuse_large_linear
+from mpu_cli.methods.shared.refusals import refuse_large_kernel, refuse_large_linear
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_f1
-from mpu_cli.core.select.selection import WORTHWHILE
+from mpu_cli.core.select.trials import WORTHWHILE
 from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.methods.m3l.dual import Dual, Space, solve
 from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mpu_cli.core.select.selection import COSTS, climb
+from mpu_cli.core.select.trials import COSTS, climb
 
 # Held-out instances for the choice of C: more hardly change which of two is better.
 HELD_OUT = 1_200

@@ -42,7 +42,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core.data.features import with_width
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.m3l.rbf import rbf_kernel
-from mpu_cli.methods.shared.limits import refuse_large_graph
+from mpu_cli.methods.shared.refusals import refuse_large_graph
 from mpu_cli.methods.well import Options
 from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime import parallel
