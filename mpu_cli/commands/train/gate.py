@@ -13,7 +13,7 @@ from mpu_cli.commands.evaluate.candidates import Candidate
 from mpu_cli.commands.evaluate.comparison import verdict_on
 from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.train.acceptance import BETTER, KS, Acceptance
-from mpu_cli.commands.train.versions import Record, put
+from mpu_cli.commands.train.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
 from mpu_cli.evaluation.paired import Counts, Difference, Tally, compare
 from mpu_cli.runtime.run import Run
@@ -209,7 +209,7 @@ class Gate:
                 return entry
             if manifest_of(self.record.model) not in (None, self.present):
                 raise BusyError(f"{self.record.model}: was replaced during the training, and not compared; train again")
-            number = put(self.record, write, model, entry, self.acceptance.keep)
+            number = self.record.put(write, model, entry, self.acceptance.keep)
         return {**entry, "version": number}
 
     def _decided(self, value: float, values: list[float], gains: list[Difference]) -> _Decision:

@@ -4,14 +4,13 @@ Decisions are the lines of a history (`commands.train.history`) beside the versi
 changes: after a kill in between, a version that was accepted is there and not in use.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mpu_cli import bundle
-from mpu_cli.bundle import Versions, Writer
+from mpu_cli.bundle import TrainedModel, Versions, Writer
 from mpu_cli.commands.train import history
 from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.training import provenance
@@ -69,7 +68,7 @@ class Record:
         """Return the versions that led to the model, without itself."""
         return self.line[: self.line.index(self.in_use)] if self.in_use in self.line else self.line
 
-    def add(self, model: Any, entry: dict[str, Any]) -> int:
+    def add(self, model: TrainedModel | Path, entry: dict[str, Any]) -> int:
         """Keep a model as a version, and add the line about it. Return its number."""
         number = self.versions.add(model, after=max((entry.get("version") or 0 for entry in self.entries), default=0))
         try:
@@ -77,6 +76,30 @@ class Record:
         except MpuError:
             self.versions.remove({number} - set(self.kept))
             raise
+        return number
+
+    def put(self, write: Writer, model: TrainedModel, entry: dict[str, Any], keep: int) -> int:
+        """Put a new model in the place of the present one, as a version, and remove the versions that are too many.
+
+        Parameters
+        ----------
+        write : Writer
+            That has the lock of the model.
+        model : TrainedModel
+        entry : dict
+            The line about it.
+        keep : int
+            How many versions before it are kept.
+
+        Returns
+        -------
+        int
+            Its number.
+        """
+        self.keep_present()
+        number = self.add(model, entry)
+        write(self.versions.path(number))
+        self.prune(keep)
         return number
 
     def note(self, entry: dict[str, Any]) -> None:
@@ -172,14 +195,13 @@ def restore(model: Path, version: int | None = None, wait: float = 0) -> int:
 
 
 def _chosen(record: Record, version: int | None) -> int:
-    before: Sequence[int | None] = record.before() or [None]
-    number = before[-1] if version is None else version
-    if number is None:
+    before = record.before()
+    if version is None and not before:
         raise ModelError(f"{record.model}: no version before the present one is kept; mpu versions lists all")
-    if number not in record.kept:
+    if version is not None and version not in record.kept:
         kept = ", ".join(map(str, record.kept))
-        raise ModelError(f"{record.model}: version {number} is not kept; those that are: {kept}")
-    return number
+        raise ModelError(f"{record.model}: version {version} is not kept; those that are: {kept}")
+    return before[-1] if version is None else version
 
 
 def _is_whole(model: Path) -> bool:
@@ -192,29 +214,3 @@ def _is_whole(model: Path) -> bool:
 
 def _without(model: Path) -> ModelError:
     return ModelError(f"{model}: has no versions; mpu train --accept-on keeps those that it accepts")
-
-
-def put(record: Record, write: Writer, model: bundle.TrainedModel, entry: dict[str, Any], keep: int) -> int:
-    """Make a new model a version, put it in the place of the present one, and remove the versions that are too many.
-
-    Parameters
-    ----------
-    record : Record
-    write : Writer
-        That has the lock of the model.
-    model : TrainedModel
-    entry : dict
-        The line about it.
-    keep : int
-        How many versions before it are kept.
-
-    Returns
-    -------
-    int
-        Its number.
-    """
-    record.keep_present()
-    number = record.add(model, entry)
-    write(record.versions.path(number))
-    record.prune(keep)
-    return number
