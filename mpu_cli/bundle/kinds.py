@@ -144,7 +144,7 @@ def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tu
         yield f"level{i}", layout
 
 
-def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray) -> StackedModel:
+def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> StackedModel:
     scale = real(numbers["scale"])
     expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
     frequencies = numbers["frequencies"]
@@ -159,7 +159,7 @@ def _stacked(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray
     expect(type(listed) is list and len(listed) == len(levels), "there is not a calibration for each level")
     calibrations = tuple(_calibration(values) for values in listed)
     expect(frequencies is None or top is None, "frequencies are for all predictions")
-    columns = known if numbers["compact"] else None
+    columns = occurring if numbers["compact"] else None
     return StackedModel(levels, scale, thresholds, frequencies, calibrations, top, columns)
 
 
@@ -234,7 +234,7 @@ def _kernel_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tup
     )
 
 
-def _kernel(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray) -> "Model":
+def _kernel(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
     from mpu_cli.methods.m3l.rbf import KernelModel
 
     gamma = real(numbers["gamma"])
@@ -242,7 +242,7 @@ def _kernel(numbers: dict, parts: Parts, known: Columns, thresholds: np.ndarray)
     constant = real(numbers.get("constant", 0.0))  # earlier models had no bias
     expect(0 <= constant < math.inf, "constant out of range")
     arrays = parts["kernel"]
-    support = _sparse(arrays, known.width)
+    support = _sparse(arrays, occurring.width)
     return KernelModel(support, arrays["coefficients"], gamma, thresholds, constant)
 
 

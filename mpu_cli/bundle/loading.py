@@ -92,14 +92,15 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         arrays = next(iter(parts.values()))
         labels, c, thresholds = ((manifest.of_labels or arrays)[name] for name in OF_LABELS)
         check_labels(labels, c, thresholds)
-        known = Columns(np.flatnonzero(arrays["known"]).astype(np.int32) if n_known is None else arrays["known"], D)
-        expect(ascending(known.indices), "known features out of order")
-        expect(not n_known or bool(known.indices[0] >= 0 and known.indices[-1] < D), "known features out of range")
-        predictor = kind.predictor(manifest.numbers, parts, known, thresholds)
+        known = np.flatnonzero(arrays["known"]).astype(np.int32) if n_known is None else arrays["known"]
+        expect(ascending(known), "known features out of order")
+        expect(not n_known or bool(known[0] >= 0 and known[-1] < D), "known features out of range")
+        occurring = Columns(known, D)
+        predictor = kind.predictor(manifest.numbers, parts, occurring, thresholds)
         names = None if manifest.names is None else read_label_names(path, *manifest.names)
         vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
-    return TrainedModel(manifest.method, predictor, labels, c, known, options, names, vectorizer)
+    return TrainedModel(manifest.method, predictor, labels, c, occurring, options, names, vectorizer)

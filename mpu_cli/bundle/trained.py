@@ -27,7 +27,7 @@ class TrainedModel:
         The label, as written in files, of each column.
     c : ndarray of float64, shape (q,)
         Label frequencies used in training.
-    known : Columns
+    occurring : Columns
         The features that occurred in training.
     options : dict
         Options and estimates of the training, for the record; JSON values.
@@ -43,7 +43,7 @@ class TrainedModel:
     predictor: "Model"
     label_ids: np.ndarray
     c: np.ndarray
-    known: "Columns"
+    occurring: "Columns"
     options: dict
     names: LabelNames | None = None
     vectorizer: bytes | None = None
@@ -57,4 +57,4 @@ class TrainedModel:
 
     def count_unknown(self, matrix: csr_array) -> int:
         """Count the feature entries of a matrix whose feature never occurred in training."""
-        return matrix.nnz - self.known.count(matrix)
+        return matrix.nnz - self.occurring.count(matrix)

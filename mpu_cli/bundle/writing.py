@@ -278,7 +278,7 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     of_labels = model.label_ids, model.c, model.predictor.thresholds
     first = next(iter(parts.values()))
     first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
-    first["known"] = model.known.indices
+    first["known"] = model.occurring.indices
     temporaries = {}
     files = []
     for part, arrays in parts.items():
@@ -342,7 +342,7 @@ def _manifest(
         options,
         predictor.n_features,
         len(model.label_ids),
-        len(model.known.indices),
+        len(model.occurring.indices),
         KINDS[kind].numbers(predictor),
         files,
         names,

@@ -90,7 +90,7 @@ def assembled(
         predictor=fitted.model,
         label_ids=data.ids,
         c=fitted.c,
-        known=data.features_of(fitted),
+        occurring=data.features_of(fitted),
         options=methods.record(options, run, fitted),
         names=None if data.names is None else data.names.only(data.ids.tolist()),
         vectorizer=None if data.vectorizer is None else packed(data.vectorizer),

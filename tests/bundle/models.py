@@ -70,7 +70,7 @@ def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
     assert left.method == right.method
     for name in ("label_ids", "c"):
         np.testing.assert_array_equal(getattr(left, name), getattr(right, name), strict=True)
-    assert_same_columns(left.known, right.known)
+    assert_same_columns(left.occurring, right.occurring)
     assert left.options == right.options
     left, right = left.predictor, right.predictor
     assert (left.scale, left.top) == (right.scale, right.top)
@@ -98,7 +98,7 @@ def assert_same_columns(left: Columns, right: Columns):
 def to_format_2(path: Path):
     """Turn a saved model of levels into one of format 2."""
     model = bundle.load(path)
-    known = np.isin(np.arange(model.known.width), model.known.indices)
+    known = np.isin(np.arange(model.occurring.width), model.occurring.indices)
     level = model.predictor.levels[0]
     put_bundle(path, 0, npz(weights=level.weights, bias=level.bias, known=known))
     edit(
@@ -167,4 +167,4 @@ def _weights(weights) -> dict:
 def of_model(model: bundle.TrainedModel) -> dict:
     """Return the arrays that are in the first file of a model of any kind."""
     of_labels = {"labels": model.label_ids, "c": model.c, "thresholds": model.predictor.thresholds}
-    return of_labels | {"known": model.known.indices}
+    return of_labels | {"known": model.occurring.indices}

@@ -75,7 +75,7 @@ def test_the_model_has_what_was_reported(report):
     assert model.label_ids.tolist() == list(range(1, 19))
     assert set(model.c.tolist()) == {report["c"]}
     assert model.predictor.thresholds.tolist() == list(report["thresholds"].values())
-    assert len(model.known.indices) == report["features"]
+    assert len(model.occurring.indices) == report["features"]
     assert model.options["cost"] == report["cost"]
 
 

@@ -205,7 +205,7 @@ class _Described:
             labels=len(model.label_ids),
             named=named,
             never_annotated=None if self.origin is None else self.origin.annotated.count(0),
-            features=len(model.known.indices),
+            features=len(model.occurring.indices),
             weights=sum(_count(level.weights) for level in levels),
             knows_texts=model.vectorizer is not None,
             c=self._frequency(),

@@ -54,7 +54,7 @@ def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) ->
     columns = np.where(model.label_ids[columns] == ids, columns, -1)
     shared = int((columns >= 0).sum())
     occurring = Columns.occurring(matrix).indices
-    known = len(np.intersect1d(occurring, model.known.indices, assume_unique=True))
+    known = len(np.intersect1d(occurring, model.occurring.indices, assume_unique=True))
     if not shared:
         raise _refused(path, "has no label in common with the data")
     if not known:
@@ -65,7 +65,7 @@ def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) ->
         "labels_vanished": len(model.label_ids) - shared,
         "features_shared": known,
         "features_new": len(occurring) - known,
-        "features_vanished": len(model.known.indices) - known,
+        "features_vanished": len(model.occurring.indices) - known,
     }
     return WarmStart(old, columns, _settings(path, model.options)), counts
 

@@ -230,7 +230,7 @@ def _report(model: TrainedModel, target: Path, data: TrainingSet, fitted: Fitted
         model=target,
         method=model.method,
         instances=len(data),
-        features=len(model.known.indices),
+        features=len(model.occurring.indices),
         labels=len(data.ids),
         annotations=int(data.annotations.sum()),
         never_annotated=len(data.never_annotated),
