@@ -40,7 +40,7 @@ class Cells:
         return len(self.rows)
 
     def __getitem__(self, index: np.ndarray | slice) -> "Cells":
-        """Return some of them."""
+        """Return a selection of them."""
         return Cells(self.rows[index], self.columns[index], self.probabilities[index])
 
     @classmethod
@@ -96,7 +96,7 @@ def suggest(
     choice: Choice,
     left_out: csr_array | None = None,
 ) -> Cells:
-    """List labels that are missing: neither annotated nor known, the most probable first.
+    """List labels that are missing: neither annotated nor verified, the most probable first.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def suggest(
 
 
 def missing_labels(annotated: csr_array, frequency: LabelFrequency) -> tuple[Count, Count]:
-    """Estimate how many true labels are neither annotated nor known.
+    """Estimate how many true labels are neither annotated nor verified.
 
     Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
     binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
@@ -296,7 +296,7 @@ def _largest(cells: Cells, k: int) -> Cells:
 
 
 def _confirmed(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
-    """Count, for each label, the instances where it was found true that was not annotated: int, shape (q,)."""
+    """Count, for each label, the instances where it was verified as true and not annotated: int, shape (q,)."""
     q = annotated.shape[1]
     if frequency.verified is None:
         return np.zeros(q, int)

@@ -193,7 +193,7 @@ class TopPredictions:
                 self._merged()
 
     def _merged(self) -> csr_array:
-        """Keep the largest of what is there; what comes later may still be larger."""
+        """Keep the largest predictions so far; later ones may still be larger."""
         of_rows, columns, values = (np.concatenate(part) for part in zip(*self._cells, strict=True))
         merged = self._top.of_rows(of_rows, columns, values, self._shape)
         rows = np.repeat(np.arange(self._shape[0]), np.diff(merged.indptr))

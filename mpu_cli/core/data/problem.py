@@ -88,11 +88,11 @@ class Rows:
         return len(self.features)
 
     def fetch(self, rows: np.ndarray | None = None) -> "Rows":
-        """Return some of the instances, ascending; or all, without a copy."""
+        """Return the instances of these rows, ascending; or all, without a copy."""
         if rows is None:
             return self
         return Rows(self.features[rows], self.labels[rows], verified=self.verified and self.verified.rows(rows))
 
     def block(self, columns: slice | np.ndarray) -> "Rows":
-        """Return the same instances with some of their labels."""
+        """Return the same instances with a block of their labels."""
         return Rows(self.features, self.labels[:, columns], verified=self.verified and self.verified.block(columns))

@@ -118,7 +118,7 @@ class VerifiedLabels:
         return VerifiedLabels(self.cells[:, columns], self.instances)
 
     def as_annotated(self) -> "VerifiedLabels":
-        """Return the same without the single labels that were found true: their annotation speaks for itself again.
+        """Return the same without the single cells verified as true: their annotation speaks for itself again.
 
         Which cells are checked may depend on their annotation, as where a model suggests labels that are missing. So
         what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
@@ -138,7 +138,7 @@ class VerifiedLabels:
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Part the positives into those that are known to be true and the others.
+        """Part the positives into those that are verified as true and the others.
 
         Parameters
         ----------
@@ -200,6 +200,6 @@ class VerifiedLabels:
 
 
 def _only(matrix: csr_array, kept: np.ndarray) -> csr_array:
-    """Return some of the stored entries, given by a mask."""
+    """Return the stored entries that a mask selects."""
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
     return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

@@ -357,7 +357,7 @@ def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: floa
 
 
 def _sum(cells: Cells, mask: np.ndarray) -> np.ndarray:
-    """Sum g over some of the cells of each instance."""
+    """Sum g over the cells of each instance that a mask selects."""
     return np.where(mask, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
 
 

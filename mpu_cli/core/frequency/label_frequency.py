@@ -32,7 +32,7 @@ _BY_VERDICT = np.array([np.nan, 1, 1, 0], np.float32)
 
 @dataclass(frozen=True)
 class LabelFrequency:
-    """A rate for each label, and the cells whose truth is known.
+    """A rate for each label, and the verified cells.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class LabelFrequency:
         return cls(rates, verified)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
-        """Return the frequencies of some instances, in the order given."""
+        """Return the frequencies of these instances, in the order of the index."""
         return self if self.verified is None else LabelFrequency(self.rates, self.verified.rows(index))
 
     def block(self, columns: slice | np.ndarray) -> "LabelFrequency":

@@ -30,7 +30,7 @@ _SURELY_OUTSIDE = 0.01
 
 @dataclass(frozen=True)
 class ReviewedFrequency:
-    """The label frequency by instances whose complete label sets are known.
+    """The label frequency by instances with complete label sets.
 
     Attributes
     ----------

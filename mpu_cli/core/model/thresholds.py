@@ -188,7 +188,7 @@ def estimated_macro_f1(
 def estimated_f1(
     probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
 ) -> float:
-    """Micro-F1 that given thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
+    """Micro-F1 that thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
     predicted, true_positives = _reaching(probabilities, labels, frequency, thresholds)
     true = frequency.true_labels(labels).sum()
     return float(2 * true_positives.sum() / max(predicted.sum() + true, 1))

@@ -55,7 +55,7 @@ class Population(Drawable, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """Where the label frequency comes from; all None where it was given.
+    """Where the label frequency comes from; all None where the user chose it.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class HyperParameters:
 def choose_hyper_parameters(
     population: Population, options: Options, run: Run, start: WarmStart | None = None
 ) -> HyperParameters:
-    """Estimate what is not given, and choose what is free.
+    """Estimate c unless the options have it, and choose the hyper-parameters that they leave free.
 
     Parameters
     ----------

@@ -141,6 +141,6 @@ def rows_of(matrix: csr_array) -> np.ndarray:
 
 
 def joined_cells(shape: tuple[int, int], cells: list[tuple[np.ndarray, np.ndarray]]) -> csr_array:
-    """Return a matrix that is true in some cells, given by lists of their rows and columns."""
+    """Return a matrix that is true in the cells of these lists of rows and columns."""
     rows, columns = (np.concatenate(part) for part in zip(*cells, strict=True))
     return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)

@@ -87,7 +87,7 @@ def annotated_groups(part: PartRows, groups: Groups) -> PartRows:
 
 
 def of_labels(part: PartRows, labels: Block) -> PartRows:
-    """Return a part with some of its labels."""
+    """Return a part with a block of its labels."""
     return replace(part, labels=part.labels[:, labels])
 
 

@@ -172,7 +172,7 @@ class Instances:
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether label sets are known to be complete by which c can be told."""
+        """Whether there are complete label sets by which c can be estimated."""
         return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:

@@ -56,11 +56,11 @@ class LevelTask:
         return len(self.features)
 
     def training_set(self, rows: np.ndarray) -> TrainingSet:
-        """Return some of the instances, ascending, ready to learn from."""
+        """Return the instances of these rows, ascending, ready to learn from."""
         return TrainingSet(self.features, self.labels, rows, self.run, self.side)
 
     def without(self, rows: np.ndarray) -> Fold:
-        """Hold out some of the instances, as `split` does."""
+        """Hold out the instances of these rows, as `split` does."""
         return split(self.features, self.labels, rows, self.run, self.side)
 
     def blocks(self) -> Sequence[Block]:

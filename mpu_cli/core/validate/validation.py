@@ -74,7 +74,7 @@ def split(
     run: Run = DEFAULT_RUN,
     side: SideInformation = NO_SIDE_INFORMATION,
 ) -> Fold:
-    """Hold out the given rows. Where they are all there is (one instance), learn from them too."""
+    """Hold out these rows. Where there are no others (one instance), learn from them too."""
     rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
     if not len(rest):
         rest = rows
