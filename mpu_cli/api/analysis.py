@@ -92,7 +92,7 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     given = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
-    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored)
     return learning.estimate_frequency(parameters.checked(given), matrix, annotations, method)
 
 
@@ -134,7 +134,7 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     >>> found.instances, bool(found.interval[0] < 0.25 < found.interval[1])
     (40, True)
     """
-    annotations = Annotations.of(indicator(y), None, reviewed, sampled=sampled)
+    annotations = Annotations.of(indicator(y), reviewed=reviewed, sampled=sampled)
     if annotations.verified is None or annotations.sampled is None:
         raise DataError("sampled: no instance was drawn")
     return from_review(annotations.labels, annotations.verified, annotations.sampled)
@@ -214,7 +214,8 @@ def out_of_fold(
     """
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
-    annotations = Annotations.of(annotated, None, reviewed, complete, ignored, sampled)
+    known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+    annotations = Annotations.of(annotated, **known)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     found = learning.held_out(chosen, matrix, annotations)
     posteriors = unannotated_posterior(found.given_others, found.c)
@@ -301,7 +302,7 @@ def choose_thresholds(
         raise DataError(f"probabilities have shape {P.shape}, and y has {annotated.shape}")
     if not ((P >= 0) & (P <= 1)).all():
         raise DataError("probabilities: give numbers from 0 to 1")
-    annotations = Annotations.of(annotated, None, reviewed, complete, ignored)
+    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored)
     columns, width = annotations.columns, annotations.width
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length
 
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import Cells, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames
@@ -16,8 +16,89 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 
 @dataclass(frozen=True)
-class Annotations:
-    """An indicator matrix without the labels that nothing can be learned of.
+class Checked:
+    """What callers say of n instances and of the columns of an indicator matrix, beside annotations. Made by `of`.
+
+    Attributes
+    ----------
+    verdicts : csr_array of int8, shape (n, width), or None
+        1 where the label is true, -1 where it is false.
+    ignored : csr_array of int8, shape (n, width), or None
+        1 where a cell must have no influence.
+    complete, sampled : ndarray of bool, shape (n,)
+        Instances whose labels are complete, and those of them that were drawn at random.
+    label_features : csr_array of float32, shape (width, D), or None
+    """
+
+    verdicts: csr_array | None
+    ignored: csr_array | None
+    complete: np.ndarray
+    sampled: np.ndarray
+    label_features: csr_array | None
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, int],
+        reviewed: Any = None,
+        complete: Any = None,
+        ignored: Any = None,
+        sampled: Any = None,
+        label_features: csr_array | None = None,
+    ) -> "Checked":
+        """Check arguments of `MPUClassifier.fit`; DataError where one has another shape or other values."""
+        n = shape[0]
+        verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", shape, (-1, 0, 1))
+        left_out = None if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
+        drawn = np.zeros(n, bool) if sampled is None else _mask(sampled, "sampled", n)
+        whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
+        return cls(verdicts, left_out, whole, drawn, label_features)
+
+    def columns(self, occurs: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the columns of labels that are annotated, verified as true, or have features.
+
+        Parameters
+        ----------
+        occurs : ndarray of bool, shape (width,)
+            Whether a label is annotated.
+        numbers : ndarray of int, shape (width,), or None
+            By which to put the labels in order; None: as they stand.
+
+        Raises
+        ------
+        DataError
+            No label is annotated.
+        """
+        if not occurs.any():
+            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
+        occurs = occurs.copy()
+        if self.verdicts is not None:
+            occurs[self.verdicts.indices[self.verdicts.data > 0]] = True
+        if self.label_features is not None:
+            occurs |= np.diff(self.label_features.indptr) > 0
+        columns = np.flatnonzero(occurs)
+        return columns if numbers is None else columns[np.argsort(numbers[columns], kind="stable")]
+
+    def label_information(self, columns: np.ndarray) -> LabelInformation:
+        """Return the same of some columns, as methods take it."""
+        features = None if self.label_features is None else self.label_features[columns]
+        if self.verdicts is None and self.ignored is None and not self.complete.any():
+            return LabelInformation(label_features=features)
+        none: Cells = ((), ())
+        verified = VerifiedLabels.of(
+            (len(self.complete), len(columns)),
+            true=none if self.verdicts is None else _columns(self.verdicts > 0, columns).nonzero(),
+            false=none if self.verdicts is None else _columns(self.verdicts < 0, columns).nonzero(),
+            ignored=none if self.ignored is None else _columns(self.ignored, columns).nonzero(),
+            complete=self.complete,
+        )
+        drawn = np.flatnonzero(self.sampled) if self.sampled.any() else None
+        return LabelInformation(verified=verified, sampled=drawn, label_features=features)
+
+
+@dataclass(frozen=True)
+class Annotations(LabelInformation):
+    """An indicator matrix without the labels that nothing can be learned of, and what else is given of the others.
 
     Attributes
     ----------
@@ -27,37 +108,19 @@ class Annotations:
         Which columns of the caller's matrix these are.
     width : int
         How many columns that has.
-    verified : VerifiedLabels or None
-        Of these cells.
-    sampled : ndarray of int or None
-        The instances that were drawn at random and completely reviewed.
-    features : csr_array of float32, shape (q, D), or None
-        Features of these labels.
     """
 
     labels: csr_array
     columns: np.ndarray
     width: int
-    verified: VerifiedLabels | None
-    sampled: np.ndarray | None = None
-    features: csr_array | None = None
 
     def problem(self, matrix: csr_array) -> Problem:
         """Return what methods learn from, with the features of the instances."""
-        return Problem(matrix, self.labels, verified=self.verified, sampled=self.sampled, label_features=self.features)
+        return Problem(matrix, self.labels, **vars(self.label_information))
 
     @classmethod
-    def of(
-        cls,
-        annotated: csr_array,
-        numbers: np.ndarray | None,
-        reviewed: Any = None,
-        complete: Any = None,
-        ignored: Any = None,
-        sampled: Any = None,
-        features: csr_array | None = None,
-    ) -> "Annotations":
-        """Take labels that are annotated, known to be true, or have features.
+    def of(cls, annotated: csr_array, numbers: np.ndarray | None = None, **checked: Any) -> "Annotations":
+        """Take labels that are annotated, verified as true, or have features.
 
         Parameters
         ----------
@@ -65,45 +128,19 @@ class Annotations:
             From `indicator`.
         numbers : ndarray of int, shape (width,), or None
             By which to put the labels in order; None: as they stand.
-        reviewed, complete, ignored, sampled
-            As for `MPUClassifier.fit`.
-        features : csr_array of float32, shape (width, D), optional
-            From `label_features`.
+        **checked
+            As for `Checked.of`.
 
         Raises
         ------
         DataError
             One of these has another shape or other values, or no label is annotated.
         """
-        n, width = annotated.shape
-        verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", annotated.shape, (-1, 0, 1))
-        left_out = None if ignored is None else _matrix(ignored, "ignored", annotated.shape, (0, 1))
-        drawn = np.zeros(n, bool) if sampled is None else _mask(sampled, "sampled", n)
-        whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
-        occurs = np.zeros(width, bool)
+        given = Checked.of(annotated.shape, **checked)
+        occurs = np.zeros(annotated.shape[1], bool)
         occurs[annotated.indices] = True
-        if not occurs.any():
-            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
-        if verdicts is not None:
-            occurs[verdicts.indices[verdicts.data > 0]] = True
-        if features is not None:
-            occurs |= np.diff(features.indptr) > 0
-        columns = np.flatnonzero(occurs)
-        if numbers is not None:
-            columns = columns[np.argsort(numbers[columns], kind="stable")]
-        labels = _columns(annotated, columns)
-        features = None if features is None else features[columns]
-        if verdicts is None and left_out is None and not whole.any():
-            return cls(labels, columns, width, None, features=features)
-        none: Cells = ((), ())
-        verified = VerifiedLabels.of(
-            labels.shape,
-            true=none if verdicts is None else _columns(verdicts > 0, columns).nonzero(),
-            false=none if verdicts is None else _columns(verdicts < 0, columns).nonzero(),
-            ignored=none if left_out is None else _columns(left_out, columns).nonzero(),
-            complete=whole,
-        )
-        return cls(labels, columns, width, verified, np.flatnonzero(drawn) if drawn.any() else None, features)
+        columns = given.columns(occurs, numbers)
+        return cls(_columns(annotated, columns), columns, annotated.shape[1], **vars(given.label_information(columns)))
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:

@@ -25,7 +25,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.file_parts import Part
 from mpu_cli.svmlight.sources import Source, as_one
 from mpu_cli.training import provenance
-from mpu_cli.training.assembly import assembled
+from mpu_cli.training.assembly import assembled, set_on_cluster
 from mpu_cli.training.cluster_data import ClusterData
 from mpu_cli.training.training_data import Sources
 
@@ -69,7 +69,7 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
     X, y, classes, client
         As for `MPUClassifier` and its `fit`.
     known : mapping
-        Other arguments of that, by name, which are refused.
+        Other arguments of that, by name: what else is given of labels, for dask arrays.
 
     Raises
     ------
@@ -78,38 +78,45 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
     MpuError
         As for `commands.train.training.train`.
     """
-    if given := [name for name, value in known.items() if value is not None]:
-        raise DataError(f"{given[0]} cannot be had on a cluster; learn on one machine")
+    given = {name: value for name, value in known.items() if value is not None}
     if chosen["method"] != "mpu":
         raise DataError(f"a cluster learns by the method mpu, not by {chosen['method']}")
-    if chosen["prior"] not in (None, "none", 0):
-        raise DataError("prior: a cluster does not draw weights towards features of labels; learn on one machine")
     if _are_files(X):
         if y is not None or classes is not None:
             raise DataError("X names files, which have the labels too: give neither y nor classes")
+        if given:
+            raise DataError(
+                f"X names files, and {min(given)} is an array of their labels: give dask arrays X and y, or use "
+                "`mpu train --cluster`, which reads reviews and features of labels from files"
+            )
         refuse_repeated("X", list(map(os.fspath, X)))
     else:
         _refuse_uneven(X, y)
     with connection().borrowed(client, OnCluster.timeout) as executor:
         if _are_files(X):
             return _of_files(executor, chosen, as_one([absolute(os.fspath(path)) for path in X]))
-        return _of_arrays(executor, chosen, X, y, classes)
+        return _of_arrays(executor, chosen, X, y, classes, given)
 
 
 def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: Source) -> Learned:
-    data = ClusterData.read(executor, Sources(files), chosen["shards"], learning.run_of(chosen))
+    data = set_on_cluster(executor, Sources(files), learning.run_of(chosen), chosen["shards"])
     columns = np.arange(len(data.ids))
     model = _learned(data, chosen, columns, len(columns), provenance.of_files(data.described(), {}))
     return Learned(model, columns, model.shown_labels(), True)
 
 
-def _of_arrays(executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any) -> Learned:
+def _of_arrays(
+    executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, given: Mapping[str, Any]
+) -> Learned:
     from mpu_cli.cluster.training import Collection
 
     width, q = X.shape[1], y.shape[1]
     names = arrays.class_names(classes, q)
     own_numbers = arrays.label_numbers(names)
     numbers = np.arange(1, q + 1) if own_numbers is None else own_numbers
+    known = {name: executor.computed(value) if is_lazy(value) else value for name, value in given.items()}
+    if "label_features" in known:
+        known["label_features"] = arrays.label_features(known["label_features"], q, width)
     of_x, of_y = executor.blocks(X, y)
     parts = [Part(f"block {number}") for number in range(len(of_x))]
     instances = [
@@ -119,11 +126,10 @@ def _of_arrays(executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: A
     is_sparse = executor.submit(issparse, of_y[0])
     del of_x, of_y  # the workers need not keep them beside the instances
     collection = Collection.of(executor, parts, instances)
-    if not len(collection.ids):
-        raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
-    order = np.argsort(numbers)
-    columns = order[np.searchsorted(numbers, collection.ids, sorter=order)]
-    data = ClusterData(collection=collection, shards=chosen["shards"], ids=collection.ids)
+    checked = arrays.Checked.of((len(collection), q), **known)
+    columns = checked.columns(np.isin(numbers, collection.ids), numbers)
+    information = vars(checked.label_information(columns))
+    data = ClusterData(collection=collection, shards=chosen["shards"], ids=numbers[columns], **information)
     return Learned(_learned(data, chosen, columns, q), columns, names, executor.gather([is_sparse])[0])
 
 

@@ -128,8 +128,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             far as that helps (`prior`). A row of zeros: nothing is known of the label.
         client : distributed.Client, optional
             Learn on its Dask cluster, as ``mpu train --cluster`` does. X and y are dask arrays with the same chunks of
-            whole rows, dense or of sparse matrices; or X is a list of LIBSVM files or URLs, which the workers read, and
-            y is left out. What else is known of labels cannot be given. Default, for such X: Dask's present client.
+            whole rows, dense or of sparse matrices; what else is known of labels is in arrays as above, or in dask
+            arrays, which are brought here. Or X is a list of LIBSVM files or URLs, which the workers read, and all
+            other arrays are left out. Default, for such X: Dask's present client.
 
         Returns
         -------
@@ -149,9 +150,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         MpuWarning
             What to know before the model is trusted, as where c cannot be told.
         """
+        known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+        known["label_features"] = label_features
         if cluster_learning.is_meant(X, y, client):
-            known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
-            known["label_features"] = label_features
             learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, known)
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             self.n_features_in_ = learned.model.predictor.n_features
@@ -166,8 +167,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         names = arrays.class_names(names, annotated.shape[1])
         numbers = arrays.label_numbers(names)
         if label_features is not None:
-            label_features = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
-        annotations = arrays.Annotations.of(annotated, numbers, reviewed, complete, ignored, sampled, label_features)
+            known["label_features"] = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
+        annotations = arrays.Annotations.of(annotated, numbers, **known)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
         model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)

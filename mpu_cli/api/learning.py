@@ -55,14 +55,7 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     if chosen["shards"] != OnCluster.shards:
         raise DataError(f"shards is {chosen['shards']}, and without a cluster there are none: give fit dask arrays")
     method, options, run = chosen["method"], _options(chosen, annotations), run_of(chosen)
-    data = TrainingData(
-        features=matrix,
-        labels=annotations.labels,
-        ids=ids,
-        verified=annotations.verified,
-        sampled=annotations.sampled,
-        label_features=annotations.features,
-    )
+    data = TrainingData(features=matrix, labels=annotations.labels, ids=ids, **vars(annotations.label_information))
     fitted = data.fit(method, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
@@ -187,7 +180,7 @@ def best_thresholds(
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
     """Return the options of the chosen method, which must use verified labels if there are any."""
     method = methods.METHODS[chosen["method"]]
-    if annotations.features is not None and "label_features" not in method.takes:
+    if annotations.label_features is not None and "label_features" not in method.takes:
         raise DataError(f"label_features: the method {method.name} does not use them")
     if annotations.verified is not None and "reviewed" not in method.takes:
         raise DataError(f"reviewed, complete, ignored and sampled: the method {method.name} does not use them")

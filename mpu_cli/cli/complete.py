@@ -143,7 +143,7 @@ def complete(
         _say_questions(asked, as_json)
         return
     if on is not None:
-        refuse_sources(sources, options)
+        refuse_sources(sources)
     report = completion.complete(
         sources,
         completion.Outputs(

@@ -136,7 +136,7 @@ def train(
     if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
-        refuse_sources(sources, options, method=method != DEFAULT and method, warm_start=warm_start)
+        refuse_sources(sources, method=method != DEFAULT and method)
     done = training.train(
         sources,
         output,

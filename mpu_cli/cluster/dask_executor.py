@@ -124,6 +124,12 @@ class DaskExecutor:
         self._futures.update(future for blocks in handles for future in blocks)
         return handles
 
+    def computed(self, array: Any) -> Any:
+        """Compute a dask array on the cluster, and return it in memory."""
+        future = self._client.compute(array)
+        self._futures.add(future)
+        return self.gather([future])[0]
+
     def forget(self) -> None:
         """Release all results on the cluster, even those whose handles are still referenced (by a traceback, say)."""
         for future in list(self._futures):

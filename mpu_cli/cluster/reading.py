@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.data.features import Columns, Features
+from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
+from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency, count_annotations
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.checkpoint_files import fingerprint
@@ -37,10 +38,8 @@ class Facts:
         The labels that occur, ascending.
     annotations : ndarray of int, shape (q_i,)
         Number of annotations of each of them.
-    features : ndarray of int32
-        The features that occur, ascending.
-    width : int
-        The largest feature plus 1.
+    features : Columns
+        The features that occur.
     checksum : str
         Checksum of the instances.
     """
@@ -48,8 +47,7 @@ class Facts:
     size: int
     ids: np.ndarray
     annotations: np.ndarray
-    features: np.ndarray
-    width: int
+    features: Columns
     checksum: str
 
 
@@ -111,11 +109,18 @@ def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) 
 def facts_of(data: Dataset) -> Facts:
     """Return the statistics of a part."""
     labels, ids = data.occurring_labels()
-    features = Columns.occurring(data.features)
-    return Facts(len(data), ids, count_annotations(labels), features.indices, data.features.shape[1], _checksum(data))
+    return Facts(len(data), ids, count_annotations(labels), Columns.occurring(data.features), _checksum(data))
 
 
-def placed(data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray, columns: Columns) -> PartRows:
+def placed(
+    data: Dataset,
+    part: Part,
+    number: int,
+    facts: Facts,
+    ids: np.ndarray,
+    columns: Columns,
+    verified: VerifiedLabels | None = None,
+) -> PartRows:
     """Return a part with the label and feature numbers of all parts.
 
     Parameters
@@ -131,6 +136,8 @@ def placed(data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray
         All labels, ascending.
     columns : Columns
         All features that occur; only these get columns if they are few.
+    verified : VerifiedLabels, optional
+        Of the part.
 
     Raises
     ------
@@ -139,17 +146,18 @@ def placed(data: Dataset, part: Part, number: int, facts: Facts, ids: np.ndarray
     """
     if _checksum(data) != facts.checksum:
         raise InputError(part.path, None, _CHANGED)
-    matrix = with_width(data.features, columns.width)
-    if columns.are_few:
-        matrix = columns.of(matrix)
-    return PartRows(Features.of(matrix), placed_labels(data, ids), number)
+    return PartRows(Features.of(columns.narrowed(data.features)), placed_labels(data, ids), number, verified=verified)
 
 
 def placed_labels(data: Dataset, ids: np.ndarray) -> csr_array:
     """Return the annotated labels of a part, in the columns of all labels."""
-    labels, own = data.occurring_labels()
-    places = np.searchsorted(ids, own).astype(labels.indices.dtype)
-    return csr_array((labels.data, places[labels.indices], labels.indptr), shape=(len(data), len(ids)))
+    return widened(*data.occurring_labels(), ids)
+
+
+def label_counts(data: Dataset, ids: np.ndarray, verified: VerifiedLabels | None) -> LabelCounts:
+    """Count the annotations of a part by how many true labels each stands for."""
+    labels = placed_labels(data, ids)
+    return LabelFrequency.of(1.0, labels.shape, verified).count(labels)
 
 
 def _checksum(data: Dataset) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.data.predictions import HeldOut
-from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.data.problem import LabelInformation, Rows
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.negative_sampling import Groups
 from mpu_cli.core.train.group_units import Picked
 from mpu_cli.core.train.parts import Counted, PartRows
@@ -27,7 +28,7 @@ def size_of(value: Any) -> int:
     match value:
         case np.ndarray():
             return int(value.nbytes)
-        case csr_array():
+        case csr_array() | csc_array():
             return value.data.nbytes + value.indices.nbytes + value.indptr.nbytes
         case list() | tuple():
             return sum(map(size_of, value))
@@ -39,5 +40,6 @@ def size_of(value: Any) -> int:
 @cache
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
-    for kind in (csr_array, Counted, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows, StackedModel):
+    of_arrays = (csc_array, csr_array, Counted, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows)
+    for kind in (*of_arrays, LabelInformation, StackedModel, WarmStart):
         sizeof.register(kind, size_of)

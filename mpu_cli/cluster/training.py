@@ -3,16 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
+from operator import add
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.cluster.reading import Facts, facts_of, placed, read_unchanged, state_of
+from mpu_cli.cluster.reading import Facts, facts_of, label_counts, placed, placed_labels, read_unchanged, state_of
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.problem import LabelInformation, Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.label_frequency import LabelCounts
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, Options
+from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.negative_sampling import is_worthwhile
 from mpu_cli.core.train.algorithm import Report, train, train_on_parts
 from mpu_cli.core.train.instances import Instances
@@ -45,41 +50,44 @@ class Collection:
         Handles of the `Dataset` of each part.
     facts : list of Facts
         Statistics of each part.
-    ids : ndarray of int, shape (q,)
-        The labels that occur, ascending.
-    annotations : ndarray of int, shape (q,)
-        Number of annotations of each of them.
     columns : Columns
         The features that occur.
+    n_second : int
+        How many of the parts, the last ones, are of a second file, whose label sets are complete.
     """
 
     executor: Executor
     parts: list[Part]
     data: list[Handle]
     facts: list[Facts]
-    ids: np.ndarray
-    annotations: np.ndarray
     columns: Columns
+    n_second: int = 0
 
     def __len__(self) -> int:
         return sum(fact.size for fact in self.facts)
 
     @property
+    def first(self) -> "Collection":
+        """Return the instances that are not of the second file."""
+        n = len(self.parts) - self.n_second
+        return Collection(self.executor, self.parts[:n], self.data[:n], self.facts[:n], self.columns)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Return the labels that occur, ascending."""
+        return reduce(np.union1d, [fact.ids for fact in self.facts])
+
+    def annotations(self, ids: np.ndarray) -> np.ndarray:
+        """Count how many instances are annotated with each of some labels, which include those that occur."""
+        counts = np.zeros(len(ids), int)
+        for fact in self.facts:
+            counts[np.searchsorted(ids, fact.ids)] += fact.annotations
+        return counts
+
+    @property
     def content(self) -> list[tuple[str, int, str]]:
         """An identity of the instances and their parts."""
         return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
-
-    def instances(self) -> Instances:
-        """Return the instances for training."""
-        submit, facts, columns = self.executor.submit, self.facts, self.columns
-        of_parts = zip(self.data, self.parts, facts, strict=True)
-        parts = [
-            submit(placed, data, part, number, fact, self.ids, columns)
-            for number, (data, part, fact) in enumerate(of_parts)
-        ]
-        width = len(columns.indices) if columns.are_few else columns.width
-        sizes = [fact.size for fact in facts]
-        return Instances(self.executor, parts, sizes, self.annotations, width, occurring=columns)
 
     @classmethod
     def of(
@@ -89,12 +97,59 @@ class Collection:
         of_parts = [executor.submit(facts_of, one) for one in data]
         executor.wait(of_parts, tick)
         facts: list[Facts] = executor.gather(of_parts)
-        ids = reduce(np.union1d, [fact.ids for fact in facts])
-        annotations = np.zeros(len(ids), int)
-        for fact in facts:
-            annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
-        features = reduce(np.union1d, [fact.features for fact in facts]).astype(np.int32)
-        return cls(executor, parts, data, facts, ids, annotations, Columns(features, max(f.width for f in facts)))
+        return cls(executor, parts, data, facts, reduce(Columns.joined, [fact.features for fact in facts]))
+
+
+@dataclass(frozen=True)
+class DistributedProblem(LabelInformation):
+    """What is learned from on a cluster, as `Problem` is on one machine.
+
+    Attributes
+    ----------
+    collection : Collection
+    ids : ndarray of int, shape (q,)
+        The labels, ascending: those that occur, and perhaps others.
+    """
+
+    collection: Collection
+    ids: np.ndarray
+
+    def instances(self) -> Instances:
+        """Return the instances for training."""
+        collection, columns, of_labels = self.collection, self.collection.columns, self.label_features
+        if of_labels is not None:
+            columns = columns.joined(Columns.occurring(of_labels))
+        of_parts = zip(collection.data, collection.parts, collection.facts, self._verified_of_parts(), strict=True)
+        parts = [
+            collection.executor.submit(placed, data, part, number, fact, self.ids, columns, verified)
+            for number, (data, part, fact, verified) in enumerate(of_parts)
+        ]
+        return Instances(
+            collection.executor,
+            parts,
+            [fact.size for fact in collection.facts],
+            collection.annotations(self.ids),
+            len(columns.indices) if columns.are_few else columns.width,
+            occurring=columns,
+            label_features=None if of_labels is None else columns.narrowed(of_labels),
+            sampled=self.sampled,
+            second=self.second,
+            answers=self.answers,
+        )
+
+    def label_counts(self) -> LabelCounts:
+        """Count the annotations of each label by how many true labels they stand for."""
+        collection = self.collection
+        if self.verified is None:
+            annotations = collection.annotations(self.ids)
+            return LabelCounts(np.full(len(self.ids), len(collection)), annotations, np.zeros(len(self.ids)))
+        of_parts = zip(collection.data, self._verified_of_parts(), strict=True)
+        counts = [collection.executor.submit(label_counts, data, self.ids, verified) for data, verified in of_parts]
+        return reduce(add, collection.executor.gather(counts))
+
+    def _verified_of_parts(self) -> list[VerifiedLabels | None]:
+        ends = np.cumsum([0, *(fact.size for fact in self.collection.facts)]).tolist()
+        return [self.verified and self.verified.rows(slice(*ends_of_part)) for ends_of_part in pairwise(ends)]
 
 
 def read_files(
@@ -104,6 +159,7 @@ def read_files(
     run: Run,
     n_shards: int = FEW_SHARDS,
     part_bytes: int = PART_BYTES,
+    second: str | None = None,
 ) -> Collection:
     """Have the workers of a cluster read files. Every worker must be able to read every file.
 
@@ -117,6 +173,8 @@ def read_files(
         Shards of the training; one worker reads the parts of a shard, if possible.
     part_bytes : int
         Larger plain files are cut into parts of at most this size.
+    second : str, optional
+        A second file, whose label sets are complete.
 
     Raises
     ------
@@ -125,8 +183,9 @@ def read_files(
     ClusterError
         The cluster failed.
     """
-    parts = plan_parts(files, part_bytes)
-    states = {path: state_of(path) for path in files}
+    of_files, of_second = plan_parts(files, part_bytes), plan_parts([] if second is None else [second], part_bytes)
+    parts = [*of_files, *of_second]
+    states = {path: state_of(path) for path in {part.path for part in parts}}
     with run.step("read", len(parts)) as tick:
         unit_run = run.on_a_worker()
         order = [number for shard in shards_of(len(parts), n_shards) for number in shard]
@@ -134,14 +193,21 @@ def read_files(
         read = dict(zip(order, executor.spread(read_unchanged, arguments), strict=True))
         data = [read.pop(number) for number in range(len(parts))]
         collection = Collection.of(executor, parts, data, tick)
-        check_counts(parts, [fact.size for fact in collection.facts], reading)
+        sizes = [fact.size for fact in collection.facts]
+        check_counts(of_files, sizes[: len(of_files)], reading)
+        check_counts(of_second, sizes[len(of_files) :], reading)
     if not len(collection.ids):
         raise InputError(str(as_one(files)), None, "no instance has a label, so there is nothing to learn")
-    return collection
+    return replace(collection, n_second=len(of_second))
 
 
 def learn(
-    collection: Collection, options: Options, run: Run, n_shards: int = FEW_SHARDS, hold_out_all: bool = False
+    problem: DistributedProblem,
+    options: Options,
+    run: Run,
+    n_shards: int = FEW_SHARDS,
+    start: WarmStart | None = None,
+    hold_out_all: bool = False,
 ) -> tuple[StackedModel, Report]:
     """Learn a model of all labels.
 
@@ -150,13 +216,13 @@ def learn(
 
     Parameters
     ----------
-    collection : Collection
+    problem : DistributedProblem
     options : Options
         As for `core.train.algorithm.train_on_parts`.
     run : Run
     n_shards : int
         Models that are learned in parallel and averaged.
-    hold_out_all : bool
+    start, hold_out_all
         As for `core.train.algorithm.train`.
 
     Returns
@@ -170,22 +236,26 @@ def learn(
     MpuError
         As for `train_on_parts`; ClusterError if the cluster fails.
     """
-    n = len(collection)
-    if _by_one_worker(n, len(collection.ids), options):
-        return _learn_together(collection.executor, collection.data, options, run, hold_out_all)
-    instances = collection.instances()
+    if not options.uses_label_features:
+        problem = replace(problem, label_features=None)
+    collection = problem.collection
+    if _by_one_worker(problem, options):
+        given = collection.data, problem.ids, problem.label_information, options, run.on_a_worker(), start, hold_out_all
+        with run.step("learn on one worker"):
+            return collection.executor.gather([collection.executor.submit(_together, *given)])[0]
+    instances = problem.instances()
     collection.data.clear()  # so that the workers can release them
-    return train_on_parts(instances, options, run, n_shards, hold_out_all=hold_out_all)
+    return train_on_parts(instances, options, run, n_shards, start=start, hold_out_all=hold_out_all)
 
 
-def shards_of_training(collection: Collection, options: Options, n_shards: int) -> int:
+def shards_of_training(problem: DistributedProblem, options: Options, n_shards: int) -> int:
     """Return how many models `learn` learns side by side where so many are asked for."""
-    alone = _by_one_worker(len(collection), len(collection.ids), options)
-    return 1 if alone else min(n_shards, len(collection.parts))
+    return 1 if _by_one_worker(problem, options) else min(n_shards, len(problem.collection.parts))
 
 
-def _by_one_worker(n: int, q: int, options: Options) -> bool:
+def _by_one_worker(problem: DistributedProblem, options: Options) -> bool:
     """Whether one worker learns from all data: they are small, and `folds` is not set."""
+    n, q = len(problem.collection), len(problem.ids)
     if n <= options.sample:
         return True
     if q > FEW_LABELS:  # which take longer
@@ -193,20 +263,21 @@ def _by_one_worker(n: int, q: int, options: Options) -> bool:
     return options.folds is None and default_folds(n) > 2
 
 
-def _learn_together(
-    executor: Executor, data: list[Handle], options: Options, run: Run, hold_out_all: bool
+def _together(
+    data: list[Dataset],
+    ids: np.ndarray,
+    information: LabelInformation,
+    options: Options,
+    run: Run,
+    start: WarmStart | None,
+    hold_out_all: bool,
 ) -> tuple[StackedModel, Report]:
-    with run.step("learn on one worker"):
-        return executor.gather([executor.submit(_together, data, options, run.on_a_worker(), hold_out_all)])[0]
-
-
-def _together(data: list[Dataset], options: Options, run: Run, hold_out_all: bool) -> tuple[StackedModel, Report]:
     """Learn from all parts."""
-    width, n_labels = (max(getattr(one, what).shape[1] for one in data) for what in ("features", "labels"))
+    width = max(one.features.shape[1] for one in data)
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
-    labels = csr_array(vstack([with_width(one.labels, n_labels) for one in data], format="csr"))
-    occurring = Dataset(labels, features).occurring_labels()[0]
-    model, report = train(Problem(features, occurring), options, run, hold_out_all=hold_out_all)
+    labels = csr_array(vstack([placed_labels(one, ids) for one in data], format="csr"))
+    problem = Problem(features, labels, **vars(information))
+    model, report = train(problem, options, run, start, hold_out_all=hold_out_all)
     if hold_out_all:
         return model, report
     none = HeldOut(np.empty(0, int), np.empty((0, len(model.thresholds)), np.float32))

@@ -1,13 +1,13 @@
 """Matching decisions of people with the data that they are about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.answers import Answers
-from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import Decisions
@@ -58,7 +58,12 @@ class Reviewed:
 
 
 def match(
-    decisions: Decisions, data: Dataset, source: Source, *, wins: bool = False, also: Sequence[int] = ()
+    decisions: Decisions,
+    data: Dataset,
+    source: Source,
+    wins: bool = False,
+    also: Sequence[int] = (),
+    checksum_of: Callable[[], str] | None = None,
 ) -> Reviewed:
     """Match decisions with data.
 
@@ -72,6 +77,8 @@ def match(
         Whether ``no`` overrides an annotation; otherwise this is an error.
     also : sequence of int
         Labels to which decisions apply even if they are never true.
+    checksum_of : callable, optional
+        Gives the checksum of the features; is called where a review file has one. Default: that of those of `data`.
 
     Raises
     ------
@@ -93,14 +100,13 @@ def match(
     array([[2, 2, 1],
            [0, 0, 0]], dtype=int8)
     """
-    _check_instances(decisions, data, source)
+    _check_instances(decisions, len(data), source, checksum_of or (lambda: numbering.checksum(data.features)))
     whole = decisions.label == NOTHING_ELSE
     annotated, annotated_ids = data.occurring_labels()
     n = len(data)
     decided = decisions.label[decisions.verdict | np.isin(decisions.label, np.array(also, int))]
     ids = np.union1d(annotated_ids, decided).astype(annotated_ids.dtype)
-    place = np.searchsorted(ids, annotated_ids).astype(annotated.indices.dtype)
-    labels = csr_array((annotated.data, place[annotated.indices], annotated.indptr), shape=(n, len(ids)))
+    labels = widened(annotated, annotated_ids, ids)
     has_column = np.isin(decisions.label, ids)
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
@@ -135,15 +141,15 @@ def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> An
     return Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
 
 
-def _check_instances(decisions: Decisions, data: Dataset, source: Source) -> None:
-    """Refuse decisions with the checksum of other data, or on instances beyond the last one."""
+def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:
+    """Refuse decisions with the checksum of other data, or on instances beyond the last of n."""
     if any(decisions.checksums):
-        own = numbering.checksum(data.features)
+        own = checksum_of()
         for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
             numbering.check(file, theirs, own, source)
-    if len(beyond := np.flatnonzero(decisions.instance >= len(data))):
+    if len(beyond := np.flatnonzero(decisions.instance >= n)):
         i = beyond[0]
-        raise decisions.error(i, numbering.no_instance(int(decisions.instance[i]), source, len(data)))
+        raise decisions.error(i, numbering.no_instance(int(decisions.instance[i]), source, n))
 
 
 def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

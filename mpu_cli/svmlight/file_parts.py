@@ -7,6 +7,7 @@ checked: do they have as many instances as their headers announce, and any at al
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -117,7 +118,7 @@ def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading 
         A file has not as many instances as its header announces, or no file has any.
     """
     first = [number for number, part in enumerate(parts) if part.start == 0]
-    for start, stop in zip(first, [*first[1:], len(parts)], strict=True):
+    for start, stop in pairwise([*first, len(parts)]):
         if parts[start].is_file:
             continue  # the reader has checked the whole file
         with open_input(parts[start].path) as stream:

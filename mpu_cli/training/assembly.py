@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpu_cli import methods
 from mpu_cli.bundle import TrainedModel
@@ -17,7 +17,10 @@ from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
 from mpu_cli.training.cluster_data import ClusterData
 from mpu_cli.training.label_features import with_label_features
-from mpu_cli.training.training_data import Sources, TrainingSet, read_training_data
+from mpu_cli.training.training_data import Sources, TrainingSet, TrainingSetT, read_training_data
+
+if TYPE_CHECKING:
+    from mpu_cli.cluster.dask_executor import DaskExecutor
 
 
 @contextmanager
@@ -33,7 +36,7 @@ def training_set(
     Parameters
     ----------
     sources : Sources
-        On a cluster: files, by names that all workers know, and names of labels.
+        On a cluster: files and the second file by names that all workers know, and no cache.
     run : Run
     on : OnCluster, optional
         Where workers read and learn. Default: this process does.
@@ -50,10 +53,10 @@ def training_set(
         The cluster cannot be reached, cannot be used, or has failed.
     """
     if on is not None:
-        for file in files_of(sources.file):
+        for file in (*files_of(sources.file), *([] if sources.complete is None else [str(sources.complete)])):
             absolute(file)  # what no worker can read is refused before a cluster is started
         with on.connected() as executor:
-            yield ClusterData.read(executor, sources, on.shards, run, with_texts=method is not None)
+            yield set_on_cluster(executor, sources, run, on.shards, method)
         return
     with run.step("read"):
         sidecars = Sidecars(sources.file)
@@ -61,11 +64,25 @@ def training_set(
             sidecars.contents.setdefault(str(sources.file))
         data = read_training_data(sources, run, sidecars)
         data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
-        if method is not None:
-            data = replace(data, vectorizer=sidecars.vectorizer(data.of_file))
-            if "label_features" in methods.METHODS[method].takes:
-                data = with_label_features(data, sources, run)
+        data = _for_method(data, sources, run, sidecars, method)
     yield data
+
+
+def set_on_cluster(
+    executor: "DaskExecutor", sources: Sources, run: Run, shards: int, method: str | None = methods.DEFAULT
+) -> ClusterData:
+    """Have the workers of a cluster read files; arguments and errors as of `training_set`."""
+    sidecars = Sidecars(sources.file)
+    data = ClusterData.read(executor, sources, shards, run, sidecars)
+    return _for_method(data, sources, run, sidecars, method)
+
+
+def _for_method(data: TrainingSetT, sources: Sources, run: Run, sidecars: Sidecars, method: str | None) -> TrainingSetT:
+    """Add what a method takes from texts and from features of labels."""
+    if method is None:
+        return data
+    data = replace(data, vectorizer=sidecars.vectorizer(data.of_file))
+    return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
 
 
 def assembled(

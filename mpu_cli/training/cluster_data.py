@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.reading import absolute, placed_labels
-from mpu_cli.cluster.training import Collection, learn, read_files, shards_of_training
+from mpu_cli.cluster.training import Collection, DistributedProblem, learn, read_files, shards_of_training
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.frequency.label_frequency import LabelCounts
+from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.select.sample import draw
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.mixing import rounds_of
@@ -21,15 +24,10 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
-from mpu_cli.training.training_data import Sources, TrainingData, TrainingSet
+from mpu_cli.training.training_data import Sources, TrainingData, TrainingSet, with_reviews
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
-
-_NO_NAMES = (
-    "on a cluster, weights are not drawn towards the words of the names of labels, and labels that are never annotated "
-    "do not belong to the model; --prior none says that this is meant"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,99 +46,132 @@ class ClusterData(TrainingSet):
 
     @classmethod
     def read(
-        cls, executor: "DaskExecutor", sources: Sources, shards: int, run: Run, with_texts: bool = True
+        cls, executor: "DaskExecutor", sources: Sources, shards: int, run: Run, sidecars: Sidecars
     ) -> "ClusterData":
-        """Have the workers read files, by names that all of them know.
+        """Have the workers read files, by names that all of them know; what people have decided is read here.
 
         Parameters
         ----------
         executor : DaskExecutor
         sources : Sources
-            Files and names of labels only.
         shards : int
         run : Run
-        with_texts : bool
-            Whether to look for the vectoriser that made the data of texts.
+        sidecars : Sidecars
+            Of the file.
 
         Raises
         ------
         InputError
-            A file cannot be read, no instance has a label, or the names beside the data do not fit them.
+            A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
         ClusterError
             The cluster fails.
         """
-        files, sidecars = list(map(absolute, files_of(sources.file))), Sidecars(sources.file)
-        collection = read_files(executor, files, sources.reading, run, shards)
-        return cls(
+        files = [absolute(file) for file in files_of(sources.file)]
+        second = None if sources.complete is None else absolute(str(sources.complete))
+        collection = read_files(executor, files, sources.reading, run, shards, second=second)
+        first = collection.first
+        data = cls(
             collection=collection,
             shards=shards,
             ids=collection.ids,
-            names=sidecars.names_of(sources.naming, collection.ids),
-            vectorizer=sidecars.vectorizer(len(collection)) if with_texts else None,
+            names=sidecars.names_of(sources.naming, first.ids),
             source=provenance.Source.by_name(sources.file),
         )
+        if sources.reviewed:
+            labels = data.fetch_labels(first, run)
+            shape = labels.shape[0], int(data.ids[-1]) + 1
+            by_number = csr_array((labels.data, data.ids[labels.indices], labels.indptr), shape=shape)
+            file = Dataset(by_number, _no_features(labels))
+            data = with_reviews(data, sources, file, lambda: checksum_of(first, run))
+        return data if second is None else data.with_second(len(first), len(data) - len(first), len(data.ids))
 
     def __len__(self) -> int:
         return len(self.collection)
 
     @property
+    def occurring(self) -> Columns:
+        """The features that occur."""
+        return self.collection.columns
+
+    @property
     def annotations(self) -> np.ndarray:
         """How many instances are annotated with each label."""
-        return self.collection.annotations
+        return self.collection.annotations(self.ids)
+
+    @property
+    def annotations_of_file(self) -> np.ndarray:
+        """How many of those are of the file, and not of the second one."""
+        return self.collection.first.annotations(self.ids)
 
     @property
     def content(self) -> Any:
-        """Checksums of the parts, and the number of shards, on which the model depends too."""
-        return self.collection.content, self.shards
+        """Checksums of the parts, what is given of labels, and the number of shards, on which the model depends too."""
+        return self.collection.content, self.ids, self.label_information, self.shards
+
+    @property
+    def problem(self) -> DistributedProblem:
+        """Return what is learned from."""
+        return DistributedProblem(self.collection, self.ids, **vars(self.label_information))
+
+    def widened(self, every: np.ndarray) -> Self:
+        """Return the same data with more labels, which are never annotated: these are all, ascending."""
+        return replace(self.placed(self.ids, every), ids=every)
+
+    def fetch_labels(self, collection: Collection, run: Run) -> csr_array:
+        """Fetch the annotated labels of instances, in the columns of all labels."""
+        executor = collection.executor
+        with run.step("fetch labels"):
+            placed = [executor.submit(placed_labels, part, self.ids) for part in collection.data]
+            return csr_array(vstack(executor.gather(placed), format="csr"))
 
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
         """Fetch the annotated labels. Of the features, a part at a time passes through this process."""
-        executor, parts = self.collection.executor, self.collection.data
-        with run.step("fetch labels"):
-            placed = [executor.submit(placed_labels, part, self.ids) for part in parts]
-            labels = csr_array(vstack(executor.gather(placed), format="csr"))
-
-            def each(what: str) -> Iterator[np.ndarray]:
-                for part in parts:
-                    yield executor.gather([executor.submit(_of_features, part, what)])[0]
-
-            digits = checksum_of_parts(each("sizes"), each("indices"), each("data")) if with_checksum else ""
-        return Problem(csr_array((len(self), 0), dtype=np.float32), labels), digits
+        labels = self.fetch_labels(self.collection, run)
+        problem = Problem(_no_features(labels), labels, **vars(self.label_information))
+        return problem, checksum_of(self.collection.first, run) if with_checksum else ""
 
     def drawn(self, size: int, run: Run) -> TrainingData:
         """Fetch a sample."""
         with run.step("fetch the sample"):
-            rows = self.collection.instances().fetch(draw(len(self), size, run.seed))
-        features = csr_array(rows.features.as_sparse())
-        return TrainingData(features=features, labels=rows.labels, ids=self.ids, names=self.names)
+            which = draw(len(self), size, run.seed)
+            rows = self.problem.instances().fetch(which)
+        return TrainingData(
+            features=csr_array(rows.features.as_sparse()),
+            labels=rows.labels,
+            ids=self.ids,
+            names=self.names,
+            verified=rows.verified,
+            answers=self.answers and self.answers.among(which),
+        )
 
-    def fit(
-        self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
-    ) -> Fitted:
-        """Learn a model by the workers, of the method mpu and without a warm start; say where names are not used."""
-        assert method == "mpu" and start is None
-        model, report = learn(self.collection, options, run, self.shards, hold_out_all)
-        fitted = mpu.fitted(options, model, report)
-        names_are_idle = self.vectorizer is not None and self.names is not None and options.prior is None
+    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
+        """Estimate c by what people have decided, as `from_people` does."""
+        if not self.has_complete_sets and answered is None:
+            return None
+        return self.problem.instances().reviewed_frequency(automatic, answered)
+
+    def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted:
+        assert method == "mpu"
+        _ = self._label_counts  # while the workers have the data
+        model, report = learn(self.problem, options, run, self.shards, start, hold_out_all)
         return replace(
-            fitted,
-            warnings=(*([_NO_NAMES] if names_are_idle else []), *fitted.warnings),
+            mpu.fitted(options, model, report, self.label_features is not None),
             seconds=report.seconds,
             out_of_fold=report.held_out.probabilities if hold_out_all else None,
         )
 
-    def features_of(self, fitted: Fitted) -> Columns:
-        """Return the features that occur in the data."""
-        return self.collection.columns
+    @cached_property
+    def _label_counts(self) -> LabelCounts:
+        return self.problem.label_counts()
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
-        """Count annotated labels, and true ones by the label frequency."""
-        return provenance.Counts(len(self), self.annotations, self.annotations / fitted.c)
+        """Count annotated labels, and true ones by the label frequency and verified labels."""
+        return provenance.Counts(len(self), self.annotations, self._label_counts.true_labels(fitted.c))
 
     def work(self, options: Any, fitted: Fitted) -> dict[str, int | None]:
         """Return how a training was carried out, as long as the cluster is there."""
         executor: Any = self.collection.executor
-        shards = shards_of_training(self.collection, options, self.shards)
+        shards = shards_of_training(self.problem, options, self.shards)
         return {
             "parts": len(self.collection.parts),
             "shards": shards,
@@ -148,6 +179,22 @@ class ClusterData(TrainingSet):
             "workers": executor.workers,
             "moved_bytes": executor.moved_bytes,
         }
+
+
+def checksum_of(collection: Collection, run: Run) -> str:
+    """Return the checksum of the features, a part of which at a time passes through this process."""
+    executor = collection.executor
+
+    def each(what: str) -> Iterator[np.ndarray]:
+        for part in collection.data:
+            yield executor.gather([executor.submit(_of_features, part, what)])[0]
+
+    with run.step("fetch features"):
+        return checksum_of_parts(each("sizes"), each("indices"), each("data"))
+
+
+def _no_features(labels: csr_array) -> csr_array:
+    return csr_array((labels.shape[0], 0), dtype=np.float32)
 
 
 def _of_features(data: Dataset, what: str) -> np.ndarray:

@@ -18,15 +18,15 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.directory import from_one
 from mpu_cli.text.stored import Stored
-from mpu_cli.training.training_data import Sources, TrainingData
+from mpu_cli.training.training_data import Sources, TrainingSet, TrainingSetT
 
 
-def with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
+def with_label_features(data: TrainingSetT, sources: Sources, run: Run) -> TrainingSetT:
     """Add features of labels, and labels that are never annotated.
 
     Parameters
     ----------
-    data : TrainingData
+    data : TrainingSet
     sources : Sources
         Where it comes from. Features of labels are those of its file of them, or else the vectors of their names, by
         the vectoriser that made the data.
@@ -52,7 +52,7 @@ def with_label_features(data: TrainingData, sources: Sources, run: Run) -> Train
     return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
 
 
-def _of_file(path: str | Path, data: TrainingData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
+def _of_file(path: str | Path, data: TrainingSet, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
     """Read a file with one line ``number index:value ...`` per label."""
     found = read(path, sources.reading, run)
     found.features.eliminate_zeros()
@@ -68,7 +68,7 @@ def _of_file(path: str | Path, data: TrainingData, sources: Sources, run: Run) -
         raise InputError(
             str(path), None, f"has features of none of the labels of {sources.file}, such as {data.ids[0]}"
         )
-    if not np.isin(found.features.indices, data.features.indices).any():
+    if not data.occurring.count(found.features):
         raise InputError(
             str(path), None, f"has no feature in common with {sources.file}; features need the same numbers in both"
         )

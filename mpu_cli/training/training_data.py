@@ -1,21 +1,21 @@
 """A training set: a file, what people have decided about its labels, and a second file with complete labels."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, with_width
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.data.problem import LabelInformation, Problem
+from mpu_cli.core.data.verified_labels import widened
 from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.methods import Fitted
@@ -32,6 +32,8 @@ from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
 from mpu_cli.training.frequencies import read_frequencies
+
+TrainingSetT = TypeVar("TrainingSetT", bound="TrainingSet")
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class ReviewCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingSet(ABC):
+class TrainingSet(LabelInformation, ABC):
     """Annotated instances that a model is learned from: in this process, or on the workers of a cluster.
 
     Attributes
@@ -166,7 +168,17 @@ class TrainingSet(ABC):
     @property
     def of_file(self) -> int:
         """How many instances are those of the file, and not of the second one."""
-        return len(self)
+        return len(self) if self.second is None else int(self.second[0])
+
+    @property
+    def has_complete_sets(self) -> bool:
+        """Whether c can come from complete label sets."""
+        return self.sampled is not None or self.second is not None
+
+    @property
+    @abstractmethod
+    def occurring(self) -> Columns:
+        """The features that occur."""
 
     @property
     @abstractmethod
@@ -174,9 +186,9 @@ class TrainingSet(ABC):
         """How many instances are annotated with each label: ndarray of int, shape (q,)."""
 
     @property
+    @abstractmethod
     def annotations_of_file(self) -> np.ndarray:
         """How many of those are of the file, and not of the second one."""
-        return self.annotations
 
     @property
     def never_annotated(self) -> np.ndarray:
@@ -189,22 +201,40 @@ class TrainingSet(ABC):
         """What is the same only for the same data, for `runtime.checkpoint_files.fingerprint`."""
 
     @abstractmethod
+    def widened(self, every: np.ndarray) -> Self:
+        """Return the same data with more labels, which are never annotated: these are all, ascending."""
+
+    @abstractmethod
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
-        """Return the labels and what else is known, perhaps without features; and the checksum of these, or ""."""
+        """Return what is learned from, perhaps without features; and the checksum of these, or ""."""
 
     @abstractmethod
     def drawn(self, size: int, run: Run) -> "TrainingData":
         """Return instances among which those are that `core.select.sample.draw` draws."""
 
     @abstractmethod
+    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
+        """Estimate c by what people have decided, as `from_people` does."""
+
     def fit(
         self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
     ) -> Fitted:
-        """Learn a model, as `methods.fit` does; its warnings include those about the data."""
+        """Learn a model, as `methods.fit` does; what may be a mistake in a review is among its warnings."""
+        fitted = self._fit(method, options, run, start, hold_out_all)
+        cautions = [] if self.review is None else self.review.cautions()
+        return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
     @abstractmethod
+    def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted: ...
+
     def features_of(self, fitted: Fitted) -> Columns:
-        """Return the features that a model learned from these data has weights for."""
+        """Return the features that occur in the data, or in features of labels that the model uses."""
+        columns = getattr(fitted.model, "columns", None)
+        if columns is not None:  # it has weights of no others, and of all of them
+            return columns
+        used = self.label_features if fitted.findings.get("prior") else None
+        occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
+        return replace(occurring, width=fitted.model.n_features)
 
     @abstractmethod
     def counts(self, fitted: Fitted) -> provenance.Counts:
@@ -228,7 +258,12 @@ class TrainingSet(ABC):
         MpuError
             The options weigh features of labels, and there are none.
         """
-        file = frequency_file(options)
+        file, prior = frequency_file(options), getattr(options, "prior", None)
+        if self.label_features is None and isinstance(prior, float | int) and prior:
+            raise MpuError(
+                f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
+                "--label-features, or data that mpu vectorize made, with names of labels"
+            )
         return options if file is None else replace(options, c=self.frequencies_of(file))
 
     def frequencies_of(self, file: Path) -> np.ndarray:
@@ -251,37 +286,18 @@ class TrainingData(TrainingSet):
     features : csr_array of float32, shape (n, D)
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
-    verified : VerifiedLabels or None
-    sampled : ndarray of int or None
-        The instances that were drawn at random and completely reviewed.
-    second : ndarray of int or None
-        The instances of the second file.
-    answers : Answers or None
-        Those to questions.
-    label_features : csr_array of float32, shape (q, any), or None
-        Features of labels, where there are some.
     """
 
     features: csr_array
     labels: csr_array
-    verified: VerifiedLabels | None = None
-    sampled: np.ndarray | None = None
-    second: np.ndarray | None = None
-    answers: Answers | None = None
-    label_features: csr_array | None = None
 
     def __len__(self) -> int:
         return self.features.shape[0]
 
-    @property
-    def of_file(self) -> int:
-        """How many instances are those of the file, and not of the second one."""
-        return len(self) if self.second is None else int(self.second[0])
-
-    @property
-    def has_complete_sets(self) -> bool:
-        """Whether c can come from complete label sets."""
-        return self.sampled is not None or self.second is not None
+    @cached_property
+    def occurring(self) -> Columns:
+        """The features that occur."""
+        return Columns.occurring(self.features)
 
     @cached_property
     def annotations(self) -> np.ndarray:
@@ -306,53 +322,26 @@ class TrainingData(TrainingSet):
         """Return all instances: they need not be fetched."""
         return self
 
-    def fit(
-        self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
-    ) -> Fitted:
-        """Learn a model in this process; what may be a mistake in a review is among its warnings."""
-        fitted = methods.fit(method, self.problem, options, run, start=start, hold_out_all=hold_out_all)
-        cautions = [] if self.review is None else self.review.cautions()
-        return replace(fitted, warnings=(*cautions, *fitted.warnings))
+    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
+        """Estimate c by what people have decided, as `from_people` does."""
+        return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
-    def features_of(self, fitted: Fitted) -> Columns:
-        """Return the features that occur in the data, or in features of labels that the model uses."""
-        columns = getattr(fitted.model, "columns", None)
-        if columns is not None:  # it has weights of no others, and of all of them
-            return columns
-        used = self.label_features if fitted.findings.get("prior") else None
-        parts = [self.features] if used is None else [self.features, used]
-        return Columns.occurring(*(with_width(part, fitted.model.n_features) for part in parts))
+    def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted:
+        return methods.fit(method, self.problem, options, run, start=start, hold_out_all=hold_out_all)
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""
         return provenance.Counts.of(self.labels, self.verified, fitted.c)
 
-    def completed(self, options: Any) -> Any:
-        """Return options with what the data have for them: label frequencies of a file."""
-        options = super().completed(options)
-        prior = getattr(options, "prior", None)
-        if self.label_features is None and isinstance(prior, float | int) and prior:
-            raise MpuError(
-                f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
-                "--label-features, or data that mpu vectorize made, with names of labels"
-            )
-        return options
-
     @property
     def problem(self) -> Problem:
         """Return what methods learn from."""
-        names = ("verified", "sampled", "second", "answers", "label_features")
-        given = {name: getattr(self, name) for name in names}
-        return Problem(self.features, self.labels, **given)
+        return Problem(self.features, self.labels, **vars(self.label_information))
 
-    def widened(self, every: np.ndarray) -> "TrainingData":
+    def widened(self, every: np.ndarray) -> Self:
         """Return the same data with more labels, which are never annotated: these are all, ascending."""
-        verified = self.verified and VerifiedLabels(
-            _widened(self.verified.cells, self.ids, every), self.verified.instances
-        )
-        answers = self.answers and replace(self.answers, columns=np.searchsorted(every, self.ids)[self.answers.columns])
-        labels = _widened(self.labels, self.ids, every)
-        return replace(self, labels=labels, ids=every, verified=verified, answers=answers)
+        labels = widened(self.labels, self.ids, every)
+        return replace(self.placed(self.ids, every), labels=labels, ids=every)
 
 
 def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
@@ -376,14 +365,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, source=source)
     if sources.reviewed:
-        decided = decisions.read(sources.reviewed, names)
-        named = [] if names is None else [number for number, texts in names.by_number.items() if texts]
-        found = matching.match(decided, file, sources.file, wins=sources.reviewed_wins, also=named)
-        sampled = found.sampled if len(found.sampled) else None
-        review = ReviewCounts.of(found)
-        answers = found.answers if len(found.answers) else None
-        data = replace(data, labels=found.labels, ids=found.ids, verified=found.verified, sampled=sampled)
-        data = replace(data, answers=answers, review=review)
+        data = with_reviews(data, sources, file)
     if sources.complete is not None:
         data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
     if not len(data.ids):
@@ -391,27 +373,50 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     return data
 
 
-def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
-    """Append instances whose label sets are complete."""
-    features, (labels, ids) = more.features, more.occurring_labels()
-    n, m = len(data), features.shape[0]
-    width = max(data.features.shape[1], features.shape[1])
-    every = np.union1d(data.ids, ids)
-    data = data.widened(every)
-    both = data.labels, _widened(labels, ids, every)
-    verified = data.verified or VerifiedLabels.of((n, len(every)))
-    cells = vstack([verified.cells, csr_array((m, len(every)), dtype=np.int8)], format="csr")
-    whole = VerifiedLabels.of((m, 0), complete=np.arange(m)).instances
+def with_reviews(
+    data: TrainingSetT, sources: Sources, file: Dataset, checksum_of: Callable[[], str] | None = None
+) -> TrainingSetT:
+    """Add what people have decided about the labels of a file.
+
+    Parameters
+    ----------
+    data : TrainingSet
+    sources : Sources
+    file : Dataset
+        The file as it was read, perhaps without features.
+    checksum_of : callable, optional
+        Gives the checksum of these features. Default: they are there.
+
+    Raises
+    ------
+    InputError
+        A review cannot be read, or does not fit the file.
+    """
+    decided = decisions.read(sources.reviewed, data.names)
+    named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
+    found = matching.match(decided, file, sources.file, sources.reviewed_wins, named, checksum_of)
+    every = np.union1d(data.ids, found.ids)
+    decided_labels = LabelInformation(
+        verified=found.verified,
+        sampled=found.sampled if len(found.sampled) else None,
+        answers=found.answers if len(found.answers) else None,
+    )
     return replace(
-        data,
-        features=csr_array(vstack([with_width(data.features, width), with_width(features, width)], format="csr")),
-        labels=csr_array(vstack(both, format="csr")),
-        verified=VerifiedLabels(csr_array(cells), np.concatenate([verified.instances, whole])),
-        second=np.arange(n, n + m),
+        data.widened(every),
+        review=ReviewCounts.of(found),
+        **vars(decided_labels.placed(found.ids, every)),
     )
 
 
-def _widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
-    """Give the columns of some labels their place among all."""
-    columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
-    return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))
+def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
+    """Append instances whose label sets are complete."""
+    features, (labels, ids) = more.features, more.occurring_labels()
+    width = max(data.features.shape[1], features.shape[1])
+    every = np.union1d(data.ids, ids)
+    data = data.widened(every).with_second(len(data), len(more), len(every))
+    both = [with_width(part, width) for part in (data.features, features)]
+    return replace(
+        data,
+        features=csr_array(vstack(both, format="csr")),
+        labels=csr_array(vstack([data.labels, widened(labels, ids, every)], format="csr")),
+    )

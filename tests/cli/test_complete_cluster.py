@@ -1,5 +1,6 @@
 """``mpu complete --cluster``."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.sources import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
+from tests.cluster.test_label_information import write_review
 from tests.endurance.commands import model_files
 
 # What large data get by default, which these few are to be learned like.
@@ -24,12 +26,28 @@ def files(tmp_path) -> list[str]:
     return [*paths[:2], str(tmp_path / "empty.svm"), *paths[2:]]
 
 
+def test_decisions_of_people_are_used_and_not_listed_again(run, cluster, files, tmp_path):
+    review = write_review(tmp_path / "checked.tsv", files)
+    common = ("--reviewed", review, "--reviewed-wins", "--cluster", cluster, "-q", *LARGE, "--cost", 3, "--eta0", 1)
+    done = run("complete", *files, "-o", tmp_path / "missing.tsv", "--top", 50, *common)
+    assert (done.exit_code, done.stderr) == (0, "warning: the review has 1 new label, annotated nowhere: 7\n")
+    lines = [line for line in (tmp_path / "missing.tsv").read_text().splitlines() if not line.startswith("#")]
+    listed = [int(row["instance"]) for row in csv.DictReader(lines, delimiter="\t")]
+    assert len(listed) == 50
+    assert all(i % 5 != 1 for i in listed)  # each fifth instance is completely reviewed
+
+
 @pytest.mark.slow  # two trainings with all that is chosen
 def test_few_instances_give_what_one_machine_gives(run, cluster, files, tmp_path):
     results = {}
-    for name, given in {"here": (), "there": ("--cluster", cluster)}.items():
+    review = write_review(tmp_path / "checked.tsv", files)
+    (tmp_path / "more").mkdir()
+    more = write_parts(tmp_path / "more", 1, seed=0)[0]
+    people = ("--reviewed", review, "--reviewed-wins", "--complete", more)
+    for name, where in {"here": (), "there": ("--cluster", cluster)}.items():
         folder = tmp_path / name
         folder.mkdir()
+        given = (*people, *where)
         outputs = ("--suspects", folder / "wrong.tsv", "--oof", folder / "oof.txt", "--model", folder / "a.mpu")
         done = run("complete", *files, "-o", folder / "missing.tsv", "--top", 50, "--json", "-q", *outputs, *given)
         written = [(folder / file).read_bytes() for file in ("missing.tsv", "wrong.tsv", "oof.txt")]
@@ -103,9 +121,8 @@ def test_a_bad_line_is_told_by_part_and_line(run, cluster, files, tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
-        (("--label-features", "a.svm"), "--label-features and --cluster exclude each other"),
-        (("--prior", "3"), "--prior and --cluster exclude each other"),
+        (("--cache", "there"), "--cache and --cluster exclude each other"),
+        (("--complete", "-"), "Workers of a cluster cannot read standard input"),
         (("-",), "Workers of a cluster cannot read standard input"),
     ],
 )

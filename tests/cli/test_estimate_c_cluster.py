@@ -3,10 +3,15 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.sources import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
+from tests.cluster.test_label_information import write_review
+from tests.slow import slow
 
 
 @pytest.fixture
@@ -33,6 +38,27 @@ def test_the_report_is_that_of_one_machine(run, cluster, files, given):
     assert here.stdout
 
 
+@pytest.mark.parametrize("which", ["reviewed", "complete", "answers", *slow("both")])
+def test_people_tell_c_as_on_one_machine(run, cluster, files, tmp_path, which):
+    (tmp_path / "more").mkdir()
+    people = {
+        "reviewed": ("--reviewed", write_review(tmp_path / "checked.tsv", files), "--reviewed-wins"),
+        "complete": ("--complete", write_parts(tmp_path / "more", 1, seed=0)[0]),
+    }
+    cells = np.argwhere(~read(Files(files)).labels.toarray())[::13]
+    asked = [f"{i + 1}\t{k}\t{'yes' if i % 3 else 'no'}\tquestion\t0.1\n" for i, k in cells.tolist()]
+    (tmp_path / "answers.tsv").write_text("instance\tlabel\tverdict\tsource\tdrawn\n" + "".join(asked))
+    people["answers"] = ("--reviewed", tmp_path / "answers.tsv")
+    given = [*(people["reviewed"] + people["complete"] if which == "both" else people[which])]
+    common = ("--per-label", "--json", "-q", "--plan", "0.1", "--sample", 300)
+    here = run("estimate-c", *files, *given, *common)
+    there = run("estimate-c", *files, *given, *common, "--cluster", cluster)
+    assert (there.exit_code, there.stdout, there.stderr) == (0, here.stdout, here.stderr)
+    report = json.loads(here.stdout)
+    assert report["method"] == {"answers": "questions", "complete": "complete"}.get(which, "reviewed")
+    assert which == "answers" or report["complete_instances"] == {"complete": 100}.get(which, 80)
+
+
 def test_frequencies_are_written(run, cluster, files, tmp_path):
     for name, given in (("here", ()), ("there", ("--cluster", cluster))):
         assert run("estimate-c", *files, "--per-label", "-o", tmp_path / name, "-q", *given).exit_code == 0
@@ -56,8 +82,7 @@ def test_a_bad_line_is_told_by_part_and_line(run, cluster, files):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
-        (("--complete", "a.svm"), "--complete and --cluster exclude each other"),
+        (("--complete", "-"), "Workers of a cluster cannot read standard input"),
         (("--cache", "there"), "--cache and --cluster exclude each other"),
         (("-",), "Workers of a cluster cannot read standard input"),
     ],

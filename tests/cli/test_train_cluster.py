@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from mpu_cli import bundle
 from tests.cluster.conftest import write_parts
 from tests.cluster.processes import Processes, wait
+from tests.endurance.commands import model_files
 
 
 def train(*arguments) -> subprocess.CompletedProcess:
@@ -49,9 +51,9 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     ("given", "said"),
     [
         (("--cluster", "nowhere"), "'nowhere' is no cluster"),
-        (("--cluster", "local", "--reviewed", "a.tsv"), "--reviewed and --cluster exclude each other"),
+        (("--cluster", "local", "--cache", "there"), "--cache and --cluster exclude each other"),
+        (("--cluster", "local", "--complete", "-"), "Workers of a cluster cannot read standard input"),
         (("--cluster", "local", "--method", "br"), "--method and --cluster exclude each other"),
-        (("--cluster", "local", "--prior", "3"), "--prior and --cluster exclude each other"),
         (("--cluster", "local", "--shards", "0"), "--shards"),
         (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),
         (("--shards", "2"), "--shards needs --cluster"),
@@ -91,16 +93,19 @@ def test_a_file_that_no_scheduler_has_written(run, files, tmp_path, content):
     assert done.stderr.count("\n") == 1
 
 
-def test_names_of_labels_that_are_not_used_are_said(run, cluster, tmp_path):
+def test_names_of_labels_teach_as_on_one_machine(run, cluster, tmp_path):
     texts = [{"text": f"{word} {i} and more", "tags": [word]} for i in range(40) for word in ("law", "sport")]
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))
     columns = ("--text", "text", "--tags", "tags")
     made = run("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--quiet", *columns)
     assert made.exit_code == 0, made.stderr
-    for given, count in ([], 1), (["--prior", "none"], 0):
-        common = ("--c", 1, "--cluster", cluster, "--quiet")
-        done = run("train", tmp_path / "news.svm", "-o", tmp_path / "a.mpu", *common, *given)
-        assert (done.exit_code, done.stderr.count("names of labels")) == (0, count), done.stderr
+    (tmp_path / "names").write_text("law\nsport\nmore\n")
+    for name, where in {"here": (), "there": ("--cluster", cluster)}.items():
+        common = ("--c", 1, "--cost", 3, "--prior", 15, "--labels", tmp_path / "names", "--quiet", *where)
+        done = run("train", tmp_path / "news.svm", "-o", tmp_path / f"{name}.mpu", *common)
+        assert (done.exit_code, done.stderr) == (0, ""), done.stderr
+    assert model_files(tmp_path / "there.mpu") == model_files(tmp_path / "here.mpu")
+    assert bundle.load(tmp_path / "there.mpu").label_ids.tolist() == [1, 2, 3]  # the last one is never annotated
 
 
 @pytest.mark.slow  # it starts a cluster of its own

@@ -111,6 +111,33 @@ def test_few_instances_or_one_block_give_the_model_of_one_machine(client, parts,
     assert there.classes_.tolist() == names
 
 
+@pytest.mark.parametrize("kind", ["numpy", *slow("dask")])
+@pytest.mark.parametrize("options", [{"cost": 3.0, "levels": 2}, {**LARGE, "sample": 40}], ids=["few", "one part"])
+def test_label_information_is_learned_from_as_on_one_machine(client, parts, options, kind):
+    x, y = ([blocks[0]] if "sample" in options else blocks for blocks in parts)
+    X, S = (np.vstack([block.toarray() for block in blocks]) for blocks in (x, y))
+    n, rng = len(S), np.random.default_rng(0)
+    S[:, 3] = False  # never annotated, but verified
+    y = [csr_array(some) for some in np.split(S, len(y))]
+    known = {
+        "reviewed": np.where(S, rng.random(S.shape) < 0.3, -1.0 * (rng.random(S.shape) < 0.1)).astype(int),
+        "complete": np.arange(n) % 9 == 0,
+        "ignored": rng.random(S.shape) < 0.02,
+        "sampled": np.arange(n) % 3 == 0,
+        "label_features": rng.normal(size=(Q, D + 1)),
+    }
+    known["reviewed"][1:20:2, 3] = 1
+    known["ignored"] &= ~known["sampled"][:, None] & (known["reviewed"] == 0)
+    there = {name: da.from_array(a, chunks=50) for name, a in known.items()} if kind == "dask" else known
+    names = ["e", "d", "c", "b", "a"] if kind == "numpy" else [9, 7, 8, 2, 1]
+    model = MPUClassifier(**options, classes=names).fit(lazy(x), lazy(y), client=client, **there)
+    here = MPUClassifier(**options, classes=names).fit(csr_array(X), S, **known)
+    assert weights(model) == weights(here)
+    assert model.record_ == here.record_
+    np.testing.assert_array_equal(model.thresholds_, here.thresholds_)
+    assert np.isfinite(model.thresholds_).all()
+
+
 def test_columns_stay_where_they_are_whatever_is_annotated(client, parts):
     x, y = lazy(parts[0]), [block.copy() for block in parts[1]]
     for block in y:
@@ -211,8 +238,9 @@ def test_arguments_that_a_cluster_cannot_use_are_refused(client, files, parts):
     x, y = lazy(parts[0]), lazy(parts[1])
     for model, arguments, said in [
         (MPUClassifier(method="br"), {}, "by the method mpu, not by br"),
-        (MPUClassifier(prior=1.0), {}, "prior: "),
-        (MPUClassifier(), {"complete": np.ones(N, bool)}, "complete cannot be had on a cluster"),
+        (MPUClassifier(), {"complete": np.ones(N - 1, bool)}, "complete: give True or False for each of the 400"),
+        (MPUClassifier(), {"label_features": np.ones((Q, D))}, r"label_features has shape \(5, 8\)"),
+        (MPUClassifier(), {"reviewed": da.ones((N, 1), chunks=50)}, r"reviewed has shape \(400, 1\)"),
         (MPUClassifier(c=[0.5]), {}, r"c has shape \(1,\), and there are 5 labels"),
         (MPUClassifier(classes=["a"]), {}, r"classes has shape \(1,\)"),
     ]:
@@ -220,6 +248,8 @@ def test_arguments_that_a_cluster_cannot_use_are_refused(client, files, parts):
             model.fit(x, y, client=client, **arguments)
     with pytest.raises(DataError, match="give neither y nor classes"):
         MPUClassifier().fit(files, y, client=client)
+    with pytest.raises(DataError, match="X names files, and sampled is an array of their labels"):
+        MPUClassifier().fit(files, sampled=np.ones(N, bool), client=client)
     with pytest.raises(DataError, match="client is str: give a distributed"):
         MPUClassifier().fit(x, y, client="tcp://scheduler:8786")
     with pytest.raises(OverlapError, match="may be named once only"):

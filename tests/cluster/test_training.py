@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.cluster.training import learn, read_files
+from mpu_cli.cluster.training import DistributedProblem, learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.checkpoint_files import folder_of
@@ -31,7 +31,7 @@ PHASES = ["read", "estimate c", "choose C", "level 0", "write"]
 def expected(files, n_shards=2, options=OPTIONS):
     """What these parts and shards give, whoever computes."""
     collection = read_files(InProcess(), files, DEFAULT_READING, DEFAULT_RUN)
-    return learn(collection, options, DEFAULT_RUN, n_shards)[0]
+    return learn(DistributedProblem(collection, collection.ids), options, DEFAULT_RUN, n_shards)[0]
 
 
 def learned(path: Path) -> list[bytes]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.cluster.training import learn, read_files
+from mpu_cli.cluster.training import DistributedProblem, learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.core.options import Options
 from mpu_cli.core.side import negative_sampling
@@ -46,7 +46,8 @@ def files(tmp_path) -> list[str]:
 def expected(files) -> list[bytes]:
     """What these parts give, whoever computes."""
     collection = read_files(InProcess(), files, DEFAULT_READING, DEFAULT_RUN)
-    return [array.tobytes() for array in as_arrays(learn(collection, OPTIONS, DEFAULT_RUN, 2)[0])]
+    problem = DistributedProblem(collection, collection.ids)
+    return [array.tobytes() for array in as_arrays(learn(problem, OPTIONS, DEFAULT_RUN, 2)[0])]
 
 
 def learned(path: Path) -> list[bytes]:

@@ -154,14 +154,11 @@ def refuse_with_cluster(files: Iterable[str], **values: Any) -> None:
             option = "--" + name.replace("_", "-")
             raise click.UsageError(f"{option} and --cluster exclude each other; leave out one of the two.")
     if STANDARD_STREAM in files:
-        raise click.UsageError("Workers of a cluster cannot read standard input: give FILE.")
+        raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
 
 
-def refuse_sources(sources: "Sources", options: Any = None, **values: Any) -> None:
+def refuse_sources(sources: "Sources", **values: Any) -> None:
     """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
     from mpu_cli.svmlight.sources import files_of
 
-    names = ("reviewed", "complete", "cache", "label_features")
-    values |= {name: getattr(sources, name) for name in names}
-    values["prior"] = getattr(options, "prior", None) not in (None, "none", 0)
-    refuse_with_cluster(files_of(sources.file), **values)
+    refuse_with_cluster((*files_of(sources.file), str(sources.complete)), cache=sources.cache, **values)

@@ -12,7 +12,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
-from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people, instances_to_review
+from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
@@ -21,7 +21,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
 from mpu_cli.training.frequencies import frequency_lines
-from mpu_cli.training.training_data import Sources, TrainingData
+from mpu_cli.training.training_data import Sources, TrainingSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,8 @@ def estimate(
     sources : Sources
     estimator : Estimator
     on : OnCluster, optional
-        Where workers read; the sample alone is fetched. Files and names of labels only. Default: this process reads.
+        Where workers read; the sample is fetched, and where label sets are complete, all labels. `sources` are
+        without a cache. Default: this process reads.
     per_label : bool
         Whether to estimate a label frequency for each label too.
     output : str or Path, optional
@@ -178,55 +179,53 @@ def estimate(
     """
     sample, method = estimator.sample, estimator.method
     refuse_unwritable(output)
-    with training_set(sources, run, on, method=None) as whole:
-        data = whole.drawn(sample, run)
-    q = len(data.ids)
-    refuse_too_large(data.features.shape[1], q, levels=1)
-    pool = each = draw_labels(whole.annotations, run.seed)
-    if per_label and pool is not None and data.answers is None:
-        often = np.flatnonzero(whole.annotations >= estimators.FEWEST_ANNOTATIONS)
-        columns = np.union1d(pool.columns, often)
-        each = DrawnLabels(columns, np.ones(len(columns)))
-    refuse_large_sample(min(len(data), sample), q if each is None else len(each.columns))
-    population = Rows(Features.of(data.features, empty=run.empty), data.labels, verified=data.verified)
-    drawn = Sample(population, sample, estimator.folds or usual_folds(len(whole), q), run, each)
     pooled: estimators.FrequencyEstimate | None = None
     answered: Answered | None = None
     single: SingleFrequencies | None = None
-    if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
-        with run.step("out-of-fold predictions", drawn.m) as tick:
-            probabilities = drawn.naive_probabilities(tick)
-        with run.step("estimate c"):
-            # The labels that `mpu train` takes: both say the same.
-            pooling: slice | np.ndarray = slice(None)
-            if pool is not None and each is not None:
-                pooling = np.flatnonzero(np.isin(each.columns, pool.columns))
-            verified = drawn.verified and drawn.verified.block(pooling)
-            evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
-            pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
-        if data.answers is not None:
-            answered = drawn.answered(probabilities, data.answers)
-        if per_label and not data.has_complete_sets and answered is None:
-            with run.step("estimate c of each label"):
-                found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
-                single = found.of_all(q, drawn.columns, pooled.c)
-    automatic = None if pooled is None else pooled.c
-    reviewed = from_people(data.labels, data.verified, data.sampled, data.second, automatic, answered)
-    annotations = whole.annotations_of_file
+    with training_set(sources, run, on, method=None) as data:
+        q, fetched = len(data.ids), data.drawn(sample, run)
+        refuse_too_large(fetched.features.shape[1], q, levels=1)
+        pool = each = draw_labels(data.annotations, run.seed)
+        if per_label and pool is not None and data.answers is None:
+            often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
+            columns = np.union1d(pool.columns, often)
+            each = DrawnLabels(columns, np.ones(len(columns)))
+        refuse_large_sample(min(len(data), sample), q if each is None else len(each.columns))
+        population = Rows(Features.of(fetched.features, empty=run.empty), fetched.labels, verified=fetched.verified)
+        drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
+        if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
+            with run.step("out-of-fold predictions", drawn.m) as tick:
+                probabilities = drawn.naive_probabilities(tick)
+            with run.step("estimate c"):
+                # The labels that `mpu train` takes: both say the same.
+                pooling: slice | np.ndarray = slice(None)
+                if pool is not None and each is not None:
+                    pooling = np.flatnonzero(np.isin(each.columns, pool.columns))
+                verified = drawn.verified and drawn.verified.block(pooling)
+                evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
+                pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
+            if fetched.answers is not None:
+                answered = drawn.answered(probabilities, fetched.answers)
+            if per_label and not data.has_complete_sets and answered is None:
+                with run.step("estimate c of each label"):
+                    found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
+                    single = found.of_all(q, drawn.columns, pooled.c)
+        reviewed = data.reviewed_frequency(None if pooled is None else pooled.c, answered)
+    annotations = data.annotations_of_file
     annotated = int(annotations.sum())
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
         report = _by_people(reviewed, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        report = _by_annotations(pooled, annotated, method, q, len(whole))
+        report = _by_annotations(pooled, annotated, method, q, len(data))
     if data.review is not None:
         report = replace(report, warnings=[*data.review.cautions(), *report.warnings])
     if output is not None:
         with open_output(output) as out:
             rates = np.full(q, report.c) if single is None else single.c
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
-    per_instance = annotated / whole.of_file / report.c  # true labels
+    per_instance = annotated / data.of_file / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
@@ -270,7 +269,7 @@ def _by_people(
     reviewed: ReviewedFrequency,
     pooled: estimators.FrequencyEstimate | None,
     annotated: int,
-    data: TrainingData,
+    data: TrainingSet,
 ) -> Report:
     method = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
     used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)

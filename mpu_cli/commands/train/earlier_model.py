@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.core.data.features import Columns
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
@@ -16,7 +14,7 @@ from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.errors import ModelError
 
 
-def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) -> tuple[WarmStart, dict[str, int]]:
+def match(path: Path, levels: int | None, occurring: np.ndarray, ids: np.ndarray) -> tuple[WarmStart, dict[str, int]]:
     """Read a model and match it with new data.
 
     Parameters
@@ -25,8 +23,8 @@ def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) ->
         The model.
     levels : int or None
         Of the training that starts from it; None: any number.
-    matrix : csr_array, shape (n, D), float32
-        New features.
+    occurring : ndarray of int
+        The features that occur in the new data, ascending.
     ids : ndarray of int, shape (q,)
         The labels of the new data, as written in files, ascending.
 
@@ -53,7 +51,6 @@ def match(path: Path, levels: int | None, matrix: csr_array, ids: np.ndarray) ->
     columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
     columns = np.where(model.label_ids[columns] == ids, columns, -1)
     shared = int((columns >= 0).sum())
-    occurring = Columns.occurring(matrix).indices
     known = len(np.intersect1d(occurring, model.occurring.indices, assume_unique=True))
     if not shared:
         raise _refused(path, "has no label in common with the data")

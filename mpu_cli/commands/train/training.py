@@ -28,7 +28,7 @@ from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.packed import packed
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, TrainingSet, frequency_file
+from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingSet, frequency_file
 
 _log = logging.getLogger(__name__)
 
@@ -124,8 +124,8 @@ def train(
     Parameters
     ----------
     sources : Sources
-        With `on`: files and names of labels only. The workers read the files, by their full names; the model and the
-        predictions out of fold are written here.
+        With `on`: without a cache. The workers read the data, by their full names; the model and the predictions out
+        of fold are written here.
     target : Path
         The model, a directory.
     options : object, optional
@@ -135,7 +135,7 @@ def train(
     on : OnCluster, optional
         Where workers read and learn. Default: this process does.
     warm_start : Path, optional
-        An earlier model whose weights training starts from; not with `on`.
+        An earlier model whose weights training starts from.
     saving : Saving
     run : Run
 
@@ -267,8 +267,7 @@ def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
 
 
 def _start(path: Path, levels: int | None, data: TrainingSet) -> WarmStart:
-    assert isinstance(data, TrainingData)  # a cluster has no warm start
-    start, counts = match(path, levels, data.features, data.ids)
+    start, counts = match(path, levels, data.occurring.indices, data.ids)
     said = [
         f"{what} {counts[f'{what}_shared']:,} known, {counts[f'{what}_new']:,} new, {counts[f'{what}_vanished']:,} gone"
         for what in ("labels", "features")

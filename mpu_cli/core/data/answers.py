@@ -1,6 +1,6 @@
 """Answers to questions: decisions on single cells that were not annotated, each drawn by chance."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class Answers:
     def __getitem__(self, index: np.ndarray | slice) -> "Answers":
         """Return some of them."""
         return Answers(self.rows[index], self.columns[index], self.true[index], self.chance[index])
+
+    def among(self, rows: np.ndarray) -> "Answers":
+        """Return those on some instances, ascending, by their places among these."""
+        inside = self[np.isin(self.rows, rows)]
+        return replace(inside, rows=np.searchsorted(rows, inside.rows))
 
     @classmethod
     def none(cls) -> "Answers":

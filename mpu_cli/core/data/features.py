@@ -158,11 +158,6 @@ class Columns:
     indices: np.ndarray
     width: int
 
-    @property
-    def are_few(self) -> bool:
-        """Whether they are so few of all features that only they get weights."""
-        return 2 * len(self.indices) < self.width
-
     @classmethod
     def occurring(cls, *matrices: csr_array) -> "Columns":
         """Return the features that occur in one of some matrices of equal width."""
@@ -175,6 +170,19 @@ class Columns:
             for start in range(0, matrix.nnz, _ENTRIES):  # NumPy copies the indices as 64-bit numbers
                 occurs[matrix.indices[start : start + _ENTRIES]] = True
         return cls(np.flatnonzero(occurs).astype(np.int32), width)
+
+    def joined(self, other: "Columns") -> "Columns":
+        """Return the features that occur here or there."""
+        return Columns(np.union1d(self.indices, other.indices).astype(np.int32), max(self.width, other.width))
+
+    @property
+    def are_few(self) -> bool:
+        """Whether they are so few of all features that only they get weights."""
+        return 2 * len(self.indices) < self.width
+
+    def narrowed(self, matrix: csr_array) -> csr_array:
+        """Return a matrix with sorted rows as it is learned from: with these columns where they are few, else all D."""
+        return self.of(matrix) if self.are_few else with_width(matrix, self.width)
 
     def of(self, matrix: csr_array) -> csr_array:
         """Return these columns of a matrix with sorted rows: csr_array of shape (n, D')."""
@@ -195,6 +203,9 @@ class Columns:
             return places, places >= 0
         places = np.searchsorted(self.indices, features).astype(np.int32)
         return places, np.append(self.indices, -1)[places] == features
+
+    def __reduce__(self) -> tuple:
+        return Columns, (self.indices, self.width)  # without what is derived from them
 
     @cached_property
     def _places(self) -> np.ndarray | None:
@@ -217,7 +228,9 @@ def unit_rows(matrix: csr_array) -> csr_array:
 
 def with_width(matrix: csr_array, width: int) -> csr_array:
     """Cut or pad the columns of a CSR array with sorted rows to a width."""
-    if width >= matrix.shape[1]:
+    if width == matrix.shape[1]:
+        return matrix
+    if width > matrix.shape[1]:
         return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
     keep = matrix.indices < width
     indptr = np.concatenate([[0], np.cumsum(keep)])[matrix.indptr]

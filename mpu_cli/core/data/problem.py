@@ -1,24 +1,22 @@
-"""The data of a training: instances, their annotations, and verified labels."""
+"""The data of a training: instances, their annotations, and what else is given of their labels."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 
 
-@dataclass(frozen=True)
-class Problem:
-    """The data of a training. What a user chooses is in `core.options.Options`.
+@dataclass(frozen=True, kw_only=True)
+class LabelInformation:
+    """What a training learns from beside features and annotations, of n instances and q labels.
 
     Attributes
     ----------
-    features : csr_array of float32, shape (n, D)
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     verified : VerifiedLabels or None
         What people have decided, beyond the annotations.
     sampled : ndarray of int or None
@@ -34,14 +32,41 @@ class Problem:
         (`core.side.information`).
     """
 
-    features: csr_array
-    labels: csr_array
-    _: KW_ONLY
     verified: VerifiedLabels | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     answers: Answers | None = None
     label_features: csr_array | None = None
+
+    @property
+    def label_information(self) -> "LabelInformation":
+        """Return this alone, of a subclass."""
+        return LabelInformation(**{field.name: getattr(self, field.name) for field in fields(LabelInformation)})
+
+    def placed(self, ids: np.ndarray, every: np.ndarray) -> Self:
+        """Return the same where the columns of some labels have their places among all, as of `widened`."""
+        answers = self.answers and replace(self.answers, columns=np.searchsorted(every, ids)[self.answers.columns])
+        return replace(self, verified=self.verified and self.verified.widened(ids, every), answers=answers)
+
+    def with_second(self, n: int, m: int, q: int) -> Self:
+        """Return the same with m more instances, after n, whose label sets are complete."""
+        of_both = self.verified or VerifiedLabels.of((n, q)), VerifiedLabels.of((m, q), complete=np.arange(m))
+        return replace(self, verified=joined_verified(of_both), second=np.arange(n, n + m))
+
+
+@dataclass(frozen=True)
+class Problem(LabelInformation):
+    """The data of a training. What a user chooses is in `core.options.Options`.
+
+    Attributes
+    ----------
+    features : csr_array of float32, shape (n, D)
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    """
+
+    features: csr_array
+    labels: csr_array
 
     def __len__(self) -> int:
         return self.features.shape[0]
@@ -61,9 +86,8 @@ class Problem:
             width = max(matrix.shape[1], of_labels.shape[1])
             matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
         occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
-        if occurring.are_few:
-            matrix, of_labels = occurring.of(matrix), None if of_labels is None else occurring.of(of_labels)
-        return replace(self, features=matrix, label_features=of_labels), occurring
+        of_labels = None if of_labels is None else occurring.narrowed(of_labels)
+        return replace(self, features=occurring.narrowed(matrix), label_features=of_labels), occurring
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mpu_cli.errors import DataError
 
@@ -117,6 +117,10 @@ class VerifiedLabels:
         """Return those of some labels."""
         return VerifiedLabels(self.cells[:, columns], self.instances)
 
+    def widened(self, ids: np.ndarray, every: np.ndarray) -> "VerifiedLabels":
+        """Return the same with more labels, without verdicts: from columns `ids` to `every`, as `widened` does."""
+        return VerifiedLabels(widened(self.cells, ids, every), self.instances)
+
     def as_annotated(self) -> "VerifiedLabels":
         """Return the same without the single cells verified as true: their annotation speaks for itself again.
 
@@ -197,6 +201,21 @@ class VerifiedLabels:
         """
         cells = self.cells.toarray()
         return np.where(cells, cells, self.instances[:, None])
+
+
+def joined_verified(of_parts: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:
+    """Return the verified labels of several parts, one after another; None where no part has any."""
+    verified = [of_part for of_part in of_parts if of_part is not None]
+    if len(verified) < 2:
+        return verified[0] if verified else None
+    cells = csr_array(vstack([of_part.cells for of_part in verified], format="csr"))
+    return VerifiedLabels(cells, np.concatenate([of_part.instances for of_part in verified]))
+
+
+def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
+    """Give the columns of some labels their places among all; both are ascending numbers of labels."""
+    columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
+    return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))
 
 
 def _only(matrix: csr_array, kept: np.ndarray) -> csr_array:

@@ -144,8 +144,7 @@ class LabelFrequency:
 
     def true_labels(self, annotated: csr_array) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
-        by_chance, certain = self.counted(annotated)
-        return _per_label(by_chance) / self.rates + _per_label(certain)
+        return self.count(annotated).true_labels(self.rates)
 
     def count(self, annotated: csr_array) -> "LabelCounts":
         """Count the cells of each label, and the annotations by what each stands for."""
@@ -177,6 +176,10 @@ class LabelCounts:
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
         """Return the counts of both."""
         return LabelCounts(self.cells + other.cells, self.by_chance + other.by_chance, self.certain + other.certain)
+
+    def true_labels(self, rates: np.ndarray) -> np.ndarray:
+        """Estimate how many instances have each label: float64, shape (q,)."""
+        return self.by_chance / rates + self.certain
 
     def block(self, labels: slice | np.ndarray) -> "LabelCounts":
         """Return the counts of some labels."""

@@ -1,7 +1,7 @@
 """A level of the model: one linear function of the features for each label."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,8 +47,13 @@ class LinearModel:
 
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""
+        some = self.of_labels(labels)
+        return some if isinstance(some.weights, np.ndarray) else replace(some, weights=some.weights.toarray())
+
+    def of_labels(self, labels: Block) -> "LinearModel":
+        """Return the model of some labels; its weights are sparse where these are."""
         dense = isinstance(self.weights, np.ndarray)
-        weights = self.weights[:, labels] if dense else self._by_label[:, labels].toarray()
+        weights = self.weights[:, labels] if dense else csr_array(self._by_label[:, labels])
         return LinearModel(weights, self.bias[labels])
 
     def pruned(self, least: float | None) -> "LinearModel":

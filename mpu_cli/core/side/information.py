@@ -44,6 +44,10 @@ class Prior:
         """
         return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
 
+    def block(self, labels: Block) -> "Prior":
+        """Return the same for some of the labels."""
+        return replace(self, vectors=self.vectors[:, labels])
+
     def widened(self, width: int) -> "Prior":
         """Return the same for instances with more features, as those of a higher level, of which the mean is 0."""
         v = self.vectors

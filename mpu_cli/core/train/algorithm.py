@@ -33,7 +33,7 @@ from mpu_cli.core.train.parts import PartRows
 from mpu_cli.core.train.sample_negatives import sample_negatives
 from mpu_cli.core.train.stack import Stack
 from mpu_cli.core.validate.plans import EVERYTHING
-from mpu_cli.errors import DataError, OverflowingError
+from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -158,9 +158,7 @@ def train_on_parts(
 
     Raises
     ------
-    DataError
-        What is asked for cannot be learned from parts.
-    TooLargeError, OverflowingError
+    DataError, TooLargeError, OverflowingError
         As for `train`.
     """
     if not options.uses_label_features:
@@ -168,7 +166,6 @@ def train_on_parts(
     n, q = len(instances), len(instances.annotations)
     n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
     refuse_too_large(instances.width, q, n_levels)
-    _refuse_what_parts_cannot_learn(instances, start)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
@@ -254,8 +251,8 @@ def _first_level(
         return OnePart(**common, parts=[guided], predicted=chosen.held_out)
     level_parts = instances.parts
     if instances.label_features is not None and chosen.settings.prior:
-        submit = instances.executor.submit
-        level_parts = [submit(parts.with_prior, part, instances.label_features) for part in level_parts]
+        executor, of_labels = instances.executor, instances.executor.keep(instances.label_features)
+        level_parts = [executor.submit(parts.with_prior, part, of_labels) for part in level_parts]
     shards = Shards(**common, parts=level_parts, n_shards=min(n_shards, len(level_parts)))
     return shards if top is None else Groups.at_first(shards, chosen.prune or 0.0)
 
@@ -274,20 +271,3 @@ def _side_information(
 
     with run.step("shortlist"):
         return SideInformation(prior, NegativeSample.from_arrays(run.checkpoints.load_or_compute("shortlist", make)))
-
-
-def _refuse_what_parts_cannot_learn(instances: Instances, start: WarmStart | None) -> None:
-    """Raise DataError where many labels of instances in several processes are to be learned from more than those."""
-    if instances.is_here or len(instances.annotations) <= FEW_LABELS:
-        return
-    refused = {
-        "label features": instances.label_features,
-        "an earlier model": start,
-        "verified labels": instances.has_verified or None,
-    }
-    for what, value in refused.items():
-        if value is not None:
-            raise DataError(
-                f"{len(instances):,} instances with {len(instances.annotations):,} labels are learned by all workers, "
-                f"without {what}; leave them out, or use one machine"
-            )

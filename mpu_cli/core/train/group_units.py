@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csc_array, csr_array, hstack, vstack
 
-from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.features import Features, unit_rows
 from mpu_cli.core.data.predictions import Block
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import sums_of_instances
-from mpu_cli.core.side.information import SideInformation
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import Groups, NegativeSample
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
@@ -41,12 +42,18 @@ class Picked:
         Where a group is learned from an instance.
     selected : ndarray of bool, shape (selections, m)
         Which of them are in each of some selections.
+    verified : VerifiedLabels or None
+        Verified labels.
+    vectors : csc_array of float32, shape (D, k), or None
+        Where the weights are drawn to (`core.side.information`).
     """
 
     features: Features
     labels: csr_array
     instances: csr_array
     selected: np.ndarray
+    verified: VerifiedLabels | None = None
+    vectors: csc_array | None = None
 
 
 @dataclass(frozen=True)
@@ -57,23 +64,39 @@ class Whole:
     ----------
     size : int
     mean_squared_norm : float
-    bias : ndarray of float32, shape (k,)
+    settings : Settings
+    start : LinearModel
         Where the labels of the groups start.
     """
 
     size: int
     mean_squared_norm: float
-    bias: np.ndarray
+    settings: Settings
+    start: LinearModel
+
+    def of_labels(self, labels: np.ndarray) -> "Whole":
+        """Return the same for some of the labels."""
+        return replace(self, start=self.start.of_labels(labels))
+
+
+def count_positives(part: PartRows) -> np.ndarray:
+    """Return of how many instances each label is true, as far as is verified."""
+    return count_annotations(part.positives)
 
 
 def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:
     """Sum up at most so many instances of each of some labels, of unit length each."""
-    return sums_of_instances(part.features, part.labels[:, labels], most)
+    return sums_of_instances(part.features, part.positives[:, labels], most)
 
 
-def group(directions: list[csr_array], grouped: np.ndarray, q: int, seed: int) -> Groups:
-    """Group labels by their directions, which come in blocks of labels."""
-    return Groups.of(csr_array(vstack(directions, format="csr")), grouped, q, seed)
+def group(
+    directions: list[csr_array], grouped: np.ndarray, q: int, seed: int, label_features: csr_array | None = None
+) -> Groups:
+    """Group labels by their directions, which come in blocks of labels, and by their features."""
+    found = csr_array(vstack(directions, format="csr"))
+    if label_features is not None:
+        found = unit_rows(found + unit_rows(label_features)[grouped])
+    return Groups.of(found, grouped, q, seed)
 
 
 def group_of(groups: Groups) -> np.ndarray:
@@ -83,7 +106,7 @@ def group_of(groups: Groups) -> np.ndarray:
 
 def annotated_groups(part: PartRows, groups: Groups) -> PartRows:
     """Return a part with groups in place of labels, but for that of the most annotated labels."""
-    return replace(part, labels=groups.annotated(part.labels)[:, 1:])
+    return replace(part, labels=groups.annotated(part.positives)[:, 1:], verified=None, side=NO_SIDE_INFORMATION)
 
 
 def of_labels(part: PartRows, labels: Block) -> PartRows:
@@ -94,8 +117,8 @@ def of_labels(part: PartRows, labels: Block) -> PartRows:
 def listed(part: PartRows, groups: Groups, model: LinearModel, n: int, run: Run) -> PartRows:
     """Return a part with the instances that each group is learned from; there are n in all parts."""
     rng = np.random.default_rng(seed_of(run.seed, part.number)) if part.number else groups.generator()
-    negatives = sample_instances(part.features, part.labels, groups, model, n, rng, run)
-    return replace(part, side=SideInformation(negatives=negatives))
+    negatives = sample_instances(part.features, part.positives, groups, model, n, rng, run, part.verified)
+    return replace(part, side=replace(part.side, negatives=negatives))
 
 
 def negatives_of(part: PartRows) -> NegativeSample:
@@ -113,7 +136,9 @@ def sample_sizes(part: PartRows) -> np.ndarray:
 def of_first_group(part: PartRows, labels: np.ndarray) -> PartRows:
     """Return a part with the labels of the first group, which is learned from all instances."""
     every = NegativeSample(np.zeros(len(labels), np.int32), csr_array(np.ones((1, len(part)), bool)))
-    return replace(part, labels=part.labels[:, labels], side=SideInformation(negatives=every))
+    prior = part.side.prior and part.side.prior.block(labels)
+    verified = part.verified and part.verified.block(labels)
+    return replace(part, labels=part.labels[:, labels], verified=verified, side=SideInformation(prior, every))
 
 
 def pick_groups(
@@ -131,6 +156,8 @@ def pick_groups(
         part.labels[rows][:, labels],
         csr_array((instances.data, places, instances.indptr), shape=(end - first, len(rows))),
         selected[:, rows],
+        part.verified and part.verified.rows(rows).block(labels),
+        part.side.prior and part.side.prior.block(labels).vectors,
     )
 
 
@@ -149,7 +176,6 @@ def learn_groups(
     sizes: np.ndarray,
     wholes: list[Whole],
     rates: np.ndarray,
-    settings: Settings,
     prune: float,
     run: Run,
     in_turn: bool = False,
@@ -166,7 +192,6 @@ def learn_groups(
         The selections.
     rates : ndarray of float64, shape (k,)
         Label frequencies.
-    settings : Settings
     prune : float
         Weights below this are dropped.
     run : Run
@@ -178,12 +203,12 @@ def learn_groups(
     list of LinearModel
         With sparse weights, of shape (D, k).
     """
-    sets, frequency = _training_sets(picked, sizes, wholes, run), LabelFrequency(rates)
-    starts = [LinearModel(np.empty((0, len(whole.bias)), np.float32), whole.bias) for whole in wholes]
+    sets = _training_sets(picked, sizes, wholes, run)
+    frequency = LabelFrequency.of(rates, sets[0].labels.shape, joined_verified([some.verified for some in picked]))
     if not in_turn:
         return [
-            sgd.train_linear(data, frequency, settings, start, prune=prune)
-            for data, start in zip(sets, starts, strict=True)
+            sgd.train_linear(data, frequency, whole.settings, whole.start, prune=prune)
+            for data, whole in zip(sets, wholes, strict=True)
         ]
     begun: list[tuple[LinearModel, np.ndarray]] = []
 
@@ -191,7 +216,7 @@ def learn_groups(
         begun.append((pruned_model(model, prune), np.arange(len(rates))[block]))
 
     def learn(block: Block) -> LinearModel:
-        return through(sets, block, frequency, settings, starts[0].block(block), look)
+        return through(sets, block, frequency, wholes[0].settings, wholes[0].start.block(block), look)
 
     model = sgd.by_blocks(sets[-1], learn, prune, lambda: None)
     return [LinearModel.of_blocks(*zip(*begun, strict=True)), model]
@@ -201,7 +226,9 @@ def _training_sets(picked: list[Picked], sizes: np.ndarray, wholes: list[Whole],
     features = _side_by_side([part.features for part in picked])
     labels = csr_array(vstack([part.labels for part in picked], format="csr"))
     instances = csr_array(hstack([part.instances for part in picked], format="csr"))
-    side = SideInformation(negatives=NegativeSample(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
+    vectors = picked[0].vectors
+    prior = None if vectors is None else Prior(vectors, features.as_sparse().tocsc())
+    side = SideInformation(prior, NegativeSample(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
     selected = np.concatenate([part.selected for part in picked], axis=1)
     return [
         _SampledTrainingSet(features, labels, np.flatnonzero(rows), run, side, whole)

@@ -76,8 +76,9 @@ class Groups(Shards):
                 for selection in chain.learned
             ]
             submitted: list[Handle] = []
-            first = self._first_group(selected, plan.is_progressive, submitted.append)
-            others = self._other_groups(pieces, selected, plan.is_progressive, tick)
+            wholes = [self._whole(some, is_last=some is selected[-1]) for some in selected]
+            first = self._first_group(selected, wholes, plan.is_progressive, submitted.append)
+            others = self._other_groups(pieces, selected, wholes, plan.is_progressive, tick)
             executor.wait(submitted, tick)
             labels = [self.groups[0], *(np.concatenate(self.groups[start:end]) for start, end in pieces)]
             models = [
@@ -88,26 +89,41 @@ class Groups(Shards):
             executor.wait(models)
         return models
 
+    def _whole(self, selected: Selected, is_last: bool) -> Whole:
+        """Return what all labels begin with on a selection; the last one is that of all instances."""
+        chosen, start = self.chosen, selected.start(self.chosen.rates)
+        if is_last and self.start is not None:
+            start = self.start(self.number)
+        settings = chosen.level_settings if is_last else chosen.settings
+        return Whole(len(selected), self._mean_squared_norm(selected), settings, start)
+
     def _first_group(
-        self, selected: Sequence[Selected], in_turn: bool, submitted: Callable[[Handle], None]
+        self,
+        selected: Sequence[Selected],
+        wholes: Sequence[Whole],
+        in_turn: bool,
+        submitted: Callable[[Handle], None],
     ) -> list[Handle]:
         """Learn the most annotated labels, from all instances."""
         labels = self.groups[0]
         of_group = [self.executor.submit(group_units.of_first_group, part, labels) for part in self.parts]
-        mixing = self.mixing(self.chosen.rates[labels], self.chosen.settings, submitted)
-        of_labels = [replace(one, counts=one.counts.block(labels)) for one in selected]
-        chains = [of_labels] if in_turn else [[one] for one in of_labels]
-        models = [model for chain in chains for model in mixing.through(of_group, chain)]
+        chains = [selected] if in_turn else [[one] for one in selected]
+        models: list[Handle] = []
+        for chain, whole in zip(chains, wholes, strict=False):
+            mixing = self.mixing(self.chosen.rates[labels], whole.settings, submitted)
+            models += mixing.through(of_group, chain, whole.start.block(labels))
         return [self.executor.submit(pruned_model, model, self.prune) for model in models]
 
     def _other_groups(
-        self, pieces: Sequence[tuple[int, int]], selected: Sequence[Selected], in_turn: bool, tick: Callable[[], None]
+        self,
+        pieces: Sequence[tuple[int, int]],
+        selected: Sequence[Selected],
+        wholes: Sequence[Whole],
+        in_turn: bool,
+        tick: Callable[[], None],
     ) -> list[list[Handle]]:
         """Learn the groups of each piece, from the instances on their lists; few pieces at a time are under way."""
-        executor, chosen = self.executor, self.chosen
-        selections = [one.selection for one in selected]
-        norms = [self._mean_squared_norm(one) for one in selected]
-        starts = [one.start(chosen.rates).bias for one in selected]
+        executor, selections = self.executor, [one.selection for one in selected]
 
         def pick(start: int, end: int) -> list[Handle]:
             arguments = start, end, np.concatenate(self.groups[start:end]), selections, self.run.seed
@@ -116,9 +132,8 @@ class Groups(Shards):
         def learn(start: int, end: int, picked: list[Handle]) -> Handle:
             groups = self.groups[start:end]
             sizes, labels = np.array([len(group) for group in groups]), np.concatenate(groups)
-            of_selections = zip(selected, norms, starts, strict=True)
-            wholes = [Whole(len(one), norm, bias[labels]) for one, norm, bias in of_selections]
-            arguments = picked, sizes, wholes, chosen.rates[labels], chosen.settings, self.prune, self.unit_run, in_turn
+            of_labels = [whole.of_labels(labels) for whole in wholes]
+            arguments = picked, sizes, of_labels, self.chosen.rates[labels], self.prune, self.unit_run, in_turn
             return executor.submit(group_units.learn_groups, *arguments)
 
         under_way = max(executor.threads, 1)
@@ -168,11 +183,13 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
         Of `negative_sampling.Groups`.
     """
     instances, executor, level_parts, unit_run = level.instances, level.executor, level.parts, level.unit_run
-    grouped = labels_to_group(instances.annotations)
+    counts = executor.gather([executor.submit(group_units.count_positives, part) for part in level_parts])
+    grouped = labels_to_group(np.sum(counts, axis=0))
     n_groups = -(-len(grouped) // SIZE)
     blocks = sgd.label_blocks(n_groups, level.run)
     submitted: list[Handle] = []
     mixing = level.mixing(np.ones(n_groups), level.chosen.settings, submitted.append)
+    of_labels = executor.keep(instances.label_features) if level.chosen.settings.prior else None
     with level.run.step("shortlist", len(level_parts) * (len(blocks) * mixing.rounds(len(level_parts)) + 1)) as tick:
         most = max(-(-INSTANCES // len(level_parts)), _FEWEST)
         directions = []
@@ -180,7 +197,8 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
             labels = grouped[start : start + _LABELS]
             of_parts = [executor.submit(group_units.sums_of_labels, part, labels, most) for part in level_parts]
             directions.append(executor.submit(directions_of, reduced(executor, add, of_parts)))
-        groups = executor.submit(group_units.group, directions, grouped, len(instances.annotations), level.run.seed)
+        arguments = directions, grouped, len(instances.annotations), level.run.seed, of_labels
+        groups = executor.submit(group_units.group, *arguments)
 
         annotated = [executor.submit(group_units.annotated_groups, part, groups) for part in level_parts]
         selected = replace(instances, parts=annotated).count(EVERYTHING, level.run)
@@ -191,7 +209,8 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
             model = replace(mixing, rates=mixing.rates[block]).learn(of_block, of_groups, len(instances))
             models.append(executor.submit(pruned_model, model, prune))
         model = executor.submit(group_units.side_by_side, models)
-        arguments = groups, model, len(instances), unit_run
-        lists = [executor.submit(group_units.listed, part, *arguments) for part in level_parts]
+        lists = [
+            executor.submit(group_units.listed, part, groups, model, len(instances), unit_run) for part in level_parts
+        ]
         executor.wait([*submitted, *lists], tick)
     return lists, groups

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, coherence, draws
 from mpu_cli.core.data.problem import Problem, Rows
-from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelCounts, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.model.linear import LinearModel
@@ -73,8 +73,6 @@ class Instances:
         As in `Problem`, through all parts.
     answers : Answers or None
         As in `Problem`.
-    has_verified : bool
-        Whether a part has verified labels.
     is_here : bool
         Whether there is one part, in this process, whose threads all learn from it.
     """
@@ -89,7 +87,6 @@ class Instances:
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     answers: Answers | None = None
-    has_verified: bool = False
     is_here: bool = False
 
     @classmethod
@@ -109,7 +106,6 @@ class Instances:
             sampled=problem.sampled,
             second=problem.second,
             answers=problem.answers,
-            has_verified=problem.verified is not None,
             is_here=True,
         )
 
@@ -182,12 +178,3 @@ class Instances:
         labels, verified = zip(*self.of_parts(parts.labels_of), strict=True)
         whole = labels[0] if len(labels) == 1 else csr_array(vstack(labels, format="csr"))
         return from_people(whole, joined_verified(verified), self.sampled, self.second, automatic, answered)
-
-
-def joined_verified(of_parts: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:
-    """Return the verified labels of several parts, one after another; None where no part has any."""
-    verified = [of_part for of_part in of_parts if of_part is not None]
-    if len(verified) < 2:
-        return verified[0] if verified else None
-    cells = csr_array(vstack([of_part.cells for of_part in verified], format="csr"))
-    return VerifiedLabels(cells, np.concatenate([of_part.instances for of_part in verified]))

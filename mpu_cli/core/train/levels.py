@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Predictions, Top
+from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.linear import LinearModel
@@ -19,7 +20,7 @@ from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import Evidence
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Instances, joined_verified
+from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.parts import Counted, PartRows
 from mpu_cli.core.validate.level import Learned, LevelTask, learn, predict_out_of_fold, rows_of
 from mpu_cli.core.validate.nested import is_worthwhile, pairs_of, predict_nested

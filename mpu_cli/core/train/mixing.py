@@ -80,9 +80,7 @@ class Mixing:
         """Whether each part alone is a shard. Dual coordinate descent cannot go on with the model of another part."""
         return n_parts == 1 or not loss_named(self.settings.loss).has_step
 
-    def learn(
-        self, level_parts: Sequence[Handle], selected: Selected, n: int, start: LinearModel | None = None
-    ) -> Handle:
+    def learn(self, level_parts: Sequence[Handle], selected: Selected, n: int, start: Handle | None = None) -> Handle:
         """Learn a model of the selected instances of all parts.
 
         Parameters
@@ -92,8 +90,8 @@ class Mixing:
         selected : Selected
         n : int
             Instances that the model is to learn from, perhaps by going on: it is regularised by 1 / (C n).
-        start : LinearModel, optional
-            Where it starts. Default: cold.
+        start : Handle, optional
+            Of a LinearModel, where it starts. Default: cold.
 
         Returns
         -------
@@ -111,7 +109,7 @@ class Mixing:
         return self._round(level_parts, selected, start, seen + len(selected), rounds * seen, rounds - 1)
 
     def through(
-        self, level_parts: Sequence[Handle], chain: Sequence[Selected], start: LinearModel | None = None
+        self, level_parts: Sequence[Handle], chain: Sequence[Selected], start: Handle | None = None
     ) -> list[Handle]:
         """Learn from selections, one after another; return the model after each."""
         n, seen, models = sum(map(len, chain)), 0, list[Handle]()
@@ -210,7 +208,7 @@ class Shards(Level):
             if checkpoint is not None:
                 return [self.executor.keep(model) for model in models_of(checkpoint)]
             submitted: list[Handle] = []
-            start = None if self.start is None else self.start(self.number)
+            start = None if self.start is None else self.executor.keep(self.start(self.number))
             settings = replace(chosen.settings, step=plan.larger_steps * chosen.settings.step)
             of_folds = self.mixing(chosen.rates, settings, submitted.append)
             of_whole = replace(of_folds, settings=settings if start is None else chosen.level_settings)

@@ -46,6 +46,11 @@ class PartRows(Rows):
         """Return the label frequency of these cells, from the rates of labels."""
         return LabelFrequency.of(rates, self.labels.shape, self.verified)
 
+    @property
+    def positives(self) -> csr_array:
+        """Return the annotated labels, corrected by verified ones."""
+        return self.frequency(np.ones(self.labels.shape[1])).positives(self.labels)
+
     def rows(self, selection: Selection, seed: int) -> np.ndarray:
         """Return the selected instances, ascending."""
         return selection.rows(len(self), seed_of(seed, self.number))

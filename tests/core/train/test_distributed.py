@@ -56,7 +56,7 @@ def in_parts_of(problem: Problem, n_parts: int) -> Instances:
     parts = [replace(part, verified=of_part) for part, of_part in zip(instances.parts, verified, strict=True)]
     given = {name: getattr(problem, name) for name in ("label_features", "sampled", "second")}
     occurring = Columns.occurring(problem.features)
-    return replace(instances, parts=parts, occurring=occurring, has_verified=problem.verified is not None, **given)
+    return replace(instances, parts=parts, occurring=occurring, **given)
 
 
 def arrays(model) -> list[np.ndarray]:
@@ -143,7 +143,7 @@ def test_one_part_begins_warm_as_a_single_machine_does(problem, given):
 
 @pytest.mark.parametrize(
     "given",
-    [{"loss": "squared-hinge", "epochs": None}, {"prune": 0.02}, {"prior": 5.0}],
+    [{"loss": "squared-hinge", "epochs": None}, {"prune": 0.02}, {"prior": 5.0}, {"sampled": 300}, {"start": 1_000}],
     ids=lambda given: next(iter(given)),
 )
 def test_parts_and_shards_lose_little_whatever_is_asked_for(given):
@@ -151,15 +151,22 @@ def test_parts_and_shards_lose_little_whatever_is_asked_for(given):
     matrix, labels = as_features(X), hide(Y[:3_000], 0.3)
     of_labels = as_features(np.linalg.lstsq(X[:1000], Y[:1000].astype(float) - 0.5, rcond=None)[0].T)
     problem = Problem(matrix[:3_000], labels, label_features=of_labels if "prior" in given else None)
-    options = replace(MANY, **given)
+    options, start = replace(MANY, **{name: given[name] for name in given.keys() - {"sampled", "start"}}), None
+    if "sampled" in given:
+        rows = np.random.default_rng(0).choice(3_000, given["sampled"], replace=False)
+        verified = VerifiedLabels.of(labels.shape, true=_at(rows, Y[rows]), complete=rows)
+        problem = replace(problem, verified=verified, sampled=rows)
+    if "start" in given:
+        earlier, report = train(Problem(matrix[: given["start"]], labels[: given["start"]]), options)
+        start = WarmStart(earlier, np.arange(Q), report.settings)
 
     def f1(of) -> float:
         predicted = of.probabilities(matrix[3_000:]) >= of.thresholds
         return 2 * (predicted & Y[3_000:]).sum() / (predicted.sum() + Y[3_000:].sum())
 
-    expected, _ = train(problem, options)
+    expected, _ = train(problem, options, start=start)
     for n_parts in (4, 12):
-        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run())
+        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run(), start=start)
         assert f1(model) > f1(expected) - 0.015
 
 

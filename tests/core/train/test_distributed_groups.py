@@ -7,14 +7,17 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
+from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side import negative_sampling
 from mpu_cli.core.train import groups as of_groups
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
-from tests.core.train.test_distributed import Kept, Watched, in_parts
-from tests.core.train.test_many_labels import as_arrays, micro_f1, problem
+from tests.core.train.test_distributed import Kept, Watched, in_parts, in_parts_of
+from tests.core.train.test_many_labels import D, Q, as_arrays, micro_f1, problem
+from tests.slow import slow
 
 N = 1500
 OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sample=500, levels=2)
@@ -56,6 +59,62 @@ def test_one_part_gives_the_model_of_a_single_machine(drawn, levels, given):
     assert model.top == expected.top
     assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
     assert report.settings == expected_report.settings
+
+
+def with_label_information(which: str, n: int = N) -> tuple[Problem, Options, WarmStart | None]:
+    """Return a problem with verified labels, features of labels or an earlier model, and options that use them."""
+    matrix, annotated, truth = problem(n=n)
+    columns = np.unique(annotated.indices)
+    annotated, truth = csr_array(annotated[:, columns]), csr_array(truth[:, columns])
+    given, options, start = {}, OPTIONS, None
+    if "verified" in which:
+        rows = np.arange(0, n, 4)
+        of_rows, labels = truth[rows].nonzero()
+        false = [i for i in range(1, n, 4) if not annotated[i, 3]]
+        true = rows[of_rows], labels
+        given["verified"] = VerifiedLabels.of(
+            annotated.shape, true=true, false=(false, [3] * len(false)), ignored=([2, 6], [0, 8]), complete=rows
+        )
+        given["sampled"] = rows
+    if "features" in which:
+        of_labels = np.random.default_rng(99).integers(0, D, (Q, 3))[columns]
+        ones = np.ones(of_labels.size, np.float32)
+        cells = np.repeat(np.arange(len(columns)), 3), of_labels.ravel()
+        given["label_features"] = csr_array((ones, cells), shape=(len(columns), D))
+        options = replace(options, prior=7.5)
+    if "start" in which:
+        half = Problem(matrix[: n // 2], annotated[: n // 2])
+        earlier, report = train(half, replace(OPTIONS, levels=options.levels))
+        start = WarmStart(earlier, np.where(np.arange(len(columns)) % 7, np.arange(len(columns)), -1), report.settings)
+    return Problem(matrix, annotated, **given), options, start
+
+
+@pytest.mark.parametrize(
+    ("which", "epochs"),
+    [("verified, features", 1), ("start", 1), *slow(("verified", 3), ("features", 3), ("start", 3))],
+)
+def test_one_part_learns_from_label_information_as_a_single_machine_does(which, epochs):
+    data, options, start = with_label_information(which)
+    options = replace(options, epochs=epochs, c=None if which == "verified" else options.c)
+    model, report = train_on_parts(in_parts_of(data, 1), options, Run(), start=start)
+    expected, expected_report = train(data, options, Run(), start)
+    assert same(model, expected)
+    assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
+    np.testing.assert_array_equal(report.c, expected_report.c)
+
+
+@pytest.mark.parametrize("which", ["verified, features", *slow("verified", "features", "start")])
+def test_parts_learn_from_label_information_with_little_loss(which):
+    data, options, start = with_label_information(which, 2 * N)
+    test, _, truth = problem(seed=1, n=1000)
+    truth = csr_array(truth[:, np.unique(problem(n=2 * N)[1].indices)])
+
+    def f1(model) -> float:
+        found = model.probabilities(test)
+        return max(micro_f1(csr_array(found >= threshold), truth) for threshold in np.linspace(0.1, 0.8, 15))
+
+    model, _ = train_on_parts(in_parts_of(data, 4), options, Run(), start=start)
+    assert f1(model) > f1(train(data, options, Run(), start)[0]) - 0.01 > 0.7
 
 
 @pytest.fixture(scope="module")
