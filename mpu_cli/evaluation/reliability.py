@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Sums, divide, entries_in
+from mpu_cli.runtime.figures import new_figure
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
@@ -128,14 +129,9 @@ def plot(rows: list[dict[str, float]], target: str | Path) -> None:
     MpuError
         matplotlib is not installed, does not know the format, or the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MpuError("a plot needs matplotlib; install it with: pip install matplotlib") from None
-
+    figure = new_figure(_INCHES, _INCHES)
     used = [row for row in rows if row["scores"]]
     mean, true, low, high = (np.array([row[name] for row in used]) for name in ("mean", "true", "low", "high"))
-    figure = Figure(figsize=(_INCHES, _INCHES), layout="constrained")
     axes = figure.add_subplot(xlabel="probability predicted", ylabel="share of the labels that is true")
     axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
     axes.errorbar(mean, true, [np.maximum(true - low, 0), np.maximum(high - true, 0)], marker="o", capsize=2)

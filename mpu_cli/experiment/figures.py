@@ -18,6 +18,7 @@ from matplotlib.ticker import NullLocator
 from mpu_cli.experiment.design import TUNED
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import Panel, fit_power_law, fit_seconds, panels, short_names
+from mpu_cli.runtime.figures import image, new_figure
 
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"
@@ -35,7 +36,6 @@ _STYLE = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
-_METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # Width of the points of one missing rate: as a share of the distance between two rates, and at most of the axis.
 _SPREAD, _WIDEST = 0.4, 0.06
 _MOST_TICKS = 8
@@ -133,7 +133,7 @@ def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
 
 def _figure(methods: int, **labels) -> tuple[Figure, Axes]:
     """Return a figure of one column's width, with room for a key of two columns."""
-    figure = Figure(figsize=(_WIDTH, _HEIGHT + _ROW * ((methods + 1) // 2)), layout="constrained")
+    figure = new_figure(_WIDTH, _HEIGHT + _ROW * ((methods + 1) // 2))
     axes = figure.add_subplot(**labels)
     axes.grid(alpha=0.3, linewidth=0.4)
     return figure, axes
@@ -154,7 +154,6 @@ def _save(figure: Figure, path: Path, formats: Sequence[str]) -> list[Path]:
     written = []
     for suffix in formats:
         file = path.with_name(f"{path.name}.{suffix}")
-        with rc_context({"svg.hashsalt": path.name}):  # the same rows give the same bytes
-            figure.savefig(file, dpi=300, metadata=_METADATA.get(suffix))
+        file.write_bytes(image(figure, suffix, salt=path.name, dpi=300))
         written.append(file)
     return written

@@ -3,8 +3,6 @@
 It needs matplotlib (extra ``plot``).
 """
 
-import io
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.origin import Origin
 from mpu_cli.core.model.explanation import strongest_links
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.errors import MpuError
+from mpu_cli.runtime.figures import image, new_figure
 from mpu_cli.svmlight.streams import open_output
 
 if TYPE_CHECKING:
@@ -43,25 +41,15 @@ def draw(model: bundle.TrainedModel, origin: Origin | None, names: "LabelNames |
     MpuError
         matplotlib is not installed, or the file cannot be written.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MpuError("a plot needs matplotlib; install it with: pip install matplotlib") from None
-
-    figure = Figure(figsize=_INCHES, layout="constrained")
+    figure = new_figure(*_INCHES)
     panels = figure.subplots(2, 2)
     _counts(panels[0, 0], origin)
     _frequencies(panels[0, 1], model)
     _calibration(panels[1, 0], model)
     _links(panels[1, 1], model, names)
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(target.suffix[1:], {})
-    drawn = io.BytesIO()
-    with rc_context({"svg.hashsalt": "mpu", "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the font does not have
-        figure.savefig(drawn, format=target.suffix[1:], metadata=metadata)
+    drawn = image(figure, target.suffix[1:])
     with open_output(target) as out:
-        out.write(drawn.getvalue())
+        out.write(drawn)
 
 
 def _counts(axes: Any, origin: Origin | None) -> None:

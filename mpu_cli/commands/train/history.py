@@ -5,7 +5,6 @@ failure has cut short stays a line of its own, which a reader reports. Its figur
 """
 
 import fcntl
-import io
 import json
 import os
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.runtime.figures import image, new_figure
 from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.streams import open_output
 
@@ -147,29 +147,21 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
     InputError
         A time is none.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MpuError("a plot needs matplotlib; install it with: pip install matplotlib") from None
+    panels = _PANELS + (_JUDGED_PANELS if judged(entries) else ())
+    n_rows = len(panels) // 2
+    width, height = _INCHES
+    figure = new_figure(width, height * n_rows / 2)
     try:
         times = [datetime.fromisoformat(entry["time"]) for entry in entries]
     except ValueError as error:
         raise InputError(str(path), None, f"a time is none: {error}") from None
-    panels = _PANELS + (_JUDGED_PANELS if judged(entries) else ())
-    n_rows = len(panels) // 2
-    width, height = _INCHES
-    figure = Figure(figsize=(width, height * n_rows / 2), layout="constrained")
     entries = [_drawn(entry) for entry in entries]
     for axes, (title, names, limits) in zip(figure.subplots(n_rows, 2).flat, panels, strict=True):
         _panel(axes, times, entries, names)
         axes.set(title=title, ylim=limits if limits else (0, None))
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(target.suffix[1:], {})
-    drawn = io.BytesIO()
-    with rc_context({"svg.hashsalt": "mpu", "svg.fonttype": "none"}):
-        figure.savefig(drawn, format=target.suffix[1:], metadata=metadata)
+    drawn = image(figure, target.suffix[1:])
     with open_output(target) as out:
-        out.write(drawn.getvalue())
+        out.write(drawn)
 
 
 def _drawn(entry: dict[str, Any]) -> dict[str, Any]:
