@@ -167,12 +167,12 @@ def fit(
     FittedFrequency
     """
     q = len(cells.annotations)
-    told = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
-    told = told[cells.annotations[told] > 0]
+    judged = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
+    judged = judged[cells.annotations[judged] > 0]
     kappas = np.array(list(_kappas(cells)))  # (D, q, J)
-    log_likelihood = np.zeros((len(_DEPTHS), len(told), len(_ETAS)))
+    log_likelihood = np.zeros((len(_DEPTHS), len(judged), len(_ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
-    for at, k in enumerate(told.tolist()):
+    for at, k in enumerate(judged.tolist()):
         mine = answers.columns == k
         v = kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
         r = _true(v)
@@ -184,26 +184,26 @@ def fit(
     shapes = _shapes()  # (H, J): a normal of each tau and mu
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True, initial=-np.inf))
     marginal = np.maximum(likelihood @ shapes.T, np.finfo(float).tiny)  # (D, told, H)
-    constant = log_likelihood.max(axis=2).sum(axis=1)[:, None] if len(told) else 0.0
+    constant = log_likelihood.max(axis=2).sum(axis=1)[:, None] if len(judged) else 0.0
     log_weight = np.log(_prior(automatic)) + np.log(marginal).sum(axis=1) + constant
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
 
     others = weight.sum(axis=0) @ shapes
-    of_told = (likelihood * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
-    place = np.full(q, len(told))
-    place[told] = np.arange(len(told))
-    rows = np.vstack([of_told, others])
+    of_judged = (likelihood * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
+    place = np.full(q, len(judged))
+    place[judged] = np.arange(len(judged))
+    rows = np.vstack([of_judged, others])
     by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), place)
 
     share = cells.annotations if weights is None else cells.annotations * weights
     share = share / max(share.sum(), 1e-300)
-    untold = np.delete(share, told)
+    untold = np.delete(share, judged)
     odds = np.exp(-_ETAS)  # of missing to annotated
     mean, square = ((likelihood * values) @ shapes.T / marginal for values in (odds, odds**2))
     prior_mean, prior_square = shapes @ odds, shapes @ odds**2
-    total = share[told] @ mean + untold.sum() * prior_mean  # (D, H)
-    variance = share[told] ** 2 @ (square - mean**2) + (untold**2).sum() * (prior_square - prior_mean**2)
+    total = share[judged] @ mean + untold.sum() * prior_mean  # (D, H)
+    variance = share[judged] ** 2 @ (square - mean**2) + (untold**2).sum() * (prior_square - prior_mean**2)
     overall = _of_odds(total.ravel(), variance.ravel(), weight.ravel())
 
     depth = float(weight.sum(axis=1) @ _DEPTHS)

@@ -193,8 +193,8 @@ def from_answers(
     place[answered.columns] = fitted.by_label.place
     by_label = replace(fitted.by_label, place=place)
     instances, true = (0, np.zeros(q)) if counts is None or reviewed is None else (reviewed[0].shape[0], counts[:, 1])
-    found = _summary(fitted.overall, by_label, instances, true)
-    return replace(found, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
+    summary = _summary(fitted.overall, by_label, instances, true)
+    return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
 
 
 def from_complete(labels: csr_array, complete: csr_array, automatic: float | None = None) -> ReviewedFrequency:

@@ -47,8 +47,8 @@ class LinearModel:
 
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""
-        some = self.of_labels(labels)
-        return some if isinstance(some.weights, np.ndarray) else replace(some, weights=some.weights.toarray())
+        block = self.of_labels(labels)
+        return block if isinstance(block.weights, np.ndarray) else replace(block, weights=block.weights.toarray())
 
     def of_labels(self, labels: Block) -> "LinearModel":
         """Return the model of some labels; its weights are sparse where these are."""

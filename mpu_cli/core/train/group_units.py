@@ -93,10 +93,10 @@ def group(
     directions: list[csr_array], grouped: np.ndarray, q: int, seed: int, label_features: csr_array | None = None
 ) -> Groups:
     """Group labels by their directions, which come in blocks of labels, and by their features."""
-    found = csr_array(vstack(directions, format="csr"))
+    stacked = csr_array(vstack(directions, format="csr"))
     if label_features is not None:
-        found = unit_rows(found + unit_rows(label_features)[grouped])
-    return Groups.of(found, grouped, q, seed)
+        stacked = unit_rows(stacked + unit_rows(label_features)[grouped])
+    return Groups.of(stacked, grouped, q, seed)
 
 
 def group_of(groups: Groups) -> np.ndarray:
@@ -204,7 +204,7 @@ def learn_groups(
         With sparse weights, of shape (D, k).
     """
     sets = _training_sets(picked, sizes, wholes, run)
-    frequency = LabelFrequency.of(rates, sets[0].labels.shape, joined_verified([some.verified for some in picked]))
+    frequency = LabelFrequency.of(rates, sets[0].labels.shape, joined_verified([part.verified for part in picked]))
     if not in_turn:
         return [
             sgd.train_linear(data, frequency, whole.settings, whole.start, prune=prune)

@@ -76,7 +76,7 @@ class Groups(Shards):
                 for selection in chain.learned
             ]
             submitted: list[Handle] = []
-            wholes = [self._whole(some, is_last=some is selected[-1]) for some in selected]
+            wholes = [self._whole(one, is_last=one is selected[-1]) for one in selected]
             first = self._first_group(selected, wholes, plan.is_progressive, submitted.append)
             others = self._other_groups(pieces, selected, wholes, plan.is_progressive, tick)
             executor.wait(submitted, tick)
