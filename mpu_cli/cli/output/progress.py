@@ -35,6 +35,7 @@ _NAMES = {
     "other labels": "weighing the other labels",
     "list": "listing labels",
     "test": "testing the new model",
+    "test earlier models": "testing earlier models",
     "write": "writing the model",
     "read texts": "reading texts",
     "write vectors": "writing vectors",

@@ -137,7 +137,7 @@ class Gate:
         record = Record.of(target)
         record.versions.remove(())
         gate = cls(acceptance, record, reading, run, manifest_of(target))
-        with run.step("test"):
+        with run.step("test earlier models"):
             for name, model in gate._models():
                 if not gate.others:
                     gate = replace(gate, vectorizer=model.vectorizer)
@@ -162,8 +162,10 @@ class Gate:
         labels_expected : float
             See `Verdict`.
         """
-        new, metric = self._judged(_NEW, model), self.acceptance.accept_metric
-        metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
+        metric = self.acceptance.accept_metric
+        with self.run.step("test"):
+            new = self._judged(_NEW, model)
+            metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
         decision = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         predicted = new.counts.predicted

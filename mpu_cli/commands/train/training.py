@@ -155,27 +155,14 @@ def train(
         The method cannot learn from the data, or the model cannot be written.
     """
     options = methods.METHODS[method].options() if options is None else options
-    asked_for = saving.acceptance
-    test = None if asked_for is None else asked_for.test
-    inputs = {**sources.by_option(), "--c": frequency_file(options), "--warm-start": warm_start, "--accept-on": test}
-    outputs = {
-        "--output": target,
-        "--cache": sources.cache,
-        "--resume": folder_of(target) if saving.resume else None,
-        "--oof": saving.out_of_fold,
-        "--history": saving.history,
-        "--keep": None if asked_for is None else Versions.of(target).folder,
-    }
-    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume", "--keep"))
-    _refuse_learned(sources, test)
-    refuse_unwritable(saving.out_of_fold)
-    if saving.history is not None:
-        refuse_unappendable(saving.history)
+    _refuse_files(sources, target, options, warm_start, saving)
     hold_out_all = saving.out_of_fold is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, saving.wait))
-        gate = None if asked_for is None else Gate.opened(asked_for, target, sources.reading, run)
+        gate = None
+        if saving.acceptance is not None:
+            gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))
         data = stack.enter_context(training_set(sources, run.timed(seconds), on, method))
         if gate is not None and data.vectorizer is not None:
             gate.refuse_other_numbers(packed(data.vectorizer))
@@ -195,15 +182,14 @@ def train(
             model = assembled(data, fitted, method, options, run, files)
             if gate is None:
                 save(model)
-        verdict = None
-        if gate is not None:
-            with run.timed(seconds).step("test"):
-                verdict = gate.judge(model, data.counts(fitted).true_per_instance)
-        done: dict[str, float] = {step: seconds[step] for step in ("write", "test") if step in seconds}
-        report = _report(model, target, data, fitted, {"read": seconds["read"], **fitted.seconds, **done})
-        if verdict is not None:
-            report = replace(report, verdict=verdict, warnings=(*report.warnings, *verdict.warnings))
+        report = _report(model, target, data, fitted, seconds)
         report = replace(report, cluster=data.work(asked, fitted))
+        if gate is not None:
+            verdict = gate.judge(model, data.counts(fitted).true_per_instance)
+            warnings = (*report.warnings, *verdict.warnings)
+            report = replace(
+                report, verdict=verdict, warnings=warnings, seconds=report.seconds | {"test": seconds["test"]}
+            )
         entry = _remembered(report, sources)
         if gate is not None:
             entry = gate.conclude(save, model, entry)
@@ -215,14 +201,26 @@ def train(
     return report
 
 
-def _refuse_learned(sources: Sources, test: str | None) -> None:
-    """Refuse to judge a model by what it has learned from."""
+def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path | None, saving: Saving) -> None:
+    """Refuse, before any training, files that would overwrite each other, or that cannot be written."""
+    test = None if saving.acceptance is None else saving.acceptance.test
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--warm-start": warm_start, "--accept-on": test}
+    outputs = {
+        "--output": target,
+        "--cache": sources.cache,
+        "--resume": folder_of(target) if saving.resume else None,
+        "--oof": saving.out_of_fold,
+        "--history": saving.history,
+        "--keep": None if test is None else Versions.of(target).folder,
+    }
+    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume", "--keep"))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
-                raise OverlapError(
-                    f"{name} and --accept-on are the same file, {test}; no training may see the test data"
-                )
+                raise OverlapError(f"{name} and --accept-on are the same file, {test}; no training may see it")
+    refuse_unwritable(saving.out_of_fold)
+    if saving.history is not None:
+        refuse_unappendable(saving.history)
 
 
 def _report(model: TrainedModel, target: Path, data: TrainingSet, fitted: Fitted, seconds: dict[str, float]) -> Report:
@@ -237,7 +235,7 @@ def _report(model: TrainedModel, target: Path, data: TrainingSet, fitted: Fitted
         findings=fitted.findings,
         thresholds=dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
         review=data.review,
-        seconds=seconds,
+        seconds={"read": seconds["read"], **fitted.seconds, "write": seconds["write"]},
         warnings=fitted.warnings,
     )
 
