@@ -12,6 +12,7 @@ from benchmarks.simulation import Costs
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters
@@ -22,7 +23,7 @@ from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import group_units, mixing, parts
 from mpu_cli.core.train.group_units import Picked, Whole
 from mpu_cli.core.train.instances import Selected
-from mpu_cli.core.train.parts import Counted, PartRows, Pass
+from mpu_cli.core.train.parts import PartRows, Pass
 from mpu_cli.core.validate.plans import EVERYTHING
 from mpu_cli.runtime.executor import run_unit
 from mpu_cli.runtime.run import Run
@@ -179,7 +180,7 @@ def _key(argument: Any) -> Any:
         return argument.start, argument.stop
     return (
         id(argument)
-        if isinstance(argument, csr_array | Counted | HeldOut | PartRows | Groups | LinearModel)
+        if isinstance(argument, csr_array | BinnedCells | HeldOut | PartRows | Groups | LinearModel)
         else argument
     )
 

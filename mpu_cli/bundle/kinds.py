@@ -7,7 +7,7 @@ of the parts follows from the numbers.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle.model_files import Layout, expect
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.svmlight.dataset import checked_csr
@@ -100,8 +100,7 @@ def _stacked_numbers(model: StackedModel) -> dict:
         "scale": model.scale,
         "frequencies": None if model.frequencies is None else _IN_FIRST_PART,
         "calibrations": [
-            calibration and {name: getattr(calibration, name).tolist() for name in _LOG_ODDS}
-            for calibration in model.calibrations or (None,) * len(model.levels)
+            _calibration_numbers(calibration) for calibration in model.calibrations or (None,) * len(model.levels)
         ],
         "top": top and {"most": top.most, "least": top.least},
         "compact": model.columns is not None,
@@ -109,10 +108,18 @@ def _stacked_numbers(model: StackedModel) -> dict:
     }
 
 
+def _calibration_numbers(calibration: AnyCalibration | None) -> dict | list | None:
+    if isinstance(calibration, StratifiedCalibration):
+        return [_calibration_numbers(of_stratum) for of_stratum in calibration.maps]
+    return None if calibration is None else {name: getattr(calibration, name).tolist() for name in _LOG_ODDS}
+
+
 def _stacked_parts(model: StackedModel) -> Parts:
     parts = {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
     if model.frequencies is not None:
         parts["level0"]["frequencies"] = model.frequencies.astype(np.float64)
+    if isinstance(model.calibration, StratifiedCalibration):
+        parts["level0"]["strata"] = model.calibration.strata
     return parts
 
 
@@ -135,6 +142,8 @@ def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tu
         layout: Layout = {"bias": (np.float32, (q,))}
         if i == 0 and numbers["frequencies"] == _IN_FIRST_PART:
             layout["frequencies"] = np.float64, (q,)
+        if i == 0 and _in_strata(numbers["calibrations"]):
+            layout["strata"] = np.int8, (q,)
         rows = width + i * q
         if entries is None or entries[i] is None:
             layout["weights"] = np.float32, (rows, q)
@@ -157,10 +166,16 @@ def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.nda
     levels = tuple(LinearModel(_matrix(part, len(thresholds)), part["bias"]) for part in parts.values())
     listed, top = numbers["calibrations"], _top(numbers["top"])
     expect(type(listed) is list and len(listed) == len(levels), "there is not a calibration for each level")
-    calibrations = tuple(_calibration(values) for values in listed)
+    calibrations: list[AnyCalibration | None] = [_calibration(values) for values in listed[: len(levels) - 1]]
+    if _in_strata(listed):
+        strata, maps = next(iter(parts.values()))["strata"], tuple(_calibration(values) for values in listed[-1])
+        expect(None not in maps and bool(np.isin(strata, np.arange(len(maps))).all()), "strata out of range")
+        calibrations.append(StratifiedCalibration(maps, strata))
+    else:
+        calibrations.append(_calibration(listed[-1]))
     expect(frequencies is None or top is None, "frequencies are for all predictions")
     columns = occurring if numbers["compact"] else None
-    return StackedModel(levels, scale, thresholds, frequencies, calibrations, top, columns)
+    return StackedModel(levels, scale, thresholds, frequencies, tuple(calibrations), top, columns)
 
 
 def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:
@@ -183,6 +198,11 @@ def _top(values: dict | None) -> Top | None:
     most, least = whole(values["most"], 1), real(values["least"])
     expect(most <= MAX_ID + 1 and 0 < least < 1, "top out of range")
     return Top(most, least)
+
+
+def _in_strata(calibrations: Any) -> bool:
+    """Whether the last of these JSON values is a list, of the calibration of each stratum."""
+    return type(calibrations) is list and bool(calibrations) and type(calibrations[-1]) is list
 
 
 def _calibration(values: dict | None) -> Calibration | None:

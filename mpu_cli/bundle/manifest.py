@@ -15,7 +15,7 @@ from mpu_cli.runtime.json_text import json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.version import __version__
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25  # earlier formats took 80 bytes a label
 # Values for each label: in the manifest of earlier formats, otherwise in the first file.

@@ -14,12 +14,13 @@ from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Rows
+from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.negative_sampling import Groups
 from mpu_cli.core.train.group_units import Picked
-from mpu_cli.core.train.parts import Counted, PartRows
+from mpu_cli.core.train.parts import PartRows
 from mpu_cli.svmlight.dataset import Dataset
 
 
@@ -40,6 +41,6 @@ def size_of(value: Any) -> int:
 @cache
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
-    of_arrays = (csc_array, csr_array, Counted, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows)
+    of_arrays = (csc_array, csr_array, BinnedCells, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows)
     for kind in (*of_arrays, LabelInformation, StackedModel, WarmStart):
         sizeof.register(kind, size_of)

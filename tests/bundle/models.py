@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.data.weights import pruned
-from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from tests.hypotheses import examples
@@ -36,6 +37,14 @@ def make_model(seed=0, levels=2) -> bundle.TrainedModel:
     maps = [Calibration(np.array([-4.0, 0.5 + i]), np.array([-5.0, 1 / 3])) for i in range(levels)]
     calibrations = tuple(maps) if levels > 1 else ()
     return _trained(seed, StackedModel(levels_, 0.3, THRESHOLDS, calibrations=calibrations))
+
+
+def make_model_in_strata(seed=0) -> bundle.TrainedModel:
+    """Make one whose last level has a calibration for each stratum of labels."""
+    model = make_model(seed)
+    maps = tuple(Calibration(np.array([-2.0, i]), np.array([-3.0, i + 0.1])) for i in range(5))
+    last = StratifiedCalibration(maps, np.array([4, 0, 2], np.int8))
+    return replace(model, predictor=replace(model.predictor, calibrations=(model.predictor.calibrations[0], last)))
 
 
 def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
@@ -77,9 +86,12 @@ def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
     np.testing.assert_array_equal(left.thresholds, right.thresholds, strict=True)
     for one, other in zip_longest(left.calibrations, right.calibrations):
         assert (one is None) == (other is None)
-        if one is not None:
-            np.testing.assert_array_equal(one.predicted, other.predicted, strict=True)
-            np.testing.assert_array_equal(one.actual, other.actual, strict=True)
+        assert type(one) is type(other)
+        for of_one, of_other in zip(one.maps if one else (), other.maps if other else (), strict=True):
+            np.testing.assert_array_equal(of_one.predicted, of_other.predicted, strict=True)
+            np.testing.assert_array_equal(of_one.actual, of_other.actual, strict=True)
+        if isinstance(one, StratifiedCalibration):
+            np.testing.assert_array_equal(one.strata, other.strata, strict=True)
     assert (left.columns is None) == (right.columns is None)
     if left.columns is not None:
         assert_same_columns(left.columns, right.columns)
@@ -151,6 +163,8 @@ def level_arrays(number: int, model: bundle.TrainedModel | None = None) -> dict:
     model = make_model() if model is None else model
     level = model.predictor.levels[number]
     arrays = _weights(level.weights) | {"bias": level.bias}
+    if number == 0 and isinstance(model.predictor.calibration, StratifiedCalibration):
+        arrays["strata"] = model.predictor.calibration.strata
     return arrays | (of_model(model) if number == 0 else {})
 
 

@@ -18,6 +18,7 @@ from tests.bundle.models import (
     edit,
     level_arrays,
     make_model,
+    make_model_in_strata,
     make_sparse_model,
     npz,
     put_bundle,
@@ -207,8 +208,8 @@ def test_a_missing_key_is_named(saved):
 
 
 def test_a_newer_format_is_an_error_that_says_so(saved):
-    edit(saved, format_version=5, labels=...)
-    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 5\)"):
+    edit(saved, format_version=6, labels=...)
+    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 6\)"):
         bundle.load(saved)
 
 
@@ -342,7 +343,7 @@ def test_any_value_in_the_manifest_is_refused_or_harmless(saved, data, value):
         (saved / "manifest.json").write_text(text)
 
 
-@pytest.mark.parametrize("make", [make_model, make_sparse_model])
+@pytest.mark.parametrize("make", [make_model, make_sparse_model, make_model_in_strata])
 @given(st.data())
 @same_directory
 def test_any_damage_to_a_bundle_is_refused_or_harmless_even_with_the_right_checksum(saved, make, data):

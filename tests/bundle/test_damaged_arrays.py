@@ -11,7 +11,18 @@ from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import ModelError
-from tests.bundle.models import Q, assert_same, edit, level_arrays, make_model, make_sparse_model, npy, npz, put_bundle
+from tests.bundle.models import (
+    Q,
+    assert_same,
+    edit,
+    level_arrays,
+    make_model,
+    make_model_in_strata,
+    make_sparse_model,
+    npy,
+    npz,
+    put_bundle,
+)
 
 
 def changed(arrays: dict, name: str, value, dtype=None) -> dict:
@@ -92,6 +103,24 @@ def test_numbers_whose_differences_leave_their_type_are_out_of_order(path, name,
     bundle.save(model, path)
     put_bundle(path, 0, npz(**changed(level_arrays(0, model), name, values)))
     with pytest.raises(ModelError, match=r"news\.mpu: is damaged \(.* out of order"):
+        bundle.load(path)
+
+
+@pytest.mark.parametrize("strata", [[-1, 0, 2], [0, 5, 2]], ids=str)
+def test_strata_without_a_calibration_are_refused(path, strata):
+    model = make_model_in_strata()
+    bundle.save(model, path)
+    put_bundle(path, 0, npz(**changed(level_arrays(0, model), "strata", strata)))
+    with pytest.raises(ModelError, match=r"news\.mpu: .* damaged \(strata"):
+        bundle.load(path)
+
+
+def test_a_stratum_without_a_map_is_refused(path):
+    bundle.save(make_model_in_strata(), path)
+    predictor = json.loads((path / "manifest.json").read_text())["predictor"]
+    predictor["calibrations"][-1][3] = None
+    edit(path, predictor=predictor)
+    with pytest.raises(ModelError, match=r"news\.mpu: .* damaged \(strata"):
         bundle.load(path)
 
 

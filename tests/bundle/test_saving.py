@@ -18,7 +18,7 @@ from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import ModelError
-from tests.bundle.models import TOP, assert_same, contents, make_model, make_sparse_model
+from tests.bundle.models import TOP, assert_same, contents, make_model, make_model_in_strata, make_sparse_model
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -34,6 +34,11 @@ def test_a_saved_model_of_sparse_weights_loads_equal(path, top, compact):
     model = make_sparse_model(top=top, compact=compact)
     bundle.save(model, path)
     assert_same(bundle.load(path), model)
+
+
+def test_a_saved_model_with_a_calibration_for_each_stratum_loads_equal(path):
+    bundle.save(make_model_in_strata(), path)
+    assert_same(bundle.load(path), make_model_in_strata())
 
 
 def test_a_model_without_features_loads_equal(path):

@@ -116,7 +116,8 @@ def find(
             choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied)
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
-    blocks = 1 if model.calibration is None else len(model.calibration.actual)  # of about as many true labels each
+    # Of about as many true labels each; the map of a stratum has some more.
+    blocks = 1 if model.calibration is None else min(len(of_stratum.actual) for of_stratum in model.calibration.maps)
     return Completion(
         probabilities=probabilities,
         ids=ids,

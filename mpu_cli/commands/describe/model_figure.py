@@ -86,7 +86,8 @@ def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
         _say(axes, "predictions are taken as they are")
         return
     axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
-    axes.plot(expit(calibration.predicted), expit(calibration.actual), marker=".")
+    for of_stratum in calibration.maps:
+        axes.plot(expit(of_stratum.predicted), expit(of_stratum.actual), marker=".")
     axes.grid(alpha=0.3)
 
 

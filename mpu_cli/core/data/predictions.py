@@ -5,12 +5,14 @@ largest predictions that reach `least`; a label that is not kept counts as predi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
+
+from mpu_cli.core.data.judges import UNSEEN, Judges
 
 # More labels than this are many: dense predictions of them take more time and memory than they are worth
 # (docs/choices.md, "Many labels").
@@ -268,7 +270,21 @@ class HeldOut:
     rows : ndarray of int, shape (m,), or slice
         Which instances.
     probabilities : ndarray or csr_array of float32, shape (m, q)
+    judges : Judges or None
+        By which models; None: all cells are taken for alike.
     """
 
     rows: np.ndarray | slice
     probabilities: Predictions
+    judges: Judges | None = None
+
+    def without_unseen(self) -> "HeldOut":
+        """Return the same with predictions of 0 where the judge has never seen the label."""
+        if self.judges is None or not (unseen := self.judges.strata == UNSEEN).any():
+            return self
+        p = self.probabilities
+        if isinstance(p, np.ndarray):
+            return replace(self, probabilities=np.where(unseen[self.judges.of_instances], np.float32(0), p))
+        rows = np.repeat(np.arange(p.shape[0]), np.diff(p.indptr))
+        seen = ~unseen[self.judges.of_instances[rows], p.indices]
+        return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))

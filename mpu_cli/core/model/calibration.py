@@ -11,12 +11,14 @@ centres log odds are shifted. It increases strictly, and being the same for all 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.data.judges import FEWEST, UNSEEN, strata_of
+from mpu_cli.core.data.predictions import HeldOut, Predictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.bins import BINS, BITS_DROPPED, BinnedCells, bin_numbers, lower_edges
 
@@ -27,6 +29,8 @@ _MOST_BLOCKS = 50
 _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
 # The share of a block stays so many cells away from none and from all of them.
 _MARGIN = 0.5
+# True labels by which the map of a stratum is drawn to that of all.
+_SHRINKING = 10.0
 _SWEEPS = 20
 # The map rises by at least so much of what the log odds of predictions do: no two of them become one.
 _LEAST_SLOPE = 0.1
@@ -47,6 +51,11 @@ class Calibration:
 
     predicted: np.ndarray
     actual: np.ndarray
+
+    @property
+    def maps(self) -> "tuple[Calibration, ...]":
+        """Return the map of each stratum, of which there is one."""
+        return (self,)
 
     def __reduce__(self) -> tuple:
         return Calibration, (self.predicted, self.actual)  # without the table
@@ -89,18 +98,94 @@ class Calibration:
         for start in range(0, len(predictions), rows):
             predictions[start : start + rows] = self(predictions[start : start + rows])
 
+    def apply_held_out(self, held_out: HeldOut) -> None:
+        """Put probabilities in place of held-out predictions."""
+        self.apply(held_out.probabilities)
+
     def log_odds(self, predicted: np.ndarray) -> np.ndarray:
         """Return log odds of probabilities for those of predictions."""
         return _through(predicted, self.predicted, self.actual)
 
+    def at_edges(self, numbers: np.ndarray) -> np.ndarray:
+        """Return probabilities at the lower edges of some bins: float32."""
+        return expit(self.log_odds(_log_odds(lower_edges(numbers)))).astype(np.float32)
+
     @cached_property
     def _table(self) -> np.ndarray:
         """Probabilities at the lower edges of the bins, between which the map is taken for a line."""
-        return expit(self.log_odds(_log_odds(lower_edges(np.arange(BINS))))).astype(np.float32)
+        return self.at_edges(np.arange(BINS))
 
     @cached_property
     def _slopes(self) -> np.ndarray:
         return np.diff(self._table, append=self._table[-1])
+
+
+@dataclass(frozen=True)
+class StratifiedCalibration:
+    """A map for each stratum of labels (`core.data.judges`).
+
+    Attributes
+    ----------
+    maps : tuple of Calibration
+        One for each stratum.
+    strata : ndarray of int8, shape (q,)
+        That of each label of a model.
+    """
+
+    maps: tuple[Calibration, ...]
+    strata: np.ndarray
+
+    def apply(self, predictions: Predictions) -> None:
+        """Put probabilities in place of predictions by the model, float32, shape (n, q)."""
+        self._apply(predictions, np.zeros(predictions.shape[0], np.int8), self.strata[None])
+
+    def apply_held_out(self, held_out: HeldOut) -> None:
+        """Put probabilities in place of held-out predictions."""
+        if held_out.judges is None:
+            raise ValueError("nobody knows who has made these predictions")
+        self._apply(held_out.probabilities, held_out.judges.of_instances, held_out.judges.strata)
+
+    def _apply(self, predictions: Predictions, models: np.ndarray, strata: np.ndarray) -> None:
+        """Put probabilities in place of predictions by models (n) in which labels are of some strata (models x q)."""
+        if not isinstance(predictions, np.ndarray):
+            rows = np.repeat(models, np.diff(predictions.indptr))
+            of_cells = strata[rows, predictions.indices]
+            for stratum, calibration in enumerate(self.maps):
+                there = of_cells == stratum
+                predictions.data[there] = calibration(predictions.data[there])
+            return
+        rows_at_once = max(1, _CELLS // predictions.shape[1])
+        for start in range(0, len(predictions), rows_at_once):
+            block = slice(start, start + rows_at_once)
+            of_cells = strata[models[block]]
+            for stratum in np.unique(of_cells).tolist():
+                there = of_cells == stratum
+                predictions[block][there] = self.maps[stratum](predictions[block][there])
+
+    @property
+    def has_unseen(self) -> bool:
+        """Whether a label of the model was never annotated."""
+        return bool((self.strata == UNSEEN).any())
+
+    def merged(self, binned: BinnedCells) -> BinnedCells:
+        """Return cells that are counted in strata, by their predictions, as those of one, by their probability.
+
+        Unless a label of the model was never annotated, those that judges have not seen are none that it can predict:
+        they are among the true labels alone.
+        """
+        cells, true = np.zeros(BINS), np.zeros(BINS)
+        for stratum, calibration in enumerate(self.maps):
+            if stratum == UNSEEN and not self.has_unseen:
+                true[0] += binned.true[stratum].sum()
+                continue
+            there = np.flatnonzero(binned.cells[stratum])
+            numbers = bin_numbers(calibration.at_edges(there))
+            cells += np.bincount(numbers, binned.cells[stratum, there], BINS)
+            true += np.bincount(numbers, binned.true[stratum, there], BINS)
+        return BinnedCells(cells[None], true[None], binned.annotations.sum(keepdims=True))
+
+
+AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 
 
 def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
@@ -131,34 +216,90 @@ def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFre
     0.80
     """
     binned = BinnedCells.of(probabilities, labels, frequency)
-    if not isinstance(probabilities, np.ndarray):
-        binned.cells[0] = binned.true[0] = 0  # of those that are not kept nothing is predicted
-    return calibrate_binned(binned, sum(part.nnz for part in frequency.counted(labels)))
+    return calibrate_binned(binned if isinstance(probabilities, np.ndarray) else binned.kept())
 
 
-def calibrate_binned(binned: BinnedCells, annotations: int) -> Calibration | None:
-    """Learn the map from counted cells, of which so many are annotated; None as for `calibrate`."""
-    there = np.flatnonzero(binned.cells)
-    cells, true = binned.cells[there].astype(float), binned.true[there]
+def calibrate_binned(binned: BinnedCells) -> Calibration | None:
+    """Learn one map from counted cells of all strata; None as for `calibrate`."""
+    pooled = binned.together()
+    there = np.flatnonzero(pooled.cells[0])
+    cells, true = pooled.cells[0, there], pooled.true[0, there]
     if not true.any():
         return None
-    z = _log_odds((lower_edges(there).astype(float) + lower_edges(np.minimum(there + 1, BINS - 1))) / 2)
+    return Calibration(*_fitted(_centres(there), cells, true, int(pooled.annotations[0])))
+
+
+def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibration | None:
+    """Learn a map for each stratum from counted cells.
+
+    A map for all of them comes first. What it makes of predictions is corrected in each stratum by the same regression,
+    shrunk to it as if so many more labels were true as it says.
+
+    Parameters
+    ----------
+    binned : BinnedCells
+        In strata.
+    annotations : ndarray of int, shape (q,)
+        Of the labels, in all of the training. Cells of labels that their judge has never seen are like those of labels
+        that were never annotated, if there are any, and like no others.
+
+    Returns
+    -------
+    Calibration, StratifiedCalibration or None
+        One map where all labels are in one stratum; None as for `calibrate`.
+    """
+    if np.count_nonzero(binned.cells.any(axis=1)) <= 1:
+        return calibrate_binned(binned)
+    candidates = binned if (annotations == 0).any() else binned[UNSEEN + 1 :]
+    pooled = calibrate_binned(candidates)
+    if pooled is None:
+        return None
+    maps = [_refined(pooled, candidates[s : s + 1]) for s in range(len(candidates.annotations))]
+    return StratifiedCalibration((*maps[: len(FEWEST) - len(maps)], *maps), strata_of(annotations))
+
+
+def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
+    """Return the map of a stratum: that of all of them, corrected where its annotations say otherwise."""
+    there = np.flatnonzero(stratum.cells[0])
+    if not len(there):
+        return pooled
+    z = pooled.log_odds(_centres(there))
+    x, y = _fitted(z, stratum.cells[0, there], stratum.true[0, there], int(stratum.annotations[0]), _SHRINKING)
+    knots = np.union1d(pooled.predicted, _through(x, pooled.actual, pooled.predicted))
+    return Calibration(knots, _through(pooled.log_odds(knots), x, y))
+
+
+def _fitted(
+    z: np.ndarray, cells: np.ndarray, true: np.ndarray, annotations: int, shrinking: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a map to cells at some log odds: the points of a line from the centre of a block to that of the next."""
     block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
-    size = np.bincount(block, cells)
-    share = np.clip(np.bincount(block, true), _MARGIN, size - _MARGIN) / size
+    size, found = np.bincount(block, cells), np.bincount(block, true)
+    if shrinking:
+        expected = np.bincount(block, cells * expit(z))
+        found = expected * (found + shrinking) / (expected + shrinking)
+    share = np.clip(found, _MARGIN, size - _MARGIN) / size
     centre, target = np.bincount(block, cells * z) / size, logit(share)
     least, actual = _LEAST_SLOPE * centre, target
     for _ in range(_SWEEPS):  # until the mean of every block is its share
         mean = np.bincount(block, cells * expit(_through(z, centre, actual))) / size
         actual = np.maximum.accumulate(actual + target - logit(np.clip(mean, _LEAST, _LARGEST)) - least) + least
-    return Calibration(centre, actual)
+    return centre, actual
+
+
+def _centres(numbers: np.ndarray) -> np.ndarray:
+    """Return the log odds of the centres of bins."""
+    return _log_odds((lower_edges(numbers).astype(float) + lower_edges(np.minimum(numbers + 1, BINS - 1))) / 2)
 
 
 def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
     """Part bins into blocks whose share of true labels rises: the number of the block of each bin, ascending."""
     from scipy.optimize import isotonic_regression  # is slow to import
 
-    above = (np.cumsum(true[::-1])[::-1] - true) / true.sum()
+    total = true.sum()
+    if not total:
+        return np.zeros(len(cells), int)
+    above = (np.cumsum(true[::-1])[::-1] - true) / total
     block = _numbered(-np.minimum(np.floor(above * most), most - 1))
     size = np.bincount(block, cells)
     rising = isotonic_regression(np.bincount(block, true) / size, weights=size).x

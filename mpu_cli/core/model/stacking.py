@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.predictions import LEAST, STACKED_FROM, Predictions, Top, at_least
-from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.calibration import AnyCalibration, Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -32,8 +32,9 @@ class StackedModel:
     frequencies : ndarray of float64, shape (q,), optional
         Label frequency of each label, where the last level predicts Pr(s=1 | x) = c Pr(y=1 | x) (Elkan and Noto
         2008): its probabilities are divided by c, and cut off at 1.
-    calibrations : tuple of (Calibration or None)
+    calibrations : tuple of (Calibration, StratifiedCalibration or None)
         What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
+        That of the last level alone may be in strata.
     top : Top, optional
         Which predictions of a level are kept, where labels are many. None: all.
     columns : Columns, optional
@@ -44,12 +45,12 @@ class StackedModel:
     scale: float
     thresholds: np.ndarray
     frequencies: np.ndarray | None = None
-    calibrations: tuple[Calibration | None, ...] = ()
+    calibrations: tuple[AnyCalibration | None, ...] = ()
     top: Top | None = None
     columns: Columns | None = None
 
     @property
-    def calibration(self) -> Calibration | None:
+    def calibration(self) -> AnyCalibration | None:
         """Return what makes probabilities of the predictions of the last level, if anything does."""
         return self.calibrations[-1] if self.calibrations else None
 
@@ -100,7 +101,7 @@ def _predicted(level: LinearModel, features: Features, top: Top | None, run: Run
     return level.probabilities(features, run) if top is None else level.top(features, top, run)
 
 
-def calibrated(predictions: Predictions, calibration: Calibration | None) -> Predictions:
+def calibrated(predictions: Predictions, calibration: AnyCalibration | None) -> Predictions:
     """Make probabilities of predictions, in place."""
     if calibration is not None:
         calibration.apply(predictions)

@@ -14,7 +14,7 @@ A single label, which macro-F1 is about, may have few annotations. So its F is e
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.sparse import csc_array, csr_array
 from mpu_cli.core.data.predictions import HeldOut, Predictions, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.bins import BinnedCells, lower_edges
-from mpu_cli.core.model.calibration import Calibration, calibrate
+from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration, calibrate
 from mpu_cli.core.options import MACRO_F1, PER_LABEL
 
 # A label with fewer annotations keeps the pooled threshold.
@@ -68,13 +68,21 @@ def pooled_threshold(
     return best_threshold(BinnedCells.of(probabilities, labels, frequency, weights))
 
 
-def best_threshold(binned: BinnedCells) -> tuple[float, float]:
-    """Return one threshold for all labels, and the micro-F1 estimated at it, from counted cells."""
+def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = None) -> tuple[float, float]:
+    """Return one threshold for all labels, of calibrated predictions, and the micro-F1 estimated at it, from counts.
+
+    With a calibration in strata, the counts are in strata too (`StratifiedCalibration.merged`).
+    """
+    if isinstance(calibration, StratifiedCalibration):
+        binned = calibration.merged(binned)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
-    predicted, true_positives = (np.cumsum(count[::-1])[::-1] for count in (binned.cells, binned.true))
+    predicted, true_positives = (np.cumsum(count.sum(axis=0)[::-1])[::-1] for count in (binned.cells, binned.true))
     f1 = 2 * true_positives / np.maximum(predicted + binned.true.sum(), 1)
     best = int(np.argmax(f1))
-    return float(lower_edges(best)), float(f1[best])
+    threshold = lower_edges(best)
+    if isinstance(calibration, Calibration):
+        threshold = calibration(threshold[None])[0]
+    return float(threshold), float(f1[best])
 
 
 def label_thresholds(
@@ -265,13 +273,13 @@ class Decision:
     thresholds : ndarray of float32, shape (q,)
     expected_f1 : float
         The micro-F1 to expect at them.
-    calibration : Calibration or None
+    calibration : Calibration, StratifiedCalibration or None
         What makes probabilities of predictions.
     """
 
     thresholds: np.ndarray
     expected_f1: float
-    calibration: Calibration | None
+    calibration: AnyCalibration | None
 
 
 class LabelledPredictions(NamedTuple):
@@ -300,6 +308,12 @@ class Evidence:
     labels: csr_array
     frequency: LabelFrequency
 
+    def candidates(self, calibration: AnyCalibration | None) -> "Evidence":
+        """Return the same, where labels that their judge has never seen are predicted only if a model may do so."""
+        if not isinstance(calibration, StratifiedCalibration) or calibration.has_unseen:
+            return self
+        return replace(self, held_out=self.held_out.without_unseen())
+
     def of_labels(self, annotated: np.ndarray) -> LabelledPredictions:
         """Return those of the labels that are annotated somewhere: nothing tells how often another label is true."""
         rows, predictions = self.held_out.rows, self.held_out.probabilities
@@ -310,7 +324,11 @@ class Evidence:
 
 
 def decide(
-    evidence: Evidence, pooled: float, criterion: str | float, annotated: np.ndarray, calibrated: bool = True
+    evidence: Evidence,
+    pooled: float,
+    criterion: str | float,
+    annotated: np.ndarray,
+    calibration: AnyCalibration | None = None,
 ) -> Decision:
     """Make held-out predictions probabilities, in place, and choose the threshold of each label.
 
@@ -318,26 +336,24 @@ def decide(
     ----------
     evidence : Evidence
     pooled : float
-        `pooled_threshold` of the predictions.
+        `best_threshold` of the calibrated predictions.
     criterion : str or float
         One of `options.CRITERIA`, or the threshold of all labels.
     annotated : ndarray of int
         The labels that are annotated somewhere. The others get the threshold of all.
-    calibrated : bool
-        Whether predictions are made probabilities.
+    calibration : Calibration or StratifiedCalibration, optional
+        Default: predictions stay as they are.
     """
-    calibration = calibrate(*evidence.of_labels(annotated)) if calibrated else None
-    threshold = pooled
     if calibration is not None:
-        threshold = float(calibration(np.array([threshold], np.float32))[0])
-        calibration.apply(evidence.held_out.probabilities)
-    if not isinstance(criterion, str):
-        threshold = criterion
-    labelled = evidence.of_labels(annotated)
+        calibration.apply_held_out(evidence.held_out)
+    threshold = pooled if isinstance(criterion, str) else criterion
+    labelled = evidence.candidates(calibration).of_labels(annotated)
     chosen = np.full(evidence.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
         chosen[annotated], f1 = label_thresholds(*labelled, threshold)
         return Decision(chosen, f1, calibration)
     if criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled.predictions, threshold)
+    if isinstance(calibration, StratifiedCalibration) and calibration.has_unseen:
+        return Decision(chosen, estimated_f1(*evidence.of_labels(np.arange(len(chosen))), chosen), calibration)
     return Decision(chosen, estimated_f1(*labelled, chosen[annotated]), calibration)

@@ -19,7 +19,7 @@ from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_fold
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.solver.sgd import Settings, default_epochs, default_settings, dual_settings
-from mpu_cli.core.validate.validation import leading, out_of_fold
+from mpu_cli.core.validate.validation import judges_of, leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import Run
@@ -271,7 +271,10 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple
         start, cost=float(checkpoint["cost"]), step=float(checkpoint["step"]), prior=float(checkpoint["prior"])
     )
     probabilities = checkpoint.get("probabilities")
-    return settings, None if probabilities is None else HeldOut(slice(None), probabilities)
+    if probabilities is None:
+        return settings, None
+    positives = sample.frequency(rates).positives(sample.labels)
+    return settings, HeldOut(slice(None), probabilities, judges_of(sample.folds, positives) if settings.prior else None)
 
 
 def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Run) -> float:

@@ -8,14 +8,17 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.judges import count_positives
 from mpu_cli.core.data.predictions import DensePredictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.model.thresholds import estimated_macro_f1, pooled_threshold
+from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.calibration import calibrate_strata
+from mpu_cli.core.model.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.options import MACRO_F1, PU_F1
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import COSTS
-from mpu_cli.core.validate.validation import Fold, out_of_fold, predict
+from mpu_cli.core.validate.validation import Fold, judges_of, out_of_fold, predict
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -66,14 +69,23 @@ class Trial:
     frequency: LabelFrequency
     weights: np.ndarray | None = None
 
-    def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1) -> float:
-        """Estimate the F1 of predictions (n x q) of all instances that the folds hold out."""
+    def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1, guided: bool = False) -> float:
+        """Estimate the F1 of predictions (n x q) of all instances that the folds hold out.
+
+        Where label features teach, that of micro-F1 is estimated in strata (`core.data.judges`).
+        """
         held_out = predictions[self._rows], *self._held_out
-        return estimated_macro_f1(*held_out) if criterion == MACRO_F1 else pooled_threshold(*held_out)[1]
+        if criterion == MACRO_F1:
+            return estimated_macro_f1(*held_out)
+        if not guided:
+            return pooled_threshold(*held_out)[1]
+        positives = self.frequency.positives(self.labels)
+        binned = BinnedCells.of(*held_out, judges=judges_of(self.folds, positives))
+        return best_threshold(binned, calibrate_strata(binned, count_positives(positives)))[1]
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        return np.concatenate([fold.rows for fold in self.folds])
+        return np.sort(np.concatenate([fold.rows for fold in self.folds]))
 
     @cached_property
     def _held_out(self) -> tuple[csr_array, LabelFrequency, np.ndarray | None]:
@@ -132,7 +144,7 @@ def choose_settings(
     def evaluate(settings: sgd.Settings) -> Choice:
         probabilities = out_of_fold(trial.folds, trial.labels.shape, trial.frequency, settings, run)
         tick()
-        return Choice(settings, trial.estimated_f1(probabilities, criterion), probabilities)
+        return Choice(settings, trial.estimated_f1(probabilities, criterion, bool(settings.prior)), probabilities)
 
     def along(name: str, best: Choice) -> Choice:
         def candidate(value: float) -> Choice:
@@ -144,6 +156,8 @@ def choose_settings(
     best = evaluate(start)
     for name in _GRIDS:
         if name in free and (name != "step" or loss_named(start.loss).has_step):
+            if name == "prior":  # what it is compared by knows what models have seen
+                best = replace(best, f1=trial.estimated_f1(best.probabilities, criterion, guided=True))
             best = along(name, best)
     return best
 
@@ -166,7 +180,7 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
     tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
     for _ in parallel.run(try_block, tasks, run.jobs):
         pass
-    f1 = [trial.estimated_f1(of_cut) for of_cut in probabilities]
+    f1 = [trial.estimated_f1(of_cut, guided=bool(settings.prior)) for of_cut in probabilities]
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 

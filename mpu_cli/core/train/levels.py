@@ -11,9 +11,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.judges import Judges
 from mpu_cli.core.data.predictions import HeldOut, Predictions, Top
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
@@ -21,10 +23,10 @@ from mpu_cli.core.model.thresholds import Evidence
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Instances
-from mpu_cli.core.train.parts import Counted, PartRows
+from mpu_cli.core.train.parts import PartRows
 from mpu_cli.core.validate.level import Learned, LevelTask, learn, predict_out_of_fold, rows_of
 from mpu_cli.core.validate.nested import is_worthwhile, pairs_of, predict_nested
-from mpu_cli.core.validate.plans import Plan
+from mpu_cli.core.validate.plans import Chain, Plan, Selection
 from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.executor import Executor, Handle, reduced
@@ -69,6 +71,11 @@ class Level(ABC):
     def is_honest(self) -> bool:
         """Whether what it is worth can be compared with what the level below is worth."""
         return False
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether something besides annotations teaches labels: then it matters how many of them a model has seen."""
+        return bool(self.chosen.settings.prior)
 
     def plan(self, enough: int) -> Plan:
         """Return which models are learned, so that enough instances are predicted."""
@@ -119,7 +126,7 @@ class Level(ABC):
         both = zip(self.parts, held_out, strict=True)
         return [self.executor.submit(unit, part, of_part, *arguments) for part, of_part in both]
 
-    def count(self, held_out: list[Handle]) -> Counted:
+    def count(self, held_out: list[Handle]) -> BinnedCells:
         """Count the cells of all parts by their predictions."""
         counted = self.each(parts.count_cells, held_out, self.chosen.rates, self.instances.annotated)
         return self.executor.gather([reduced(self.executor, add, counted)])[0]
@@ -130,8 +137,9 @@ class Level(ABC):
         labels, verified = zip(*self.executor.gather(self.each(parts.compared, held_out)), strict=True)
         together = csr_array(vstack(labels, format="csr"))
         frequency = LabelFrequency.of(self.chosen.rates, together.shape, joined_verified(verified))
-        predictions = [of_part.probabilities for of_part in fetched]
-        return Evidence(HeldOut(slice(None), _one_after_another(predictions, self.run)), together, frequency)
+        predictions = _one_after_another([of_part.probabilities for of_part in fetched], self.run)
+        judges = Judges.joined([of_part.judges for of_part in fetched if of_part.judges is not None])
+        return Evidence(HeldOut(slice(None), predictions, judges), together, frequency)
 
 
 def _one_after_another(predictions: list[Predictions], run: Run) -> Predictions:
@@ -189,11 +197,21 @@ class OnePart(Level):
         if self.predicted is not None:
             return learned.model, [self.predicted]
         if not plan.folds:
-            return learned.model, [learned.held_out]
+            return learned.model, [self._judged(learned.held_out, plan.whole)]
         features_of = self.features_of or (lambda _: self.part.features)
         rows = [self.part.rows(chain.predicted, self.run.seed) for chain in plan.folds if chain.predicted is not None]
         with self.run.step(f"{name}, out of fold", len(rows)) as tick:
-            return learned.model, [predict_out_of_fold(self.task, rows, features_of, name, tick)]
+            held_out = predict_out_of_fold(self.task, rows, features_of, name, tick)
+        return learned.model, [self._judged(held_out, plan.folds)]
+
+    def _judged(self, held_out: HeldOut, chains: Sequence[Chain[Selection]]) -> HeldOut:
+        """Return predictions by chains, with what each had learned from when it predicted."""
+        if not self.is_guided:
+            return held_out
+        of_part = [self.part.chain(chain, self.run.seed) for chain in chains]
+        predicted = [chain.predicted for chain in of_part if chain.predicted is not None]
+        learned = [chain.learned[0] for chain in of_part]
+        return replace(held_out, judges=Judges.learned(predicted, learned, self.part.positives))
 
     def _whole(self, plan: Plan, name: str) -> Learned:
         """Learn the model of all instances, with what it predicts in passing."""

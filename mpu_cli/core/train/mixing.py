@@ -192,11 +192,13 @@ class Shards(Level):
         """Learn the level; see `Level`."""
         plan = self.plan(enough)
         *predicting, whole = self._models(plan)
-        selections = [chain.predicted for chain in plan.chains if chain.predicted is not None]
-        held_out = [
-            self.executor.submit(parts.predict_held_out, part, predicting, selections, self.top, self.unit_run)
-            for part in self.parts
-        ]
+        judging = [chain for chain in plan.chains if chain.predicted is not None]
+        selections = [chain.predicted for chain in judging]
+        annotations = None
+        if self.is_guided:
+            annotations = [self.instances.positives(chain.learned[0], self.run.seed) for chain in judging]
+        given = predicting, selections, annotations, self.top, self.unit_run
+        held_out = [self.executor.submit(parts.predict_held_out, part, *given) for part in self.parts]
         return self.executor.gather([whole])[0], held_out
 
     def _models(self, plan: Plan) -> list[Handle]:

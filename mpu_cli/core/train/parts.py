@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.judges import Judges, count_positives
 from mpu_cli.core.data.predictions import HeldOut, Top, collector
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.data.verified_labels import VerifiedLabels
@@ -101,6 +102,11 @@ def count(part: PartRows, selection: Selection, seed: int) -> tuple[int, LabelCo
     return len(rows), frequency.count(part.labels[rows])
 
 
+def positives(part: PartRows, selection: Selection, seed: int) -> np.ndarray:
+    """Count the positive labels of the selected instances: ndarray of int, shape (q,)."""
+    return count_positives(part.positives[part.rows(selection, seed)])
+
+
 def pick(part: PartRows, rows: np.ndarray | None) -> Rows:
     """Return some instances, or all."""
     return part.fetch(rows)
@@ -177,9 +183,17 @@ def added(first: LinearModel, second: LinearModel) -> LinearModel:
 
 
 def predict_held_out(
-    part: PartRows, models: list[LinearModel], selections: Sequence[Selection], top: Top | None, run: Run
+    part: PartRows,
+    models: list[LinearModel],
+    selections: Sequence[Selection],
+    annotations: Sequence[np.ndarray] | None,
+    top: Top | None,
+    run: Run,
 ) -> HeldOut:
-    """Predict the instances of each selection by its model; the selections share no instance."""
+    """Predict the instances of each selection by its model; the selections share no instance.
+
+    Each model has learned from so many annotations of each label; None: that does not matter.
+    """
     of_models = [part.rows(selection, run.seed) for selection in selections]
     held_out = rows_of(of_models, len(part))
     m = len(part) if isinstance(held_out, slice) else len(held_out)
@@ -190,7 +204,8 @@ def predict_held_out(
             predict(model, part.features, rows, slice(None), predictions, run, places=places)
         else:
             predict_top(model, part.features, rows, predictions, top, run, places)
-    return HeldOut(held_out, predictions.result())
+    judges = None if annotations is None else Judges.of(of_models, annotations)
+    return HeldOut(held_out, predictions.result(), judges)
 
 
 def compared(part: PartRows, held_out: HeldOut) -> tuple[csr_array, VerifiedLabels | None]:
@@ -198,30 +213,11 @@ def compared(part: PartRows, held_out: HeldOut) -> tuple[csr_array, VerifiedLabe
     return part.labels[held_out.rows], part.verified and part.verified.rows(held_out.rows)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Cells of labels that are annotated somewhere, counted by their predictions.
-
-    Attributes
-    ----------
-    cells : BinnedCells
-    annotations : int
-        Annotations among them.
-    """
-
-    cells: BinnedCells
-    annotations: int
-
-    def __add__(self, other: "Counted") -> "Counted":
-        """Return the counts of both."""
-        return Counted(self.cells + other.cells, self.annotations + other.annotations)
-
-
-def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> Counted:
-    """Count the cells of a part by their predictions; of these labels, which are annotated somewhere."""
-    labelled = Evidence(held_out, part.labels, part.frequency(rates)).of_labels(annotated)
-    annotations = sum(of_kind.nnz for of_kind in labelled.frequency.counted(labelled.labels))
-    return Counted(BinnedCells.of(*labelled), annotations)
+def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> BinnedCells:
+    """Count the cells of a part by their predictions: in strata, or of these labels, which are annotated somewhere."""
+    counted = annotated if held_out.judges is None else np.arange(len(rates))
+    labelled = Evidence(held_out, part.labels, part.frequency(rates)).of_labels(counted)
+    return BinnedCells.of(*labelled, judges=held_out.judges)
 
 
 def stacked(

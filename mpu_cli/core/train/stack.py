@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from mpu_cli.core.data.predictions import HeldOut
-from mpu_cli.core.model.calibration import Calibration, calibrate_binned
+from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.calibration import AnyCalibration, Calibration, calibrate_binned, calibrate_strata
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
 from mpu_cli.core.train.levels import Level
-from mpu_cli.core.train.parts import Counted
 from mpu_cli.runtime.executor import Handle
 
 
@@ -18,15 +18,15 @@ class _Top:
     Attributes
     ----------
     level : Level
-    counted : Counted
-    threshold : float
-        The best one for all labels.
+    counted : BinnedCells
+    calibration : Calibration, StratifiedCalibration or None
+        What makes probabilities of its predictions.
     held_out : list of Handle
     """
 
     level: Level
-    counted: Counted
-    threshold: float
+    counted: BinnedCells
+    calibration: AnyCalibration | None
     held_out: list[Handle]
 
 
@@ -58,10 +58,12 @@ class Stack:
     def add(self, level: Level, model: LinearModel, held_out: list[Handle]) -> None:
         """Put a level on top."""
         counted = level.count(held_out)
-        threshold, f1 = best_threshold(counted.cells)
+        candidates = counted if level.top is None else counted.kept()
+        calibration = calibrate_strata(candidates, level.instances.positives())
+        _, f1 = best_threshold(counted, calibration)
         self.models.append(model)
         self.level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
-        self._tops.append(_Top(level, counted, threshold, held_out))
+        self._tops.append(_Top(level, counted, calibration, held_out))
 
     def append_predictions(self, scale: float, enough: int) -> Level:
         """Return the next level, which learns from the calibrated predictions of the last one too.
@@ -71,7 +73,7 @@ class Stack:
         top = self._tops[-1]
         calibration = None
         if top.level.top is None:
-            calibration = calibrate_binned(top.counted.cells, top.counted.annotations)
+            calibration = calibrate_binned(top.counted)
         self.calibrations.append(calibration)
         above = top.level.above(top.held_out, calibration, scale, enough)
         if not (self._may_drop and above.is_honest):
@@ -89,7 +91,9 @@ class Stack:
         top = self._tops[-1]
         self._tops.clear()
         self._evidence = top.level.fetch(top.held_out)
-        return decide(self._evidence, top.threshold, criterion, top.level.instances.annotated, calibrated)
+        calibration = top.calibration if calibrated else None
+        threshold, _ = best_threshold(top.counted, calibration)
+        return decide(self._evidence, threshold, criterion, top.level.instances.annotated, calibration)
 
     @property
     def held_out(self) -> HeldOut:

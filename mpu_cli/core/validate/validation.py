@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.judges import Judges
 from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
@@ -79,6 +80,11 @@ def split(
     if not len(rest):
         rest = rows
     return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, side))
+
+
+def judges_of(folds: Sequence[Fold], positives: csr_array) -> Judges:
+    """Return the models of folds, by the positive labels of all instances, for those that are held out, ascending."""
+    return Judges.learned([fold.rows for fold in folds], [fold.training.rows for fold in folds], positives)
 
 
 def out_of_fold(

@@ -16,7 +16,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.manifest import MANIFEST, digest
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.m3l.rbf import KernelModel
-from tests.bundle.models import TOP, D, Q, contents, make_model, make_sparse_model
+from tests.bundle.models import TOP, D, Q, contents, make_model, make_model_in_strata, make_sparse_model
 
 Files = dict[str, bytes]
 
@@ -84,7 +84,8 @@ def _models() -> list[Files]:
     kernel = KernelModel(support, rng.standard_normal((5, Q)).astype(np.float32), 0.5, stacked.predictor.thresholds)
     sparse = [make_sparse_model(top=top, compact=compact).predictor for top in (TOP, None) for compact in (True, False)]
     models = [contents(path) for path in sorted(_FIXTURES.glob("v*/*/model"))]
-    for method, predictor in (("mpu", stacked.predictor), ("m3l-rbf", kernel), *(("mpu", model) for model in sparse)):
+    of_mpu = [stacked.predictor, make_model_in_strata().predictor, *sparse]
+    for method, predictor in (("m3l-rbf", kernel), *(("mpu", model) for model in of_mpu)):
         with TemporaryDirectory() as folder:
             model = replace(stacked, method=method, predictor=predictor, options={"a": [1]})
             bundle.save(model, Path(folder) / "model")
