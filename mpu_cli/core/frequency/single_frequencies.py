@@ -120,7 +120,7 @@ def estimate_singly(
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     method : {"bbe", "e1", "e2", "e3"}
-        How each label's own frequency is estimated (`propensity`).
+        How each label's own frequency is estimated (`estimators`).
     of_all : FrequencyEstimate
         Of all labels, with its interval.
     verified : VerifiedLabels, optional
