@@ -16,12 +16,14 @@ if TYPE_CHECKING:
         choose_thresholds,
         estimate_c,
         out_of_fold,
+        questions,
     )
     from mpu_cli.api.estimator import MPUClassifier
     from mpu_cli.api.metrics import corrected_metrics, jain_propensities, ranking_metrics
     from mpu_cli.api.saved_models import load
     from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
+    from mpu_cli.core.frequency.questions import Questions
     from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.text.vectorizer import Vectorizer
@@ -32,6 +34,7 @@ __all__ = [
     "MpuError",
     "MpuWarning",
     "OutOfFold",
+    "Questions",
     "ReviewedFrequency",
     "Thresholds",
     "Vectorizer",
@@ -43,6 +46,7 @@ __all__ = [
     "jain_propensities",
     "load",
     "out_of_fold",
+    "questions",
     "ranking_metrics",
     "unannotated_posterior",
 ]
@@ -55,9 +59,11 @@ _MODULES = {
         "choose_thresholds",
         "estimate_c",
         "out_of_fold",
+        "questions",
     ),
     "mpu_cli.core.complete.posterior": ("unannotated_posterior",),
     "mpu_cli.core.frequency.estimators": ("FrequencyEstimate",),
+    "mpu_cli.core.frequency.questions": ("Questions",),
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier",),

@@ -12,6 +12,7 @@ from mpu_cli.api.arrays import Annotations, indicator
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
+from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.errors import DataError
@@ -138,6 +139,74 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     if annotations.verified is None or annotations.sampled is None:
         raise DataError("sampled: no instance was drawn")
     return from_review(annotations.labels, annotations.verified, annotations.sampled)
+
+
+def questions(
+    X: Any,
+    y: Any,
+    n: int,
+    *,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+    sampled: Any = None,
+    seed: int = RunOptions.seed,
+) -> Questions:
+    """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu complete --questions`.
+
+    Parameters
+    ----------
+    X : array_like, sparse matrix or data frame, shape (n, D)
+        Features.
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels.
+    n : int
+        At most so many questions.
+    reviewed, complete, ignored, sampled
+        As for `MPUClassifier.fit`: what is reviewed is not asked, and answers so far say where further ones tell most.
+    seed : int
+        Seed of the drawing.
+
+    Returns
+    -------
+    Questions
+        `rows` and `columns` of the cells, the `chance` with which each was drawn, and the `probabilities` that the
+        label is true: by the answers so far, or if half of the labels are missing.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
+
+    References
+    ----------
+    docs/method.md, "Frequencies from questions".
+
+    Examples
+    --------
+    Half of the labels are missing. 40 questions are asked, and answered by the truth.
+
+    >>> import numpy as np
+    >>> from mpu_cli import MPUClassifier, questions
+    >>> X = np.eye(3)[np.arange(600) % 3]
+    >>> Y = X.astype(int)
+    >>> S = Y * (np.random.default_rng(0).random(Y.shape) < 0.5)
+    >>> asked = questions(X, S, 40)
+    >>> reviewed, sampled = np.zeros(S.shape), np.zeros(S.shape)
+    >>> cells = asked.rows, asked.columns
+    >>> reviewed[cells], sampled[cells] = np.where(Y[cells], 1, -1), asked.chance
+    >>> model = MPUClassifier(levels=1).fit(X, S, reviewed=reviewed, sampled=sampled)
+    >>> model.record_["c_by_people"]["answers"], bool(abs(model.c_ - 0.5).max() < 0.1)
+    (40, True)
+    """
+    if n < 1:
+        raise DataError(f"n is {n}: give the number of questions, 1 or more")
+    annotated = indicator(y)
+    matrix = arrays.features(X, annotated)
+    given = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+    annotations = Annotations.of(annotated, **given)
+    chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": seed})
+    return learning.questions(chosen, matrix, annotations, n)
 
 
 @dataclass(frozen=True)

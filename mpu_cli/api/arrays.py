@@ -8,6 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length
 
+from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.predictions import values_at
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import Cells, VerifiedLabels
 from mpu_cli.errors import DataError
@@ -27,6 +29,8 @@ class Checked:
         1 where a cell must have no influence.
     complete, sampled : ndarray of bool, shape (n,)
         Instances whose labels are complete, and those of them that were drawn at random.
+    chances : csr_array of float64, shape (n, width), or None
+        The probability with which each cell was drawn as a question.
     label_features : csr_array of float32, shape (width, D), or None
     """
 
@@ -34,6 +38,7 @@ class Checked:
     ignored: csr_array | None
     complete: np.ndarray
     sampled: np.ndarray
+    chances: csr_array | None
     label_features: csr_array | None
 
     @classmethod
@@ -50,9 +55,9 @@ class Checked:
         n = shape[0]
         verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", shape, (-1, 0, 1))
         left_out = None if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
-        drawn = np.zeros(n, bool) if sampled is None else _mask(sampled, "sampled", n)
+        drawn, chances = _sampled(sampled, shape)
         whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
-        return cls(verdicts, left_out, whole, drawn, label_features)
+        return cls(verdicts, left_out, whole, drawn, chances, label_features)
 
     def columns(self, occurs: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
         """Return the columns of labels that are annotated, verified as true, or have features.
@@ -93,7 +98,10 @@ class Checked:
             complete=self.complete,
         )
         drawn = np.flatnonzero(self.sampled) if self.sampled.any() else None
-        return LabelInformation(verified=verified, sampled=drawn, label_features=features)
+        answers = None
+        if self.chances is not None and self.verdicts is not None:
+            answers = _answers(_columns(self.chances, columns), _columns(self.verdicts, columns))
+        return LabelInformation(verified=verified, sampled=drawn, answers=answers, label_features=features)
 
 
 @dataclass(frozen=True)
@@ -329,6 +337,37 @@ def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
     chosen = matrix[:, columns]
     chosen.sort_indices()
     return chosen
+
+
+def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_array | None]:
+    """Return which instances were drawn at random, and the probability with which each single cell was drawn."""
+    n, width = shape
+    if sampled is None:
+        return np.zeros(n, bool), None
+    if not issparse(sampled) and np.ndim(sampled) == 1:
+        return _mask(sampled, "sampled", n), None
+    refuse_broken(sampled, "sampled")
+    found = check_array(sampled, accept_sparse="csr", dtype=np.float64, input_name="sampled")
+    chances = csr_array(found, copy=True)
+    chances.sum_duplicates()
+    if chances.shape != shape:
+        raise DataError(f"sampled has shape {chances.shape}: give one value for each instance, or for each cell of y")
+    if not ((chances.data >= 0) & (chances.data <= 1)).all():
+        raise DataError("sampled: the probabilities with which cells were drawn are from 0 to 1")
+    chances.eliminate_zeros()
+    whole = np.diff(chances.indptr) == width
+    return whole, csr_array(chances.multiply(~whole[:, None]))
+
+
+def _answers(chances: csr_array, verdicts: csr_array) -> Answers | None:
+    """Return the answers on cells that were drawn; None where there are none."""
+    rows, columns = (index.astype(np.int64) for index in chances.nonzero())
+    if not len(rows):
+        return None
+    verdict = values_at(verdicts, rows, columns)
+    chance = values_at(chances, rows, columns)
+    decided = verdict != 0
+    return Answers(rows, columns, verdict > 0, chance)[decided] if decided.any() else None
 
 
 def _mask(values: Any, name: str, n: int) -> np.ndarray:

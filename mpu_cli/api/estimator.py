@@ -97,7 +97,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         reviewed: Any = None,
         complete: ArrayLike | None = None,
         ignored: Any = None,
-        sampled: ArrayLike | None = None,
+        sampled: Any = None,
         label_features: Any = None,
         client: Any = None,
     ) -> "MPUClassifier":
@@ -120,9 +120,11 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             Instances whose labels are complete: what is not annotated is false.
         ignored : array_like or sparse matrix, shape (n, q), optional
             1 where a cell must have no influence.
-        sampled : array_like of bool, shape (n,), optional
+        sampled : array_like of bool, shape (n,); or array_like or sparse matrix of float, shape (n, q); optional
             Instances that were drawn at random and completely reviewed: they are `complete`, and where c is "auto" it
-            comes from them, for each label.
+            comes from them, for each label. Or the probability with which each cell was drawn as a question, 0 where it
+            was not (see `questions`): c comes from what `reviewed` has on these cells. An instance all of whose cells
+            were drawn is one that was drawn at random.
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
             far as that helps (`prior`). A row of zeros: nothing is known of the label.

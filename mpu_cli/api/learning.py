@@ -20,8 +20,10 @@ from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reac
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.model import thresholds
-from mpu_cli.core.options import PER_LABEL, PU_F1
+from mpu_cli.core.options import PER_LABEL, PU_F1, Validation
+from mpu_cli.core.select.asking import draw_questions
 from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.train import algorithm
 from mpu_cli.errors import DataError, MpuWarning
@@ -140,6 +142,13 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
 
 def _dense(predictions: Predictions) -> np.ndarray:
     return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
+
+
+def questions(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int) -> Questions:
+    """Draw questions as `mpu complete --questions` does, by the caller's columns."""
+    options = Validation(folds=chosen["folds"], sample=chosen["sample"])
+    drawn = draw_questions(annotations.problem(matrix), n, options, run_of(chosen))
+    return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
 def estimate_frequency(

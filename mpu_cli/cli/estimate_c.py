@@ -50,8 +50,8 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     is_flag=False,
     flag_value="0.2,0.1,0.05,0.02",
     callback=_widths,
-    help="Report how many instances to review for intervals of c of these widths: numbers from 0 to 1, separated by "
-    "commas.",
+    help="Report how many instances to review, or questions to answer, for intervals of c of these widths: numbers "
+    "from 0 to 1, separated by commas.",
 )
 @options_from(Validation)
 @numbers_option
@@ -153,9 +153,16 @@ def _print_report(report: "Report") -> None:
         click.echo(f"rests on           {'; '.join(by_people)}")
         if report.by_annotations_alone is not None:
             click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
+        if report.next_width is not None:
+            click.echo(
+                f"{counted(report.answers or 0, 'more answer')} would make the interval about {report.next_width:.3f} "
+                f"wide; now it is {high - low:.3f}"
+            )
     if report.plan:
         click.echo()
-        print_table([["interval of c, width", "instances to review"], *([str(w), n] for w, n in report.plan.items())])
+        header = ["interval of c, width", "instances to review", "or questions"]
+        few = report.plan_of_questions  # beyond, what is assumed of scores may be wrong by more
+        print_table([header, *([str(w), n, few.get(w, "none are enough")] for w, n in report.plan.items())])
     if report.per_label is None:
         return
     named = any(row.name is not None for row in report.per_label)

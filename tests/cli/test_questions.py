@@ -245,3 +245,23 @@ def test_questions_by_name(run, problem, tmp_path):
     by_number.write_text("".join("\t".join(fields) + "\n" for fields in lines))
     checked = answered(by_number, tmp_path / "checked.tsv", Y)
     assert json.loads(run("estimate-c", data, *named, "--reviewed", checked, "--json", "-q").stdout)["answers"] == 25
+
+
+def test_what_more_answers_buy(run, problem, checked):
+    data = problem[2]
+    report = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)
+    assert 0 < report["next_width"] < np.ptp(report["interval"])
+    assert (
+        "80 more answers would make the interval about " in run("estimate-c", data, "--reviewed", checked, "-q").stdout
+    )
+
+
+def test_a_plan_has_questions(run, problem):
+    result = run("estimate-c", problem[2], "--plan", "0.4,0.2,0.001", "--json", "-q")
+    report = json.loads(result.stdout)
+    assert [row["width"] for row in report["plan"]] == [0.4, 0.2, 0.001]
+    few, more = report["plan_of_questions"]
+    assert (few["width"], more["width"]) == (0.4, 0.2)
+    assert 0 < few["questions"] < more["questions"]
+    text = run("estimate-c", problem[2], "--plan", "0.4,0.001", "-q").stdout
+    assert text.splitlines()[-1].endswith("none are enough")

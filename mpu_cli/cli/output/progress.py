@@ -15,6 +15,7 @@ _NAMES = {
     "read": "reading data",
     "estimate c": "estimating c",
     "estimate c of each label": "estimating c of each label",
+    "plan questions": "planning questions",
     "choose C": "choosing settings",
     "choose prior": "choosing the weight of label features",
     "choose weights to drop": "choosing which weights to drop",

@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.core.data.answers import Answers
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import estimate, tells
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
-from mpu_cli.errors import DataError, InputError
+from mpu_cli.core.select.asking import draw_questions
+from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
 from mpu_cli.review.values import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
@@ -92,7 +87,7 @@ def ask(
     with training_set(sources, run, method=None) as data:
         assert isinstance(data, TrainingData)  # not on a cluster
         digits = data.problem_and_checksum(run, with_checksum=True)[1]
-    drawn = draw(data, n, validation, run)
+    drawn = draw_questions(data.problem, n, validation, run)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         raise InputError(str(sources.file), None, "nothing is left to ask: no cell may be a missing label")
@@ -111,24 +106,3 @@ def ask(
         decisions.write(out, lines, of=sources.file, checksum=digits, names=None if by_number else data.names)
     size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
     return Report(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)
-
-
-def draw(data: TrainingData, n: int, validation: Validation, run: Run) -> questions.Questions:
-    """Draw so many questions on data, by instances and columns of these."""
-    q = len(data.ids)
-    refuse_too_large(data.features.shape[1], q, levels=1)
-    some = draw_labels(data.annotations, run.seed)
-    refuse_large_sample(min(len(data), validation.sample), q if some is None else len(some.columns))
-    rows = Rows(Features.of(data.features, empty=run.empty), data.labels, verified=data.verified)
-    sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(data), q), run, some)
-    if not tells(sample.labels, sample.verified):
-        raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
-    with run.step("out-of-fold predictions", sample.m) as tick:
-        probabilities = sample.naive_probabilities(tick)
-    answers = Answers.none() if data.answers is None else data.answers
-    answered = sample.answered(probabilities, answers)
-    fitted = None
-    if len(answered.answers):
-        automatic = estimate(probabilities, sample.labels, verified=sample.verified).c
-        fitted = answered.fit(automatic)
-    return answered.of_all(questions.draw(answered.cells, n, run.seed, fitted))

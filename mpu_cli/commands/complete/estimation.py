@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.cluster.address import OnCluster
+from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Rows
@@ -87,6 +88,10 @@ class Report:
         What c would be without them.
     plan : dict
         How many instances to review, drawn at random, for a 90 % interval of c of each width.
+    plan_of_questions : dict
+        How many questions to answer for these; widths that thousands of them do not reach are not there.
+    next_width : float or None
+        How wide the interval is to be expected after as many answers more; None where there are none.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
     warnings : list of str
@@ -108,6 +113,8 @@ class Report:
     yes: int | None = None
     by_annotations_alone: float | None = None
     plan: dict[float, int] = field(default_factory=dict)
+    plan_of_questions: dict[float, int] = field(default_factory=dict)
+    next_width: float | None = None
     per_label: list[LabelReport] | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -117,7 +124,8 @@ class Report:
         for row in numbers["per_label"] or ():
             if row["name"] is None:
                 del row["name"]
-        numbers["plan"] = [{"width": width, "instances": count} for width, count in self.plan.items()] or None
+        for name, unit in (("plan", "instances"), ("plan_of_questions", "questions")):
+            numbers[name] = [{"width": width, unit: count} for width, count in numbers[name].items()] or None
         return {name: value for name, value in numbers.items() if value is not None}
 
 
@@ -180,7 +188,7 @@ def estimate(
     sample, method = estimator.sample, estimator.method
     refuse_unwritable(output)
     pooled: estimators.FrequencyEstimate | None = None
-    answered: Answered | None = None
+    scored: Answered | None = None
     single: SingleFrequencies | None = None
     with training_set(sources, run, on, method=None) as data:
         q, fetched = len(data.ids), data.drawn(sample, run)
@@ -204,13 +212,14 @@ def estimate(
                 verified = drawn.verified and drawn.verified.block(pooling)
                 evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
                 pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
-            if fetched.answers is not None:
-                answered = drawn.answered(probabilities, fetched.answers)
-            if per_label and not data.has_complete_sets and answered is None:
+            if fetched.answers is not None or plan:
+                scored = drawn.answered(probabilities, fetched.answers or Answers.none())
+            if per_label and not data.has_complete_sets and data.answers is None:
                 with run.step("estimate c of each label"):
                     found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
                     single = found.of_all(q, drawn.columns, pooled.c)
-        reviewed = data.reviewed_frequency(None if pooled is None else pooled.c, answered)
+        automatic = None if pooled is None else pooled.c
+        reviewed = data.reviewed_frequency(automatic, scored)
     annotations = data.annotations_of_file
     annotated = int(annotations.sum())
     if reviewed is not None:
@@ -229,6 +238,11 @@ def estimate(
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
+    if scored is not None:
+        with run.step("plan questions"):
+            of_questions = scored.plan(plan, report.c) if plan else {}
+            next_width = scored.after(len(scored.answers), automatic) if report.answers else None
+        report = replace(report, plan_of_questions=of_questions, next_width=next_width)
     if not per_label:
         return report
     assert single is not None

@@ -35,6 +35,11 @@ class Answers:
         inside = self[np.isin(self.rows, rows)]
         return replace(inside, rows=np.searchsorted(rows, inside.rows))
 
+    def joined(self, others: "Answers") -> "Answers":
+        """Return these, then others."""
+        pairs = zip(vars(self).values(), vars(others).values(), strict=True)
+        return Answers(*map(np.concatenate, pairs))
+
     @classmethod
     def none(cls) -> "Answers":
         """Return no answers."""

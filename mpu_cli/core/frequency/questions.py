@@ -17,8 +17,9 @@ whether that estimate can be trusted, and more replace it. Instances that were d
 add their counts. How the constants were chosen: docs/choices.md, "Questions and c".
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -47,6 +48,11 @@ _SHARE_OF_ONE = 0.3
 _TAUS_OF_ANY = np.array([0.02, 0.24, 0.24, 0.25, 0.25])
 # What the form of r may be wrong by, as a deviation of the logarithm of what is missing.
 _MISFIT = 0.1
+# Probability that is left out of intervals.
+OUTSIDE = 0.1
+# Lists of answers that are simulated for a plan, the fewest questions of one, and the most.
+_SIMULATIONS = 3
+_FEWEST_PLANNED, MOST_PLANNED = 10, 2_560
 # Cells are drawn in proportion to r^a (1 - r)^b, above the least r.
 OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
 
@@ -85,11 +91,46 @@ class ScoredCells:
         there = (annotated & (by_chance == Verdict.UNKNOWN)).sum(axis=0, dtype=float)
         return cls(scores, missing, missing & (verified.verdicts() == Verdict.UNKNOWN), there)
 
-    def counts(self) -> np.ndarray:
-        """Count the cells of each label that are not annotated, by their scores: float64, shape (q, S)."""
+    @cached_property
+    def kappas(self) -> np.ndarray:
+        """Return log kappa of each label at each log odds of c, by which as many are missing: shape (D, q, J)."""
         place = np.round((self.scores - _SCORES[0]) / _STEP).astype(np.intp)
         pairs = zip(place.T, self.missing.T, strict=True)
-        return np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
+        counts = np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
+        annotated = np.log(np.maximum(self.annotations, 0.5))
+        kappas = np.empty((len(_DEPTHS), len(counts), len(_ETAS)))
+        for of_depth, depth in zip(kappas, _DEPTHS, strict=True):
+            missing = counts @ _true(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
+            etas = annotated[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
+            of_depth[:] = [np.interp(_ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas]
+        return kappas
+
+    def at(self, c: np.ndarray | float, depth: float = 0.0) -> "Truth":
+        """Return what is true if labels have these frequencies: a number, or one for each."""
+        eta = np.broadcast_to(logit(np.clip(c, _CELLS.c[0], _CELLS.c[-1])), self.annotations.shape)
+        nearest = int(np.abs(_DEPTHS - depth).argmin())
+        pairs = zip(eta, self.kappas[nearest], strict=True)
+        return Truth(np.array([np.interp(one, _ETAS, of_label) for one, of_label in pairs]), float(_DEPTHS[nearest]))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How probably cells that are not annotated are true.
+
+    Attributes
+    ----------
+    kappas : ndarray of float64, shape (q,)
+        log kappa of each label.
+    depth : float
+        d.
+    """
+
+    kappas: np.ndarray
+    depth: float
+
+    def probabilities(self, scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return Pr(y=1 | s=0) of cells of these labels by their scores."""
+        return _true(self.kappas[columns] + (1 - self.depth) * scores)
 
 
 @dataclass(frozen=True)
@@ -102,20 +143,19 @@ class FittedFrequency:
         Of the share of all true labels that is annotated.
     by_label : Posterior
         Of the frequency of each label.
-    kappas : ndarray of float64, shape (q,)
-        log kappa of each label, at its most probable frequency.
-    depth : float
-        d.
+    truth : Truth
+        At the mean of these, and of d.
     """
 
     overall: Posterior
     by_label: Posterior
-    kappas: np.ndarray
-    depth: float
+    truth: Truth
 
-    def probabilities(self, scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return Pr(y=1 | s=0) of cells of these labels by their scores."""
-        return _true(self.kappas[columns] + (1 - self.depth) * scores)
+    @property
+    def width(self) -> float:
+        """Return the width of the 90 % interval of the share overall."""
+        [(low, high)] = self.overall.interval(OUTSIDE)
+        return float(high - low)
 
 
 @dataclass(frozen=True)
@@ -169,12 +209,11 @@ def fit(
     q = len(cells.annotations)
     judged = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
     judged = judged[cells.annotations[judged] > 0]
-    kappas = np.array(list(_kappas(cells)))  # (D, q, J)
     log_likelihood = np.zeros((len(_DEPTHS), len(judged), len(_ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
     for at, k in enumerate(judged.tolist()):
         mine = answers.columns == k
-        v = kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
+        v = cells.kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
         r = _true(v)
         log_likelihood[:, at] = np.where(answers.true[mine][:, None], np.log(r), np.log1p(-r)).sum(axis=1)
         if reviewed is not None:
@@ -206,15 +245,10 @@ def fit(
     variance = share[judged] ** 2 @ (square - mean**2) + (untold**2).sum() * (prior_square - prior_mean**2)
     overall = _of_odds(total.ravel(), variance.ravel(), weight.ravel())
 
-    depth = float(weight.sum(axis=1) @ _DEPTHS)
-    nearest = int(np.abs(_DEPTHS - depth).argmin())
-    likely = np.abs(_CELLS.c - by_label.mean()[:, None]).argmin(axis=1)
-    return FittedFrequency(overall, by_label, kappas[nearest, np.arange(q), likely], float(_DEPTHS[nearest]))
+    return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(weight.sum(axis=1) @ _DEPTHS)))
 
 
-def draw(
-    cells: ScoredCells, n: int, seed: int, fitted: FittedFrequency | None = None, labels: np.ndarray | None = None
-) -> Questions:
+def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
     """Draw cells to ask about, where answers tell most.
 
     Labels share the questions by their annotations, and cells of a label by r^0.6 (1-r)^0.5, where r is how probably
@@ -227,20 +261,17 @@ def draw(
     n : int
         At most so many.
     seed : int
-    fitted : FittedFrequency, optional
+    truth : Truth, optional
         By the answers so far. Default: there are none.
-    labels : ndarray of int, optional
-        Ask about these alone.
 
     Returns
     -------
     Questions
     """
     q = len(cells.annotations)
-    asked = np.isin(np.arange(q), np.arange(q) if labels is None else labels)
-    rows, columns = np.nonzero(cells.open & asked & (cells.annotations > 0))
+    rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
     scores = cells.scores[rows, columns].astype(float)
-    r = _true(scores) if fitted is None else fitted.probabilities(scores, columns)
+    r = _true(scores) if truth is None else truth.probabilities(scores, columns)
     few = r < LEAST
     rows, columns, r = rows[~few], columns[~few], r[~few]
     weight = r**OF_TRUE * (1 - r) ** OF_FALSE
@@ -254,6 +285,53 @@ def draw(
     drawn = rng.permutation(np.flatnonzero(np.diff(ends, prepend=0.0) > 0))
     cell = order[drawn]
     return Questions(rows[cell], columns[cell], chance[drawn], r[cell])
+
+
+def expected_width(
+    cells: ScoredCells,
+    answers: Answers,
+    n: int,
+    truth: Truth,
+    automatic: float | None = None,
+    weights: np.ndarray | None = None,
+) -> float:
+    """Tell how wide the 90 % interval of c overall is to be expected after n more answers: the mean of simulated ones.
+
+    Parameters
+    ----------
+    cells, answers, automatic, weights
+        As for `fit`.
+    n : int
+    truth : Truth
+        By which the answers are simulated.
+    """
+    widths = []
+    for seed in range(_SIMULATIONS):
+        asked = draw(cells, n, seed, truth)
+        simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
+        more = answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
+        widths.append(fit(cells, more, automatic, weights=weights).width)
+    return float(np.mean(widths))
+
+
+def questions_for(
+    cells: ScoredCells, widths: Sequence[float], c: float, weights: np.ndarray | None = None
+) -> dict[float, int]:
+    """Plan questions: how many make the 90 % interval of c as narrow as each of some widths, if c is as expected.
+
+    No use is made of an automatic estimate, with which fewer may do. Widths that `MOST_PLANNED` questions, or all that
+    there can be, do not reach are left out.
+    """
+    truth, sizes, reached = cells.at(c), [_FEWEST_PLANNED], []
+    most = min(int(cells.open.sum()), MOST_PLANNED)
+    while True:
+        reached.append(expected_width(cells, Answers.none(), sizes[-1], truth, None, weights))
+        if reached[-1] <= min(widths) or sizes[-1] >= most:
+            break
+        sizes.append(min(2 * sizes[-1], most))
+    falling = np.minimum.accumulate(reached)[::-1]
+    numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
+    return {w: int(np.ceil(number)) for w, number in zip(widths, numbers, strict=True) if w >= falling[0]}
 
 
 def _chances(weight: np.ndarray, n: int) -> np.ndarray:
@@ -273,16 +351,6 @@ def _true(log_r: np.ndarray) -> np.ndarray:
     """Return r, which bends to the ceiling, by its logarithm without that."""
     r: np.ndarray = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
     return np.maximum(r, 1e-9)
-
-
-def _kappas(cells: ScoredCells) -> Iterator[np.ndarray]:
-    """Yield log kappa of each label at each log odds of c, by which as many are missing: (q, J) for each depth."""
-    counts = cells.counts()
-    annotated = np.log(np.maximum(cells.annotations, 0.5))
-    for depth in _DEPTHS:
-        missing = counts @ _true(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
-        etas = annotated[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
-        yield np.array([np.interp(_ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas])
 
 
 def _shapes() -> np.ndarray:

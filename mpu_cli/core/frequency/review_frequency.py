@@ -7,7 +7,7 @@ y_k of m instances there. If both files are drawn from the same population, the 
 `frequency_posterior` turns either into what is probable of c, and `questions` answers on single cells.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -174,6 +174,15 @@ class Answered:
         """Fit `questions.fit` to them; `reviewed` is of all q labels."""
         of_these = None if reviewed is None else reviewed[self.columns]
         return questions.fit(self.cells, self.answers, automatic, of_these, self.weights)
+
+    def after(self, n: int, automatic: float | None = None) -> float:
+        """Tell how wide the 90 % interval of c is to be expected after n more answers."""
+        truth = self.fit(automatic).truth
+        return questions.expected_width(self.cells, self.answers, n, truth, automatic, self.weights)
+
+    def plan(self, widths: Sequence[float], c: float) -> dict[float, int]:
+        """Plan questions as `questions.questions_for`."""
+        return questions.questions_for(self.cells, widths, c, self.weights)
 
     def of_all(self, drawn: questions.Questions) -> questions.Questions:
         """Turn questions on these cells into the same among all instances and labels."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.answers import Answers
-from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.data.predictions import FEW_LABELS, values_at
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -193,7 +193,7 @@ class Sample:
         return estimate if isinstance(self.columns, slice) else replace(estimate, labels=self.columns[estimate.labels])
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
-        """Return the answers on cells in it, with scores by the naive probabilities, which are calibrated."""
+        """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""
         by_chance = self.verified and self.verified.left_to_chance()
         calibration = calibrate(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
         calibrated = probabilities if calibration is None else calibration(probabilities)
@@ -206,6 +206,7 @@ class Sample:
         placed = replace(
             inside, rows=np.searchsorted(rows, inside.rows), columns=np.searchsorted(columns, inside.columns)
         )
+        placed = placed[~values_at(self.labels, placed.rows, placed.columns).astype(bool)]
         return Answered(ScoredCells.of(calibrated, self.labels, self.verified), placed, rows, columns, self.weights)
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:

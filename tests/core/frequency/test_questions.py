@@ -85,12 +85,11 @@ def test_next_questions_are_others_and_by_the_answers():
     still_open[first.rows, first.columns] = False
     cells = replace(cells, open=still_open)
     fitted = fit(cells, answer(first, Y))
-    second = draw(cells, 100, 0, fitted)
+    second = draw(cells, 100, 0, fitted.truth)
     assert not cells.open[first.rows, first.columns].any()
     assert cells.open[second.rows, second.columns].all()
-    assert_allclose(
-        fitted.probabilities(cells.scores[second.rows, second.columns], second.columns), second.probabilities
-    )
+    scores = cells.scores[second.rows, second.columns]
+    assert_allclose(fitted.truth.probabilities(scores, second.columns), second.probabilities)
     assert second.probabilities.mean() == pytest.approx(Y[second.rows, second.columns].mean(), abs=0.1)
 
 
@@ -176,7 +175,7 @@ def test_scores_without_a_doubt(extreme):
     c, (low, high) = one(fitted)
     assert 0 < low < c < high < 1
     assert np.isfinite(fitted.by_label.mean()).all()
-    draw(cells, 5, 0, fitted)
+    draw(cells, 5, 0, fitted.truth)
 
 
 @pytest.mark.parametrize(("simulations", "lowest", "highest"), [(40, 0.8, 1.0), *slow((300, 0.85, 0.95))])
@@ -206,6 +205,6 @@ def test_depth():
     S = Y & (rng.random(p.shape) < 0.1 + 0.8 * p)
     cells = ScoredCells.of((p * (0.1 + 0.8 * p)).astype(np.float32), as_labels(S), None)
     fitted = fit(cells, asked(Y, cells, 400), automatic=0.9)
-    assert fitted.depth > 0
+    assert fitted.truth.depth > 0
     assert one(fitted)[0] == pytest.approx(S.sum() / Y.sum(), abs=0.08)
     assert logit(one(fitted)[0]) < logit(0.85)

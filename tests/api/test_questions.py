@@ -1,0 +1,97 @@
+"""Questions from Python: the same cells as on the command line, and c by their answers."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli import MPUClassifier, questions
+from mpu_cli.review.decisions import read
+from mpu_cli.svmlight.reader import read as read_data
+from tests.cli.test_questions import answered
+from tests.cli.test_reviewed import write
+from tests.core.simulated import linear_problem
+
+FAST = {"cost": 10.0, "epochs": 3, "levels": 1}
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """Features, true labels, annotated ones; and the file of these, by which features have its digits."""
+    X, Y = linear_problem(600, 6, 3, slope=6.0)
+    S = Y & (np.random.default_rng(1).random(Y.shape) < [0.8, 0.5, 0.3])
+    path = write(tmp_path / "data.svm", S, X)
+    return read_data(path).features, Y, S.astype(int), path
+
+
+def arrays(asked, Y):
+    """What is reviewed and how it was drawn, of answered questions."""
+    reviewed, sampled = np.zeros(Y.shape), np.zeros(Y.shape)
+    cells = asked.rows, asked.columns
+    reviewed[cells], sampled[cells] = np.where(Y[cells], 1, -1), asked.chance
+    return {"reviewed": reviewed, "sampled": sampled}
+
+
+def test_the_same_questions_and_the_same_c_as_on_the_command_line(run, problem, tmp_path):
+    X, Y, S, path = problem
+    asked = questions(X, S, 60)
+    run("complete", path, "--questions", 60, "-o", tmp_path / "questions.tsv", "-q")
+    checked = answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
+    decided = read([checked])
+    here = set(zip(asked.rows.tolist(), (asked.columns + 1).tolist(), strict=True))
+    assert here == set(zip(decided.instance.tolist(), decided.label.tolist(), strict=True))
+    report = json.loads(
+        run("train", path, "--reviewed", checked, "--cost", 10, "--epochs", 3, "--levels", 1, "--json", "-q").stdout
+    )
+    model = MPUClassifier(**FAST).fit(X, S, **arrays(asked, Y))
+    np.testing.assert_allclose(model.c_, report["c"])
+    assert model.record_["c_by_people"] == report["c_by_people"]
+
+
+def test_the_next_questions(problem):
+    X, Y, S, _ = problem
+    first = questions(X, S, 40, seed=3)
+    given = arrays(first, Y)
+    second = questions(X, S, 40, seed=3, **given)
+    both = [set(zip(asked.rows.tolist(), asked.columns.tolist(), strict=True)) for asked in (first, second)]
+    assert len(both[0] | both[1]) == 80
+    sparse = {name: csr_array(values) for name, values in given.items()}
+    np.testing.assert_array_equal(questions(X, S, 40, seed=3, **sparse).rows, second.rows)
+
+
+def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
+    X, Y, S, _ = problem
+    given = arrays(questions(X, S, 40), Y)
+    given["reviewed"][:30], given["sampled"][:30] = np.where(Y[:30], 1, -1), 0.05
+    found = MPUClassifier(**FAST).fit(X, S, **given).record_["c_by_people"]
+    assert found["instances"] == 30
+    assert 0 < found["answers"] <= 40
+    alone = np.zeros(600, bool)
+    alone[:30] = True
+    rows = np.zeros(Y.shape)
+    rows[:30] = 0.05
+    one, other = (
+        MPUClassifier(**FAST).fit(X, S, reviewed=given["reviewed"] * (rows > 0), sampled=sampled).c_
+        for sampled in (alone, rows)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_column_that_is_never_annotated_has_its_place(problem):
+    X, Y, S, _ = problem
+    S, Y = (np.insert(matrix, 1, 0, axis=1) for matrix in (S, Y))
+    asked = questions(X, S, 40)
+    assert not (asked.columns == 1).any()
+    model = MPUClassifier(**FAST).fit(X, S, **arrays(asked, Y))
+    assert np.isnan(model.c_[1])
+    assert model.record_["c_by_people"]["answers"] == 40
+
+
+def test_wrong_values(problem):
+    X, _, S, _ = problem
+    for sampled, said in ((np.zeros((600, 2)), "sampled has shape"), (np.full(S.shape, 1.5), "from 0 to 1")):
+        with pytest.raises(ValueError, match=said):
+            MPUClassifier(**FAST).fit(X, S, sampled=sampled)
+    with pytest.raises(ValueError, match="n is 0: give the number of questions"):
+        questions(X, S, 0)
