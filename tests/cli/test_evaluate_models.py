@@ -144,6 +144,18 @@ def test_reviewed_instances_and_a_model(run, tmp_path, report):
     assert of_model["instances"] == 8
 
 
+def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, report):
+    """Its scores were cut at 0.5, where its own thresholds give no label."""
+    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n" * 30)
+    run("train", tmp_path / "x.svm", "--c", 0.9, "--cost", 30, "--levels", 1, "--threshold", 0.9999, "-q")
+    model = tmp_path / "x.mpu"
+    assert report(tmp_path / "x.svm", model)["micro_f1"] == 0
+    assert report(tmp_path / "x.svm", model)["precision_at_1"] == 1
+    assert report(tmp_path / "x.svm", model, "--threshold", 0.5)["micro_f1"] == 1
+    several = report(tmp_path / "x.svm", model, model)["evaluated"]
+    assert [one["micro_f1"] for one in several] == [0, 0]
+
+
 def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny):
     run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
     (tmp_path / "new.svm").write_text("1 1:1 9:1\n")

@@ -22,7 +22,7 @@ from mpu_cli.commands.predict.prediction_parts import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverflowingError, shown
-from mpu_cli.evaluation.compare import pairs_of_files, pairs_of_part
+from mpu_cli.evaluation.compare import Form, pairs_of_files, pairs_of_part
 from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.runtime.executor import Executor, reduced
 from mpu_cli.runtime.run import Run
@@ -90,6 +90,12 @@ class Candidate:
                     f"its file {path.name}; mpu predict writes them",
                 )
         return cls(name, bundle.load(Path(name)))
+
+    @property
+    def form(self) -> Form:
+        """The form of its predictions: a model gives label sets and scores; of files, that is seen as they are read."""
+        is_model = self.model is not None
+        return Form(self.name, labels=is_model, scores=is_model)
 
     def collect(
         self,

@@ -134,8 +134,9 @@ def evaluate_several(
     cut: list[str] = []
     every = []
     for name in predictions:
-        begun = _Evidence(Form(name), metrics.threshold, Tally(metrics.ks), Tally(metrics.ks))
-        evidence = collect(Candidate.of(name, truth), begun, truth, reading, run, name, count)
+        candidate = Candidate.of(name, truth)
+        begun = _Evidence(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks))
+        evidence = collect(candidate, begun, truth, reading, run, name, count)
         every.append(evidence.counts())
         cut += [name] * evidence.is_cut
     values, differences = compare(every, metrics.c, run.seed)

@@ -165,8 +165,8 @@ def evaluate(
     all_names: LabelNames | None = None
     propensities = None if metrics.propensities is None else metrics.propensities.read(reading, run)
     how: dict[str, Any] = {"propensities": propensities, "calibration": calibration}
-    begun = Evidence.none(predictions, metrics.threshold, metrics.ks, **how)
     candidate = Candidate.of(predictions, truth)
+    begun = replace(Evidence.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
     if metrics.reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
         begun.add(*pair)
