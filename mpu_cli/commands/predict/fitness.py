@@ -10,8 +10,8 @@ from mpu_cli.errors import counted
 
 # Fewer instances may be unlike the others by chance.
 _FEWEST_INSTANCES = 10
-# Test files of the six sets of docs/reliability.md, which are like their training files, have at most .027: news every
-# night has as many, and a warning each night is one that nobody reads.
+# docs/choices.md, "Unknown features": test files that are like their training files have at most .027, and a warning
+# every night is one that nobody reads.
 _SOME_UNKNOWN = 0.05
 # As many unknown features as this, and most of what is in the data is ignored.
 _MANY_UNKNOWN = 0.5
