@@ -8,7 +8,7 @@ from mpu_cli.cli.options import options_from
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options
 from mpu_cli.cli.options.input_files import numbers_option, training_files
 from mpu_cli.cli.output.messages import verbosity_options, warn
-from mpu_cli.cli.output.reports import json_option, log_report, print_json, print_table
+from mpu_cli.cli.output.reports import json_option, log_report, print_groups, print_json, print_table
 from mpu_cli.core.options import Validation
 from mpu_cli.errors import counted
 
@@ -163,6 +163,7 @@ def _print_report(report: "Report") -> None:
         header = ["interval of c, width", "instances to review", "or questions"]
         few = report.plan_of_questions  # beyond, what is assumed of scores may be wrong by more
         print_table([header, *([str(w), n, few.get(w, "none are enough")] for w, n in report.plan.items())])
+    print_groups(report.per_group)
     if report.per_label is None:
         return
     named = any(row.name is not None for row in report.per_label)

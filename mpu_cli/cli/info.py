@@ -214,6 +214,7 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
     low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
     reviewed = rest.pop("c_by_people", None)
     rest.pop("c_interval", None)
+    rest.pop("c_by_group", None)
     if reviewed is not None:
         return by_people(reviewed)
     if low < high:

@@ -82,6 +82,8 @@ class Fitted:
         Wall time of each step.
     out_of_fold : ndarray or csr_array of float32, shape (n, q), or None
         Out-of-fold predictions of all instances, if the task requests them.
+    group_rates : ndarray of float64, shape (groups,), or None
+        Label frequency of each group of instances, where there are some.
     """
 
     model: Model
@@ -90,6 +92,7 @@ class Fitted:
     warnings: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     out_of_fold: "Predictions | None" = None
+    group_rates: "np.ndarray | None" = None
 
     @classmethod
     def without_c(cls, task: Task, model: Model, report: Any, warnings: tuple[str, ...] = ()) -> "Fitted":

@@ -32,6 +32,7 @@ from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
 from mpu_cli.training.frequencies import read_frequencies
+from mpu_cli.training.instance_groups import read_groups
 
 TrainingSetT = TypeVar("TrainingSetT", bound="TrainingSet")
 
@@ -57,6 +58,8 @@ class Sources:
     reading : Reading
     label_features : str, Path or None
         A file with features of labels, one line ``number index:value ...`` per label.
+    groups : str, Path or None
+        A file with the name of the group of each instance, on a line.
     """
 
     file: Source
@@ -67,6 +70,7 @@ class Sources:
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
     label_features: str | Path | None = None
+    groups: str | Path | None = None
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
@@ -77,7 +81,7 @@ class Sources:
         """Return those that are not the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
         of_labels = {"--labels": self.naming.file, "--label-features": self.label_features}
-        return {**reviews, "--complete": self.complete, **of_labels}
+        return {**reviews, "--complete": self.complete, "--groups": self.groups, **of_labels}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,6 +370,10 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, source=source)
     if sources.reviewed:
         data = with_reviews(data, sources, file)
+    if sources.groups is not None:
+        if sources.complete is not None:
+            raise MpuError("c of groups of instances comes from annotations alone: leave out --groups or --complete")
+        data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.complete is not None:
         data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
     if not len(data.ids):

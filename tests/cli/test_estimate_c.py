@@ -78,7 +78,9 @@ def test_the_readable_report(run, digits):
         "assumes            every true label is annotated with the same chance; where chances differ"
     )
     assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
-    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
+    names, *steps = result.stderr.splitlines()
+    assert names.endswith("digits.labels names 18 of 18 labels")
+    assert [line.partition(":")[0] for line in steps] == [
         "reading data",
         "predicting out of fold",
         "estimating c",

@@ -98,6 +98,7 @@ def training_files(function: Callable) -> Callable:
         reviewed: tuple[str, ...],
         reviewed_wins: bool,
         complete: tuple[str, ...],
+        groups: str | None,
         cache: Path | None,
         naming: "Naming",
         reading: Reading,
@@ -113,6 +114,7 @@ def training_files(function: Callable) -> Callable:
         if len(complete) > 1:
             raise click.UsageError("--complete takes one file: join them.")
         sources = Sources(as_one(source), reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
+        sources = replace(sources, groups=groups)
         return function(*args, sources=sources, **kwargs)
 
     options = (
@@ -136,6 +138,13 @@ def training_files(function: Callable) -> Callable:
             multiple=True,  # so that a second one is refused
             type=_READABLE,
             help="Learn from these instances too. Their label sets are complete.",
+        ),
+        click.option(
+            "--groups",
+            metavar="GROUPS",
+            type=_READABLE,
+            help="Estimate c for each group of instances, such as those of one source, year or department: a text file "
+            "whose line k names the group of instance k.",
         ),
         cache_option,
     )

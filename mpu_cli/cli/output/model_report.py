@@ -2,6 +2,7 @@
 
 import click
 
+from mpu_cli.cli.output.reports import print_groups
 from mpu_cli.errors import counted, one_line
 
 
@@ -13,7 +14,7 @@ def print_report(report: dict) -> None:
     report : dict
         As `mpu train --json` prints it.
     """
-    rest = {name: value for name, value in report.items() if name not in ("c_assumption", "warnings")}
+    rest = {name: value for name, value in report.items() if name not in ("c_assumption", "c_by_group", "warnings")}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
     model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
     memory = rest.pop("peak_bytes") / 1e9
@@ -55,6 +56,7 @@ def print_report(report: dict) -> None:
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
+    print_groups(report.get("c_by_group"))
 
 
 def prior_line(rest: dict) -> dict[str, str]:

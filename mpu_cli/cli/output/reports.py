@@ -41,3 +41,24 @@ def print_table(rows: list[list]) -> None:
     for first, *others in cells:
         line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
         click.echo("  ".join(line).rstrip())
+
+
+def print_groups(rows: list[dict] | None) -> None:
+    """Print c of each group of instances, the worst first, as `mpu train --json` has it under ``c_by_group``."""
+    if not rows:
+        return
+    header = ["group", "instances", "annotations", "c", "from", "to", "missing", ""]
+    table = [
+        [
+            row["group"],
+            row["instances"],
+            row["annotations"],
+            row["c"],
+            *row["interval"],
+            f"{row['missing']:,.0f}",
+            "pooled: few annotations" * row["pooled"],
+        ]
+        for row in sorted(rows, key=lambda row: row["c"])
+    ]
+    click.echo()
+    print_table([header, *table])

@@ -13,11 +13,12 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
+from mpu_cli.core.frequency.group_frequencies import estimate_groups
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
@@ -94,6 +95,8 @@ class Report:
         How wide the interval is to be expected after as many answers more; None where there are none.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
+    per_group : list of dict or None
+        As `GroupFrequencies.rows`; None without groups of instances.
     warnings : list of str
         What to know before using the estimate.
     """
@@ -116,6 +119,7 @@ class Report:
     plan_of_questions: dict[float, int] = field(default_factory=dict)
     next_width: float | None = None
     per_label: list[LabelReport] | None = None
+    per_group: list[dict[str, Any]] | None = None
     warnings: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -190,6 +194,7 @@ def estimate(
     pooled: estimators.FrequencyEstimate | None = None
     scored: Answered | None = None
     single: SingleFrequencies | None = None
+    by_group: list[dict[str, Any]] | None = None
     with training_set(sources, run, on, method=None) as data:
         q, fetched = len(data.ids), data.drawn(sample, run)
         refuse_too_large(fetched.features.shape[1], q, levels=1)
@@ -199,7 +204,12 @@ def estimate(
             columns = np.union1d(pool.columns, often)
             each = DrawnLabels(columns, np.ones(len(columns)))
         refuse_large_sample(min(len(data), sample), q if each is None else len(each.columns))
-        population = Rows(Features.of(fetched.features, empty=run.empty), fetched.labels, verified=fetched.verified)
+        if data.groups is not None and (data.has_complete_sets or data.answers is not None or method != "bbe"):
+            raise MpuError(
+                "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
+            )
+        features = Features.of(fetched.features, empty=run.empty)
+        population = Rows(features, fetched.labels, verified=fetched.verified, groups=fetched.groups)
         drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
         if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
             with run.step("out-of-fold predictions", drawn.m) as tick:
@@ -212,6 +222,13 @@ def estimate(
                 verified = drawn.verified and drawn.verified.block(pooling)
                 evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
                 pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
+                if data.groups is not None and drawn.groups is not None:
+                    scores, labels = evidence[:2]
+                    whose = drawn.groups, pooled, estimators.REPLICATES, run.seed, verified
+                    groups = estimate_groups(scores, labels, *whose)
+                    by_group = groups.rows(data.groups, fetched.labels)
+                    c, interval = groups.of_all(np.array([row["annotations"] for row in by_group]))
+                    pooled = replace(pooled, c=c, interval=interval)
             if fetched.answers is not None or plan:
                 scored = drawn.answered(probabilities, fetched.answers or Answers.none())
             if per_label and not data.has_complete_sets and data.answers is None:
@@ -227,7 +244,7 @@ def estimate(
         report = _by_people(reviewed, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        report = _by_annotations(pooled, annotated, method, q, len(data))
+        report = replace(_by_annotations(pooled, annotated, method, q, len(data)), per_group=by_group)
     if data.review is not None:
         report = replace(report, warnings=[*data.review.cautions(), *report.warnings])
     if output is not None:

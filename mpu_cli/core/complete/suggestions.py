@@ -5,7 +5,7 @@ is known, and ignored ones, are never listed.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -161,8 +161,7 @@ def missing_labels(annotated: csr_array, frequency: LabelFrequency) -> tuple[Cou
     """
     from scipy.stats import nbinom  # takes half a second to import
 
-    c = frequency.rates
-    by_chance = frequency.counted(annotated)[0].sum(axis=0, dtype=float)
+    by_chance, c = frequency.of_annotations(annotated)
     confirmed = _confirmed(annotated, frequency)
     expected = by_chance * (1 - c) / c
     low, high = (nbinom.ppf(share, np.maximum(by_chance, 1), c) * (by_chance > 0) for share in _QUANTILES)
@@ -191,7 +190,7 @@ def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0)
     r = listed.probabilities.astype(float)
     expected = float(r.sum())
     share = min(expected / block, 1.0) if block else 1.0
-    variance = share * (r / frequency.rates[listed.columns]).sum() + (1 - share) * (r * (1 - r)).sum()
+    variance = share * (r / frequency.by_chance(listed.rows, listed.columns)).sum() + (1 - share) * (r * (1 - r)).sum()
     spread = _Z * float(np.sqrt(variance))
     return Count(expected, max(expected - spread, 0.0), min(expected + spread, float(len(listed))))
 
@@ -273,12 +272,12 @@ def _posteriors(
         rows = slice(start, min(start + size, n))
         of_block = predictions[rows]
         if isinstance(of_block, np.ndarray):
-            posterior = unannotated_posterior(of_block, frequency.rates)
+            posterior = unannotated_posterior(of_block, replace(frequency, verified=None).of_cells(rows))
             i, k = np.nonzero((posterior > 0) & (posterior >= least))
             posterior = posterior[i, k]
         else:
             i, k = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr)), of_block.indices
-            posterior = unannotated_posterior(of_block.data, frequency.rates[k])
+            posterior = unannotated_posterior(of_block.data, frequency.by_chance(start + i, k))
         listed = (posterior > 0) & (posterior >= least)
         for others in (annotated, left_out):
             if others is not None:

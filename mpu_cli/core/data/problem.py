@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, with_width
+from mpu_cli.core.data.instance_groups import InstanceGroups
 from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 
 
@@ -27,6 +28,8 @@ class LabelInformation:
         given nor told by a review, it comes from the rates of labels in both files.
     answers : Answers or None
         Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
+    groups : InstanceGroups or None
+        Groups of instances that have a label frequency of their own.
     label_features : csr_array of float32, shape (q, any), or None
         A vector for each label, zero where there is none: the direction of the mean of the prior of its weights
         (`core.side.information`).
@@ -36,6 +39,7 @@ class LabelInformation:
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     answers: Answers | None = None
+    groups: InstanceGroups | None = None
     label_features: csr_array | None = None
 
     @property
@@ -101,12 +105,15 @@ class Rows:
         Annotated labels.
     verified : VerifiedLabels or None
         Verified labels.
+    groups : InstanceGroups or None
+        As in `Problem`.
     """
 
     features: Features
     labels: csr_array
     _: KW_ONLY
     verified: VerifiedLabels | None = None
+    groups: InstanceGroups | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -115,8 +122,14 @@ class Rows:
         """Return the instances of these rows, ascending; or all, without a copy."""
         if rows is None:
             return self
-        return Rows(self.features[rows], self.labels[rows], verified=self.verified and self.verified.rows(rows))
+        return Rows(
+            self.features[rows],
+            self.labels[rows],
+            verified=self.verified and self.verified.rows(rows),
+            groups=self.groups and self.groups.rows(rows),
+        )
 
     def block(self, columns: slice | np.ndarray) -> "Rows":
         """Return the same instances with a block of their labels."""
-        return Rows(self.features, self.labels[:, columns], verified=self.verified and self.verified.block(columns))
+        verified = self.verified and self.verified.block(columns)
+        return Rows(self.features, self.labels[:, columns], verified=verified, groups=self.groups)

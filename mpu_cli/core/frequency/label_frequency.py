@@ -1,7 +1,8 @@
 """The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
 
-In a cell that is not verified, c is the rate of the label. In a verified cell c is 1, and s, whether the label counts
-as annotated, is its truth. In an ignored cell c is 0: it is neither positive nor negative.
+In a cell that is not verified, c is the rate of the label or, where instances are in groups, that of the instance. In
+a verified cell c is 1, and s, whether the label counts as annotated, is its truth. In an ignored cell c is 0: it is
+neither positive nor negative.
 
     cell                   s    c       loss
     annotated              1    rate    -log sigma(z)
@@ -13,9 +14,9 @@ as annotated, is its truth. In an ignored cell c is 0: it is neither positive no
 In an instance whose label set is complete, every cell is verified: the annotated ones are true, the others
 false. With all cells verified this is logistic regression on complete labels.
 
-True labels are counted by annotations, each of which stands for 1 / rate true labels; in complete instances each stands
-for itself, and those of labels known to be false stand for none. A single label that was found true is not added: the
-annotations stand for it already.
+True labels are counted by annotations, each of which stands for 1 / c true labels (`true_of`); in complete instances
+each stands for itself, and those of labels known to be false stand for none. A single label that was found true is not
+added: the annotations stand for it already.
 """
 
 from dataclasses import dataclass, replace
@@ -40,14 +41,21 @@ class LabelFrequency:
         Pr(annotated | true) where the label is not verified, in (0, 1].
     verified : VerifiedLabels or None
         Of n instances and q labels; None: none, of any number of instances.
+    of_instances : ndarray of float, shape (n,), or None
+        Pr(annotated | true) of the labels of each instance, in place of the rates.
     """
 
     rates: np.ndarray
     verified: VerifiedLabels | None = None
+    of_instances: np.ndarray | None = None
 
     @classmethod
     def of(
-        cls, c: np.ndarray | float, shape: tuple[int, int], verified: VerifiedLabels | None = None
+        cls,
+        c: np.ndarray | float,
+        shape: tuple[int, int],
+        verified: VerifiedLabels | None = None,
+        of_instances: np.ndarray | None = None,
     ) -> "LabelFrequency":
         """Make one from a number for all labels, or one for each, and verified labels.
 
@@ -56,6 +64,7 @@ class LabelFrequency:
         c : float or array_like, shape (q,)
         shape : (n, q)
         verified : VerifiedLabels, optional
+        of_instances : ndarray of float, shape (n,), optional
 
         Raises
         ------
@@ -79,26 +88,42 @@ class LabelFrequency:
             raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
         if verified is not None and verified.cells.shape != (n, q):
             raise DataError(f"verified labels have shape {verified.cells.shape}, and the annotated labels {(n, q)}")
-        return cls(rates, verified)
+        return cls(rates, verified, of_instances)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
         """Return the frequencies of these instances, in the order of the index."""
-        return self if self.verified is None else LabelFrequency(self.rates, self.verified.rows(index))
+        if self.verified is None and self.of_instances is None:
+            return self
+        verified = self.verified and self.verified.rows(index)
+        return LabelFrequency(self.rates, verified, None if self.of_instances is None else self.of_instances[index])
 
     def block(self, columns: slice | np.ndarray) -> "LabelFrequency":
         """Return the frequencies of some labels."""
-        return LabelFrequency(self.rates[columns], None if self.verified is None else self.verified.block(columns))
+        return LabelFrequency(self.rates[columns], self.verified and self.verified.block(columns), self.of_instances)
 
     def single_precision(self) -> "LabelFrequency":
         """Return the same in 32-bit numbers, none of which is rounded to 0."""
-        return replace(self, rates=np.maximum(self.rates.astype(np.float32), np.finfo(np.float32).tiny))
+        of_instances = None if self.of_instances is None else _single(self.of_instances)
+        return replace(self, rates=_single(self.rates), of_instances=of_instances)
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
         """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
+        by_chance = self.rates if self.of_instances is None else self.of_instances[index][:, None]
         if self.verified is None:
-            return self.rates
+            return by_chance
         c = _BY_VERDICT[self.verified.rows(index).verdicts()]
-        return np.where(np.isnan(c), self.rates, c)
+        return np.where(np.isnan(c), by_chance, c)
+
+    def by_chance(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the chance of annotation in some cells that are not verified: float, their shape."""
+        return self.rates[columns] if self.of_instances is None else self.of_instances[rows]
+
+    def true_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Estimate how many true labels annotations left to chance stand for, in some cells: float64, shape (q,)."""
+        q = len(self.rates)
+        if self.of_instances is None:
+            return np.bincount(columns, minlength=q) / self.rates
+        return np.bincount(columns, 1 / self.of_instances[rows], q)
 
     def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
         """Return where c is not the rate of its label, for compiled loops over instances; None: nowhere.
@@ -111,10 +136,16 @@ class LabelFrequency:
             c of single cells, which goes before that of their instance. A stored 0 is an ignored cell.
         """
         if self.verified is None:
-            return None
+            if self.of_instances is None:
+                return None
+            none = csr_array((len(self.of_instances), len(self.rates)), dtype=np.float32)
+            return _single(self.of_instances), none
         cells = self.verified.cells
         of_cells = csr_array((_BY_VERDICT[cells.data], cells.indices, cells.indptr), shape=cells.shape)
-        return _BY_VERDICT[self.verified.instances], of_cells
+        of_instances = _BY_VERDICT[self.verified.instances]
+        if self.of_instances is not None:
+            of_instances = np.where(np.isnan(of_instances), _single(self.of_instances), of_instances)
+        return of_instances, of_cells
 
     def positives(self, annotated: csr_array) -> csr_array:
         """Return s: the annotated labels, corrected by verified labels. Shape (n, q)."""
@@ -150,7 +181,19 @@ class LabelFrequency:
         """Count the cells of each label, and the annotations by what each stands for."""
         n, q = annotated.shape
         cells = np.full(q, n) - (0 if self.verified is None else self.verified.count_ignored())
-        return LabelCounts(cells, *map(_per_label, self.counted(annotated)))
+        by_chance, certain = self.counted(annotated)
+        if self.of_instances is None:
+            return LabelCounts(cells, _per_label(by_chance), _per_label(certain))
+        return LabelCounts(cells, np.zeros(q), self.true_of(*by_chance.nonzero()) + _per_label(certain))
+
+    def of_annotations(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for each label, the annotations left to chance, and their label frequency: float64, shape (q,)."""
+        by_chance = self.counted(annotated)[0]
+        counts = _per_label(by_chance)
+        if self.of_instances is None:
+            return counts, self.rates
+        true = self.true_of(*by_chance.nonzero())
+        return counts, np.divide(counts, true, out=self.rates.astype(float), where=true > 0)
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
@@ -166,7 +209,8 @@ class LabelCounts:
     cells : ndarray of int, shape (q,)
         How many cells of each label are not ignored.
     by_chance, certain : ndarray of float64, shape (q,)
-        Annotations that stand for 1 / rate true labels, and true labels that stand for themselves.
+        Annotations that stand for 1 / rate of their label, and true labels, counted or as the annotations of groups of
+        instances stand for.
     """
 
     cells: np.ndarray
@@ -199,3 +243,8 @@ def count_annotations(labels: csr_array) -> np.ndarray:
 def _per_label(labels: csr_array) -> np.ndarray:
     """Sum the entries of each column: float64, shape (q,)."""
     return labels.sum(axis=0, dtype=float)
+
+
+def _single(c: np.ndarray) -> np.ndarray:
+    """Return frequencies in 32-bit numbers, none of which is rounded to 0."""
+    return np.maximum(c.astype(np.float32), np.finfo(np.float32).tiny)

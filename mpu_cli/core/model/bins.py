@@ -81,13 +81,13 @@ class BinnedCells:
         else:
             n_strata = len(FEWEST)
 
-        def count(where: tuple[np.ndarray, np.ndarray], weight: np.ndarray) -> np.ndarray:
+        def count(where: tuple[np.ndarray, np.ndarray], chance: np.ndarray | float = 1.0) -> np.ndarray:
             numbers = bin_numbers(values_at(predictions, *where)) + BINS * judges.at(*where).astype(np.int32)
-            return np.bincount(numbers, weight[where[1]], n_strata * BINS).reshape(n_strata, BINS)
+            return np.bincount(numbers, of_labels[where[1]] / chance, n_strata * BINS).reshape(n_strata, BINS)
 
-        cells = _counted(predictions, weights, judges, n_strata) - count(frequency.ignored(), of_labels)
+        cells = _counted(predictions, weights, judges, n_strata) - count(frequency.ignored())
         of_kinds = [part.nonzero() for part in frequency.counted(labels)]
-        true = count(of_kinds[0], of_labels / frequency.rates) + count(of_kinds[1], of_labels)
+        true = count(of_kinds[0], frequency.by_chance(*of_kinds[0])) + count(of_kinds[1])
         annotations = sum(np.bincount(judges.at(*where), minlength=n_strata) for where in of_kinds)
         return cls(cells, true, np.asarray(annotations))
 

@@ -233,8 +233,10 @@ def _ranked(
         counted = ~np.isin(instances, _instances(ignored, k))
         order = np.argsort(-p[counted], kind="stable")
         instances, p = instances[counted][order], p[counted][order]
-        hits, sure = (np.cumsum(np.isin(instances, _instances(part, k))) for part in (by_chance, certain))
-        return p, hits / frequency.rates[k] + sure
+        hits, sure = (np.isin(instances, _instances(part, k)) for part in (by_chance, certain))
+        if frequency.of_instances is None:
+            return p, np.cumsum(hits) / frequency.rates[k] + np.cumsum(sure)
+        return p, np.cumsum(hits / frequency.of_instances[instances] + sure)
 
     return of_label
 
@@ -244,11 +246,14 @@ def _reaching(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
 
-    def reaching(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def reaching(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         reach = values_at(probabilities, rows, columns) >= thresholds[columns]
-        return np.bincount(columns[reach], minlength=len(thresholds))
+        return rows[reach], columns[reach]
 
-    predicted = -reaching(*frequency.ignored())
+    def count(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        return np.bincount(cells[1], minlength=len(thresholds))
+
+    predicted = -count(reaching(*frequency.ignored()))
     if isinstance(probabilities, np.ndarray):
         for start in range(0, len(probabilities), _ROWS):
             predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
@@ -256,7 +261,8 @@ def _reaching(
         columns = probabilities.indices
         predicted += np.bincount(columns[probabilities.data >= thresholds[columns]], minlength=len(thresholds))
     by_chance, certain = frequency.counted(labels)
-    return predicted, reaching(*by_chance.nonzero()) / frequency.rates + reaching(*certain.nonzero())
+    true = frequency.true_of(*reaching(*by_chance.nonzero()))
+    return predicted, true + count(reaching(*certain.nonzero()))
 
 
 def _instances(labels: csc_array, k: int) -> np.ndarray:

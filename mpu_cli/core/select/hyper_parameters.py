@@ -11,6 +11,7 @@ from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.frequency.estimators import REPLICATES, FrequencyEstimate, estimate, tells
+from mpu_cli.core.frequency.group_frequencies import GroupFrequencies, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
@@ -25,7 +26,7 @@ from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import Run
 
 # Before the names of what people say of c, in a checkpoint.
-_REVIEWED = "reviewed "
+_REVIEWED, _GROUPS = "reviewed ", "groups "
 
 
 class Population(Drawable, Protocol):
@@ -48,6 +49,11 @@ class Population(Drawable, Protocol):
     @property
     def answers(self) -> Answers | None: ...  # noqa: D102
 
+    @property
+    def has_groups(self) -> bool: ...  # noqa: D102
+
+    def group_annotations(self) -> np.ndarray: ...  # noqa: D102
+
     def reviewed_frequency(  # noqa: D102
         self, automatic: float | None, answered: Answered | None = None
     ) -> ReviewedFrequency | None: ...
@@ -63,10 +69,13 @@ class Estimates:
         From the annotations alone; None when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
         From what people have decided of cells or instances drawn at random, where they have: c comes from here.
+    groups : GroupFrequencies or None
+        Of groups of instances, where there are some; `estimate` is of all of them then.
     """
 
     estimate: FrequencyEstimate | None = None
     reviewed: ReviewedFrequency | None = None
+    groups: GroupFrequencies | None = None
 
     @property
     def c(self) -> np.ndarray | float:
@@ -76,6 +85,11 @@ class Estimates:
         if self.estimate is None:
             raise ValueError("no label frequency was estimated")
         return self.estimate.c
+
+    @property
+    def group_rates(self) -> np.ndarray | None:
+        """Return the label frequency of each group of instances; None without groups."""
+        return None if self.groups is None else self.groups.c
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +138,13 @@ def choose_hyper_parameters(
     Raises
     ------
     DataError
-        There are too many labels for the loss.
+        There are too many labels for the loss; or instances are in groups, and c does not come from annotations alone.
     """
+    if population.has_groups and (options.c is not None or population.is_reviewed or population.answers is not None):
+        raise DataError(
+            "c of groups of instances is estimated from annotations alone, and here it is set, or comes from verified "
+            "labels drawn at random: leave out one of both"
+        )
     n, q = len(population), len(population.annotations)
     label_features = population.label_features
     many = q > FEW_LABELS
@@ -145,6 +164,8 @@ def choose_hyper_parameters(
     if options.c is None and sample is not None:
         with run.step("estimate c", sample.m) as tick:
             estimates = _estimate(population, sample, run, tick)
+        if sample.groups is not None and estimates.groups is not None:
+            sample.groups = replace(sample.groups, rates=estimates.groups.c)
     rates = LabelFrequency.of(estimates.c if options.c is None else options.c, (n, q)).rates
 
     usual_epochs = default_epochs(n, population.coherence, many)
@@ -215,12 +236,15 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
         estimated = sample.of_all_labels(of_sample)
         fields = ("c", "interval", "labels", "predictable", "one_label_each")
         computed = {name: getattr(estimated, name) for name in fields}
+        if sample.groups is not None:
+            evidence = probabilities, sample.labels, sample.groups, of_sample, REPLICATES, run.seed, sample.verified
+            computed |= {f"{_GROUPS}{name}": value for name, value in vars(estimate_groups(*evidence)).items()}
         if population.answers is None:
             return computed
         by_people = population.reviewed_frequency(of_sample.c, sample.answered(probabilities, population.answers))
         return computed | ({} if by_people is None else by_people.record(_REVIEWED))
 
-    estimated = reviewed = None
+    estimated = reviewed = groups = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
         checkpoint = run.checkpoints.load_or_compute("estimate c", compute)
         low, high = (float(end) for end in checkpoint["interval"])
@@ -229,9 +253,13 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
             float(checkpoint["c"]), (low, high), checkpoint["labels"], predictable, one_label_each
         )
         reviewed = ReviewedFrequency.of_record(checkpoint, _REVIEWED)
+        if sample.groups is not None:
+            groups = GroupFrequencies(*(checkpoint[f"{_GROUPS}{name}"] for name in ("c", "intervals", "pooled")))
+            c, interval = groups.of_all(population.group_annotations())
+            estimated = replace(estimated, c=c, interval=interval)
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
-    return Estimates(estimate=estimated, reviewed=reviewed)
+    return Estimates(estimate=estimated, reviewed=reviewed, groups=groups)
 
 
 @dataclass(frozen=True)

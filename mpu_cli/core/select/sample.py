@@ -122,7 +122,7 @@ class Sample:
 
     Attributes
     ----------
-    features, labels, verified
+    features, labels, verified, groups
         Those of the instances, and labels, in it.
     columns : ndarray of int or slice
         Which labels are in it, ascending.
@@ -156,6 +156,7 @@ class Sample:
             self.columns, self.weights = drawn.columns, drawn.weights
             instances = instances.block(drawn.columns)
         self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
+        self.groups = instances.groups
         prior = None if label_features is None else Prior.of(instances.features, label_features[self.columns])
         self._side_information = SideInformation(prior)
         self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed)
@@ -186,7 +187,8 @@ class Sample:
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the frequencies of the instances and labels in it, from the rates of all labels."""
-        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified)
+        of_instances = None if self.groups is None else self.groups.instance_rates
+        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, of_instances)
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""

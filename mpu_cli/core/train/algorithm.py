@@ -15,6 +15,7 @@ from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
+from mpu_cli.core.frequency.group_frequencies import GroupFrequencies
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
@@ -55,6 +56,8 @@ class Report:
         From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
     reviewed : ReviewedFrequency or None
         From what people have decided of cells or instances drawn at random, where they have: c comes from here.
+    groups : GroupFrequencies or None
+        Of groups of instances, where there are some.
     settings : Settings
         Of the levels, with the number of epochs.
     level_f1 : list of float
@@ -72,6 +75,7 @@ class Report:
     c: np.ndarray
     estimate: FrequencyEstimate | None
     reviewed: ReviewedFrequency | None
+    groups: GroupFrequencies | None
     settings: Settings
     level_f1: list[float]
     expected_f1: float
@@ -170,6 +174,7 @@ def train_on_parts(
     run = run.timed(seconds)
 
     chosen = choose_hyper_parameters(instances, options, run, start)
+    instances = instances.with_group_rates(chosen.estimates.group_rates)
     scale = _scale_of_predictions(instances, options)
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
     begin = None if start is None else _beginning(instances, start, chosen.rates, scale, run)

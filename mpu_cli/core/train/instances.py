@@ -1,7 +1,7 @@
 """All instances of a training, in parts, each of which stays in the process that has it; one machine has one part."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -73,6 +73,8 @@ class Instances:
         As in `Problem`, through all parts.
     answers : Answers or None
         As in `Problem`.
+    has_groups : bool
+        Whether instances are in groups that have a label frequency of their own.
     is_here : bool
         Whether there is one part, in this process, whose threads all learn from it.
     """
@@ -87,6 +89,7 @@ class Instances:
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     answers: Answers | None = None
+    has_groups: bool = False
     is_here: bool = False
 
     @classmethod
@@ -94,7 +97,7 @@ class Instances:
         """Return those of a problem as one part in this process; `empty` as for `Features.of`."""
         narrow, occurring = problem.narrowed()
         features = Features.of(narrow.features, empty=empty)
-        part = PartRows(features, problem.labels, verified=problem.verified)
+        part = PartRows(features, problem.labels, verified=problem.verified, groups=problem.groups)
         return cls(
             InProcess(),
             [part],
@@ -106,6 +109,7 @@ class Instances:
             sampled=problem.sampled,
             second=problem.second,
             answers=problem.answers,
+            has_groups=problem.groups is not None,
             is_here=True,
         )
 
@@ -116,6 +120,17 @@ class Instances:
     def columns(self) -> Columns | None:
         """Return the features that have columns; None: all."""
         return self.occurring if self.occurring is not None and self.occurring.are_few else None
+
+    def with_group_rates(self, rates: np.ndarray | None) -> "Instances":
+        """Return the same, where each group has its label frequency; None: there are no groups."""
+        if rates is None:
+            return self
+        submit = self.executor.submit
+        return replace(self, parts=[submit(parts.with_group_rates, part, rates) for part in self.parts])
+
+    def group_annotations(self) -> np.ndarray:
+        """Return how many annotations each group of instances has: float64, shape (groups,)."""
+        return np.sum(self.of_parts(parts.group_annotations), axis=0)
 
     def of_parts(self, unit: Callable, *arguments: object) -> list:
         """Run a unit on each part, and return the results."""

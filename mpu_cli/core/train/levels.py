@@ -134,9 +134,16 @@ class Level(ABC):
     def fetch(self, held_out: list[Handle]) -> Evidence:
         """Return held-out predictions, and what they are compared with."""
         fetched: list[HeldOut] = self.executor.gather(held_out)
-        labels, verified = zip(*self.executor.gather(self.each(parts.compared, held_out)), strict=True)
+        compared = self.each(parts.compared, held_out, self.chosen.rates)
+        labels, frequencies = zip(*self.executor.gather(compared), strict=True)
         together = csr_array(vstack(labels, format="csr"))
-        frequency = LabelFrequency.of(self.chosen.rates, together.shape, joined_verified(verified))
+        of_instances = [one.of_instances for one in frequencies if one.of_instances is not None]
+        frequency = LabelFrequency.of(
+            self.chosen.rates,
+            together.shape,
+            joined_verified([one.verified for one in frequencies]),
+            np.concatenate(of_instances) if of_instances else None,
+        )
         predictions = _one_after_another([of_part.probabilities for of_part in fetched], self.run)
         judges = Judges.joined([of_part.judges for of_part in fetched if of_part.judges is not None])
         return Evidence(HeldOut(slice(None), predictions, judges), together, frequency)

@@ -45,7 +45,8 @@ class PartRows(Rows):
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the label frequency of these cells, from the rates of labels."""
-        return LabelFrequency.of(rates, self.labels.shape, self.verified)
+        of_instances = None if self.groups is None else self.groups.instance_rates
+        return LabelFrequency.of(rates, self.labels.shape, self.verified, of_instances)
 
     @property
     def positives(self) -> csr_array:
@@ -120,6 +121,16 @@ def with_prior(part: PartRows, label_features: csr_array) -> PartRows:
 def labels_of(part: PartRows) -> tuple[csr_array, VerifiedLabels | None]:
     """Return the annotated labels of all instances, and the verified ones."""
     return part.labels, part.verified
+
+
+def group_annotations(part: PartRows) -> np.ndarray:
+    """Count the annotations of each group of instances; 0 without groups."""
+    return np.zeros(1) if part.groups is None else part.groups.sums(label_counts(part))
+
+
+def with_group_rates(part: PartRows, rates: np.ndarray) -> PartRows:
+    """Return a part of which each group of instances has a label frequency."""
+    return part if part.groups is None else replace(part, groups=replace(part.groups, rates=rates))
 
 
 def squared_norms(part: PartRows, selection: Selection = EVERYTHING, seed: int = 0) -> tuple[float, int]:
@@ -208,9 +219,9 @@ def predict_held_out(
     return HeldOut(held_out, predictions.result(), judges)
 
 
-def compared(part: PartRows, held_out: HeldOut) -> tuple[csr_array, VerifiedLabels | None]:
-    """Return the annotated labels of instances that were predicted, and the verified ones."""
-    return part.labels[held_out.rows], part.verified and part.verified.rows(held_out.rows)
+def compared(part: PartRows, held_out: HeldOut, rates: np.ndarray) -> tuple[csr_array, LabelFrequency]:
+    """Return the annotated labels of instances that were predicted, and the label frequency of their cells."""
+    return part.labels[held_out.rows], part.frequency(rates).rows(held_out.rows)
 
 
 def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> BinnedCells:

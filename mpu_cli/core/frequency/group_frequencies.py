@@ -1,0 +1,101 @@
+"""The label frequency of groups of instances, each of which was annotated with a chance of its own.
+
+c of a group is estimated from its instances as c of all is from all of them (`estimators`). Groups with too few
+annotations for that are taken together.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.instance_groups import InstanceGroups
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate
+
+# A group with fewer annotations, in the sample by which c is estimated, is too small for an estimate of its own.
+FEWEST_ANNOTATIONS = 300
+
+
+@dataclass(frozen=True)
+class GroupFrequencies:
+    """The label frequency of each group of instances.
+
+    Attributes
+    ----------
+    c : ndarray of float64, shape (groups,)
+    intervals : ndarray of float64, shape (groups, 2)
+        90 %, as of `FrequencyEstimate`.
+    pooled : ndarray of bool, shape (groups,)
+        Whether c is that of all small groups, or of all instances.
+    """
+
+    c: np.ndarray
+    intervals: np.ndarray
+    pooled: np.ndarray
+
+    def of_all(self, annotations: np.ndarray) -> tuple[float, tuple[float, float]]:
+        """Return c of all instances, and its interval, from the annotations of each group."""
+        ends = [float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T)]
+        return ends[0], (ends[1], ends[2])
+
+    def rows(self, groups: InstanceGroups, labels: csr_array) -> list[dict[str, Any]]:
+        """Return a report of each group: JSON values.
+
+        Parameters
+        ----------
+        groups : InstanceGroups
+        labels : csr_array of bool, shape (n, q)
+            Annotated labels of these instances.
+        """
+        instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(labels.indptr))
+        return [
+            {
+                "group": name,
+                "instances": int(instances[g]),
+                "annotations": int(annotations[g]),
+                "c": float(self.c[g]),
+                "interval": self.intervals[g].tolist(),
+                "missing": float(annotations[g] * (1 / self.c[g] - 1)),
+                "pooled": bool(self.pooled[g]),
+            }
+            for g, name in enumerate(groups.names)
+        ]
+
+
+def estimate_groups(
+    probabilities: np.ndarray,
+    labels: csr_array,
+    groups: InstanceGroups,
+    of_all: FrequencyEstimate,
+    replicates: int,
+    seed: int,
+    verified: VerifiedLabels | None = None,
+) -> GroupFrequencies:
+    """Estimate a label frequency for each group.
+
+    Parameters
+    ----------
+    probabilities, labels, replicates, seed, verified
+        As for `estimators.estimate`.
+    groups : InstanceGroups
+        Of these instances.
+    of_all : FrequencyEstimate
+        Of all instances.
+    """
+    by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
+    annotations = groups.sums(np.diff(by_chance.indptr))
+    large = annotations >= FEWEST_ANNOTATIONS
+
+    def of_some(which: np.ndarray) -> FrequencyEstimate:
+        rows = np.flatnonzero(np.isin(groups.of_instances, which))
+        verified_of_them = verified and verified.rows(rows)
+        return estimate(probabilities[rows], labels[rows], "bbe", replicates, seed, verified_of_them)
+
+    small = np.flatnonzero(~large)
+    rest = of_some(small) if annotations[small].sum() >= FEWEST_ANNOTATIONS else of_all
+    found = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
+    return GroupFrequencies(
+        np.array([one.c for one in found]), np.array([one.interval or (one.c, one.c) for one in found]), ~large
+    )

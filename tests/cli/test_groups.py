@@ -1,0 +1,86 @@
+"""`--groups`: c of each group of instances, in train, estimate-c and complete."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mpu_cli import bundle
+
+QUICK = "--levels", 1, "--epochs", 5, "-q"
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    """1,500 instances, of which the first half was annotated well, and the second badly."""
+    folder = tmp_path_factory.mktemp("groups")
+    rng = np.random.default_rng(0)
+    truth = rng.random((1500, 6)) < 0.3
+    kept = truth & (rng.random(truth.shape) < np.where(np.arange(1500) < 750, 0.9, 0.4)[:, None])
+    noise = rng.random((1500, 6)) < 0.02
+    lines = [
+        ",".join(str(k + 1) for k in np.flatnonzero(labels)) + "".join(f" {k + 1}:1" for k in np.flatnonzero(features))
+        for labels, features in zip(kept, truth ^ noise, strict=True)
+    ]
+    (folder / "news.svm").write_text("\n".join(lines) + "\n")
+    (folder / "groups.txt").write_text("library\n" * 750 + "archive\n" * 750)
+    return (
+        folder / "news.svm",
+        folder / "groups.txt",
+        int((truth & ~kept)[:750].sum()),
+        int((truth & ~kept)[750:].sum()),
+    )
+
+
+def test_estimate_c_shows_the_worst_group_first(run, collection):
+    news, groups, *_, missing = collection
+    report = json.loads(run("estimate-c", news, "--groups", groups, "--json", "-q").stdout)
+    rows = {row["group"]: row for row in report["per_group"]}
+    assert rows["archive"]["c"] == pytest.approx(0.4, abs=0.06)
+    assert rows["library"]["c"] == pytest.approx(0.9, abs=0.06)
+    assert rows["archive"]["missing"] == pytest.approx(missing, rel=0.25)
+    assert report["missing"] == pytest.approx(sum(row["missing"] for row in rows.values()))
+    text = run("estimate-c", news, "--groups", groups, "-q").stdout
+    table = [line.split() for line in text.split("\n\n")[1].splitlines()]
+    assert [row[0] for row in table] == ["group", "archive", "library"]
+
+
+def test_train_and_complete_use_it(run, collection, tmp_path):
+    news, groups, few, many = collection
+    report = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)
+    assert [row["group"] for row in report["c_by_group"]] == ["archive", "library"]
+    assert report["c"] == pytest.approx(bundle.load(tmp_path / "m").c[0])
+    out = tmp_path / "missing.tsv"
+    listed = {}
+    for name, options in (("one", ()), ("groups", ("--groups", groups))):
+        assert run("complete", news, "--top", few + many, "-o", out, *QUICK, *options).exit_code == 0
+        rows = [line.split("\t") for line in out.read_text().splitlines() if line[0].isdigit()]
+        listed[name] = sum(int(row[0]) > 750 for row in rows) / len(rows)
+    assert listed["groups"] > listed["one"] + 0.05  # most are missing there
+    shown = run("train", news, "--groups", groups, "-o", tmp_path / "m", *QUICK[:-1]).stdout
+    assert "archive" in shown.split("\n\n")[1]
+    assert run("info", tmp_path / "m").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "problem"),
+    [
+        (1499, (), "has 1,499 lines, and there are 1,500 instances: line k names the group of instance k"),
+        (1501, (), "has more lines, and there are 1,500 instances"),
+        (1500, ("--c", 0.5), "c of groups of instances is estimated from annotations alone"),
+        (1500, ("--complete", "more.svm"), "leave out --groups or --complete"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run, collection, tmp_path, lines, options, problem):
+    (tmp_path / "groups").write_text("a\n" * lines)
+    (tmp_path / "more.svm").write_text("1 1:1\n")
+    options = [tmp_path / value if value == "more.svm" else value for value in options]
+    result = run("train", collection[0], "--groups", tmp_path / "groups", "-o", tmp_path / "m", *QUICK, *options)
+    assert (result.exit_code, (tmp_path / "m").exists()) == (1, False)
+    assert problem in result.stderr
+
+
+def test_not_on_a_cluster(run, collection):
+    result = run("train", collection[0], "--groups", collection[1], "--cluster", "local:1", "-o", "m")
+    assert result.exit_code == 2
+    assert "--groups" in result.stderr

@@ -1,0 +1,131 @@
+"""Label frequencies of groups of instances: everywhere in place of that of the label."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli.core.complete.suggestions import Choice, missing_labels, suggest
+from mpu_cli.core.data.instance_groups import InstanceGroups
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.estimators import estimate
+from mpu_cli.core.frequency.group_frequencies import FEWEST_ANNOTATIONS, estimate_groups
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import numpy_kernel
+from mpu_cli.core.model.thresholds import label_thresholds, pooled_threshold
+from mpu_cli.core.options import Options
+from mpu_cli.core.train.algorithm import train
+from mpu_cli.errors import DataError
+from tests.core.frequency.test_estimators import beside, separable
+from tests.core.simulated import as_features, as_labels, linear_problem
+
+C = np.array([0.8, 0.2])
+
+
+def grouped(n=4000, q=6, seed=0):
+    """A problem of which half of the instances was annotated well, and half badly."""
+    X, Y = linear_problem(n, 20, q, seed, slope=5.0)
+    rng = np.random.default_rng(seed)
+    groups = InstanceGroups(rng.integers(0, 2, n), ("well", "badly"))
+    S = Y & (rng.random(Y.shape) < C[groups.of_instances][:, None])
+    return X, Y, S, groups
+
+
+def test_c_of_each_group_is_estimated():
+    good, bad = separable(2000, 4, 0.8), separable(2000, 4, 0.2, seed=1)
+    P, S = np.vstack([good[0], bad[0]]), as_labels(np.vstack([good[1].toarray(), bad[1].toarray()]))
+    groups = InstanceGroups(np.repeat([1, 0], 2000), ("bad", "good"))
+    found = estimate_groups(P, S, groups, estimate(P, S), replicates=20, seed=0)
+    assert_allclose(found.c, [0.2, 0.8], atol=0.03)
+    assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
+    assert not found.pooled.any()
+    annotations = groups.sums(np.diff(S.indptr))
+    c, (low, high) = found.of_all(annotations)
+    assert low <= c <= high
+    assert c == pytest.approx(S.nnz / (annotations / found.c).sum())
+
+
+def test_small_groups_are_estimated_together():
+    P, S = separable(3000, 4, 0.5)
+    groups = InstanceGroups(np.where(np.arange(3000) < 2700, 0, 1 + np.arange(3000) % 20), tuple(map(str, range(21))))
+    found = estimate_groups(P, S, groups, of_all := estimate(P, S), replicates=0, seed=0)
+    assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_ANNOTATIONS).all()
+    assert_array_equal(found.pooled, np.arange(21) > 0)
+    assert len(set(found.c[1:].tolist())) == 1
+    assert found.c[0] == pytest.approx(of_all.c, abs=0.05)
+
+
+def test_counts_are_those_of_each_group_alone():
+    rng = np.random.default_rng(0)
+    _, S = beside(separable(300, 3, 0.5), separable(300, 2, 0.3, seed=1))
+    verified = VerifiedLabels.of((300, 5), true=([0, 1], [0, 4]), false=([2], [1]), ignored=([3], [3]), complete=[5, 9])
+    of_instances = C[rng.integers(0, 2, 300)]
+    whole = LabelFrequency.of(0.5, (300, 5), verified, of_instances)
+    alone = [
+        LabelFrequency.of(c, (int((of_instances == c).sum()), 5), verified.rows(np.flatnonzero(of_instances == c)))
+        for c in C
+    ]
+    parts = [csr_array(S[np.flatnonzero(of_instances == c)]) for c in C]
+    expected = sum(one.true_labels(part) for one, part in zip(alone, parts, strict=True))
+    assert_allclose(whole.true_labels(S), expected)
+    missing = [missing_labels(part, one)[1].expected for one, part in zip(alone, parts, strict=True)]
+    assert missing_labels(S, whole)[1].expected == pytest.approx(sum(missing))
+    counts = whole.count(S)
+    assert_allclose(counts.shares(whole.rates) * counts.cells, expected)
+    for one, c in zip(alone, C, strict=True):
+        rows = np.flatnonzero(of_instances == c)
+        assert_allclose(whole.rows(rows).of_cells(slice(None)), one.of_cells(slice(None)))
+
+
+def test_one_frequency_for_all_groups_is_that_of_labels():
+    P, S = separable(500, 4, 0.4)
+    of_labels, of_groups = LabelFrequency.of(0.4, (500, 4)), LabelFrequency.of(0.9, (500, 4), None, np.full(500, 0.4))
+    assert_allclose(pooled_threshold(P, S, of_groups), pooled_threshold(P, S, of_labels))
+    for one, other in zip(label_thresholds(P, S, of_groups, 0.3), label_thresholds(P, S, of_labels, 0.3), strict=True):
+        assert_allclose(one, other, rtol=1e-6)
+    suggested = [suggest(P, S, frequency, Choice(top=50)) for frequency in (of_labels, of_groups)]
+    assert_array_equal(suggested[0].rows, suggested[1].rows)
+    assert_allclose(suggested[0].probabilities, suggested[1].probabilities, rtol=1e-5)
+
+
+def test_training_takes_c_of_the_groups():
+    X, Y, S, groups = grouped()
+    problem = Problem(as_features(X), as_labels(S), groups=groups)
+    _, report = train(problem, Options(levels=1))
+    assert_allclose(report.groups.c, C, atol=0.06)
+    assert report.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
+    rows = report.groups.rows(groups, as_labels(S))
+    truth = [Y[groups.of_instances == g].sum() - S[groups.of_instances == g].sum() for g in range(2)]
+    assert [row["missing"] for row in rows] == pytest.approx(truth, rel=0.35)
+    assert [row["group"] for row in rows] == ["well", "badly"]
+
+
+def test_both_kernels_take_them():
+    pytest.importorskip("numba")
+    from mpu_cli.core.kernels import numba_kernel
+
+    X, _, S, groups = grouped(600)
+    problem = Problem(as_features(X), as_labels(S), groups=groups)
+    models = []
+    for kernel in (numpy_kernel, numba_kernel):
+        run = kernel_run(kernel)
+        models.append(train(problem, Options(levels=1, cost=10.0, eta0=1.0), run)[0].levels[0])
+    assert_allclose(models[0].weights, models[1].weights, atol=1e-4)
+
+
+def kernel_run(kernel):
+    from mpu_cli.runtime.run import Run
+
+    return Run(kernel=kernel.__name__.rpartition(".")[2].removesuffix("_kernel"))
+
+
+@pytest.mark.parametrize("known", [{"c": 0.5}, {"sampled": np.arange(5)}])
+def test_what_sets_c_otherwise_is_refused(known):
+    X, _, S, groups = grouped(200)
+    options = Options(levels=1, **{name: value for name, value in known.items() if name == "c"})
+    more = {name: value for name, value in known.items() if name != "c"}
+    if more:
+        more["verified"] = VerifiedLabels.of(S.shape, complete=np.arange(5))
+    with pytest.raises(DataError, match="c of groups of instances is estimated from annotations alone"):
+        train(Problem(as_features(X), as_labels(S), groups=groups, **more), options)
