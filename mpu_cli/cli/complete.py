@@ -183,7 +183,14 @@ def _say_questions(report: "asking.Report", as_json: bool) -> None:
 
 
 def _say(report: "Report") -> None:
-    missing, right = report.missing, report.right
+    missing, right, judged = report.missing, report.right, report.judged
+    if judged is not None:
+        low, high = judged.interval
+        info(
+            f"of {judged.answered:,} answered, claimed {judged.claimed:.3f}, {judged.yes:,} were yes "
+            f"({judged.yes / judged.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
+            "by that, as if what was answered were a sample of what was claimed alike"
+        )
     info(
         f"about {missing.expected:,.0f} labels are missing ({missing.low:,.0f} to {missing.high:,.0f}, if c is right); "
         f"{report.listed:,} are listed, of which about {right.expected:,.0f} are right ({right.low:,.0f} to "

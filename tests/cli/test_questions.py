@@ -257,11 +257,29 @@ def test_what_more_answers_buy(run, problem, checked):
 
 
 def test_a_plan_has_questions(run, problem):
-    result = run("estimate-c", problem[2], "--plan", "0.4,0.2,0.001", "--json", "-q")
+    result = run("estimate-c", problem[2], "--plan", "0.3,0.15,0.001", "--json", "-q")
     report = json.loads(result.stdout)
-    assert [row["width"] for row in report["plan"]] == [0.4, 0.2, 0.001]
+    assert [row["width"] for row in report["plan"]] == [0.3, 0.15, 0.001]
     few, more = report["plan_of_questions"]
-    assert (few["width"], more["width"]) == (0.4, 0.2)
+    assert (few["width"], more["width"]) == (0.3, 0.15)
     assert 0 < few["questions"] < more["questions"]
     text = run("estimate-c", problem[2], "--plan", "0.4,0.001", "-q").stdout
     assert text.splitlines()[-1].endswith("none are enough")
+
+
+def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
+    """Of the suggestions at the top most are refused, so that less is claimed of the next ones."""
+    data = problem[2]
+    settings = ("--c", 0.6, *FAST)
+    run("complete", data, "--top", 30, "-o", tmp_path / "missing.tsv", *settings)
+    lines = (tmp_path / "missing.tsv").read_text().splitlines()
+    rows = [i for i, line in enumerate(lines) if line[0].isdigit()]
+    for at, i in enumerate(rows):
+        lines[i] = lines[i].replace("\t\t", "\tyes\t" if at % 5 == 0 else "\tno\t")
+    (tmp_path / "checked.tsv").write_text("\n".join(lines) + "\n")
+    command = ("complete", data, "--reviewed", tmp_path / "checked.tsv", "--top", 30, "-o", tmp_path / "more.tsv")
+    report = json.loads(run(*command, *settings, "--json").stdout)
+    assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
+    assert report["judged"]["claimed"] > 0.5
+    assert report["right"] / report["listed"] < 0.4
+    assert "of 30 answered, claimed 0." in run(*command, "--c", 0.6, "--cost", 10, "--epochs", 3).stderr

@@ -19,7 +19,7 @@ from mpu_cli.training.assembly import training_set
 from mpu_cli.training.training_data import Sources, TrainingData
 
 _DESIGN = (
-    "questions drawn by chance: drawn is the probability with which a cell was; labels by their annotations, "
+    "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
     "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
     "probability is that of yes, {3}",
 )

@@ -12,6 +12,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
 from mpu_cli.commands.predict.prediction import write_out_of_fold
+from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Choice, Count
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
@@ -49,6 +50,8 @@ class Report:
         The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
     review : ReviewCounts or None
         What was found in review files.
+    judged : Judged or None
+        What was decided of single cells, by which the probabilities of those listed are corrected.
     names : LabelNames or None
         By which labels are shown.
     warnings : tuple of str
@@ -66,6 +69,7 @@ class Report:
     expected_f1_before: float
     expected_f1_after: float
     review: ReviewCounts | None
+    judged: Judged | None
     names: LabelNames | None
     warnings: tuple[str, ...]
 
@@ -82,6 +86,7 @@ class Report:
             "expected_f1_before": self.expected_f1_before,
             "expected_f1_after": self.expected_f1_after,
             **({} if self.review is None else {"review": asdict(self.review)}),
+            **({} if self.judged is None else {"judged": asdict(self.judged)}),
             "per_label": {
                 str(label): self._name(label) | {"missing": missing, "low": low, "high": high}
                 for label, missing, low, high in of_labels
@@ -220,6 +225,7 @@ def complete(
         expected_f1_before=found.filling_in.f1_before,
         expected_f1_after=found.filling_in.f1_after,
         review=data.review,
+        judged=found.judged,
         names=names,
         warnings=fitted.warnings,
     )

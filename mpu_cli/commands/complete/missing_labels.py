@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete import suggestions
+from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.suggestions import Cells, Choice, Count, FillingIn
 from mpu_cli.core.data.predictions import Predictions
@@ -56,6 +57,8 @@ class Completion:
         How many of these to fill in; none where none raises the expected F1.
     implied : csr_array of bool, shape (n, q), or None
         What the labels of each instance imply and is not among them; not listed.
+    judged : Judged or None
+        What was decided of single cells, by which probabilities were corrected.
     """
 
     probabilities: Predictions
@@ -70,6 +73,7 @@ class Completion:
     right: Count
     filling_in: FillingIn
     implied: csr_array | None
+    judged: Judged | None
 
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""
@@ -116,7 +120,8 @@ def find(
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
             choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
-        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied)
+        judged = suggestions.judge(probabilities, problem.verified, labels, frequency)
+        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, judged)
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
     # Of about as many true labels each; the map of a stratum has some more.
     blocks = 1 if model.calibration is None else min(len(of_stratum.actual) for of_stratum in model.calibration.maps)
@@ -133,6 +138,7 @@ def find(
         right=suggestions.expected_right(listed, frequency, missing / blocks),
         filling_in=filling_in,
         implied=implied,
+        judged=judged,
     )
 
 

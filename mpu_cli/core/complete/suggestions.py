@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, values_at
-from mpu_cli.core.data.verified_labels import Verdict
+from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 _CELLS = 1 << 21  # of a block
@@ -95,6 +96,7 @@ def suggest(
     frequency: LabelFrequency,
     choice: Choice,
     left_out: csr_array | None = None,
+    judged: Judged | None = None,
 ) -> Cells:
     """List labels that are missing: neither annotated nor verified, the most probable first.
 
@@ -108,12 +110,14 @@ def suggest(
     choice : Choice
     left_out : csr_array of bool, shape (n, q), optional
         Cells that are not to be listed.
+    judged : Judged, optional
+        Corrects the probabilities.
 
     Returns
     -------
     Cells
-        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0. Of equally probable ones the first instance is
-        first, then the first label.
+        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. Of equally probable ones
+        the first instance is first, then the first label.
 
     Examples
     --------
@@ -125,7 +129,7 @@ def suggest(
     """
     least = np.float32(choice.least or 0)
     best = Cells.none()
-    for block in _posteriors(probabilities, annotated, frequency, least, left_out):
+    for block in _posteriors(probabilities, annotated, frequency, least, left_out, judged):
         if choice.top is not None and len(best) >= choice.top:
             block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
         if choice.per_instance is not None:
@@ -262,6 +266,7 @@ def _posteriors(
     frequency: LabelFrequency,
     least: np.float32,
     left_out: csr_array | None,
+    judged: Judged | None,
 ) -> Iterator[Cells]:
     """Yield Pr(y=1 | x, s=0) of a block of instances after another: the cells where it is not 0, and large enough.
 
@@ -272,12 +277,12 @@ def _posteriors(
         rows = slice(start, min(start + size, n))
         of_block = predictions[rows]
         if isinstance(of_block, np.ndarray):
-            posterior = unannotated_posterior(of_block, replace(frequency, verified=None).of_cells(rows))
+            posterior = _claimed(of_block, replace(frequency, verified=None).of_cells(rows), judged)
             i, k = np.nonzero((posterior > 0) & (posterior >= least))
             posterior = posterior[i, k]
         else:
             i, k = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr)), of_block.indices
-            posterior = unannotated_posterior(of_block.data, frequency.by_chance(start + i, k))
+            posterior = _claimed(of_block.data, frequency.by_chance(start + i, k), judged)
         listed = (posterior > 0) & (posterior >= least)
         for others in (annotated, left_out):
             if others is not None:
@@ -285,6 +290,29 @@ def _posteriors(
         if frequency.verified is not None:
             listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
         yield Cells(start + i.astype(np.int64), k.astype(np.int64), posterior)[listed]
+
+
+def _claimed(p: np.ndarray, c: np.ndarray, judged: Judged | None) -> np.ndarray:
+    posterior = unannotated_posterior(p, c)
+    return posterior if judged is None else judged.corrected(posterior)
+
+
+def judge(
+    probabilities: Predictions, verified: VerifiedLabels | None, labels: csr_array, frequency: LabelFrequency
+) -> Judged | None:
+    """Compare what is claimed of single cells that are not annotated with what people have decided of them.
+
+    Cells of complete instances are left out. None where nothing was decided, or nothing refused.
+    """
+    if verified is None:
+        return None
+    cells = verified.cells
+    rows, columns = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), cells.indices
+    counts = np.isin(cells.data, (Verdict.TRUE, Verdict.FALSE)) & (verified.instances[rows] == Verdict.UNKNOWN)
+    counts &= ~values_at(labels, rows, columns).astype(bool)
+    rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
+    claimed = unannotated_posterior(values_at(probabilities, rows, columns), frequency.by_chance(rows, columns))
+    return Judged.of(claimed, true) if len(true) else None
 
 
 def _largest(cells: Cells, k: int) -> Cells:

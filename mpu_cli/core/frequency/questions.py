@@ -53,6 +53,8 @@ OUTSIDE = 0.1
 # Lists of answers that are simulated for a plan, the fewest questions of one, and the most.
 _SIMULATIONS = 3
 _FEWEST_PLANNED, MOST_PLANNED = 10, 2_560
+# Labels share questions by this power of their annotations.
+_BY_ANNOTATIONS = 0.7
 # Cells are drawn in proportion to r^a (1 - r)^b, above the least r.
 OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
 
@@ -251,8 +253,8 @@ def fit(
 def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
     """Draw cells to ask about, where answers tell most.
 
-    Labels share the questions by their annotations, and cells of a label by r^0.6 (1-r)^0.5, where r is how probably
-    the cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),
+    Labels share the questions by annotations^0.7, and cells of a label by r^0.6 (1-r)^0.5, where r is how probably the
+    cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),
     label by label, in random order within a label.
 
     Parameters
@@ -276,7 +278,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     rows, columns, r = rows[~few], columns[~few], r[~few]
     weight = r**OF_TRUE * (1 - r) ** OF_FALSE
     total = np.bincount(columns, weight, q)
-    weight *= (cells.annotations / np.maximum(total, 1e-300))[columns]
+    weight *= (cells.annotations**_BY_ANNOTATIONS / np.maximum(total, 1e-300))[columns]
     rng = np.random.default_rng([seed, int((~cells.open).sum())])  # another round draws others
     order = rng.permutation(len(rows))
     order = order[np.argsort(columns[order], kind="stable")]
@@ -331,7 +333,9 @@ def questions_for(
         sizes.append(min(2 * sizes[-1], most))
     falling = np.minimum.accumulate(reached)[::-1]
     numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
-    return {w: int(np.ceil(number)) for w, number in zip(widths, numbers, strict=True) if w >= falling[0]}
+    return {
+        w: int(np.ceil(round(float(number), 6))) for w, number in zip(widths, numbers, strict=True) if w >= falling[0]
+    }
 
 
 def _chances(weight: np.ndarray, n: int) -> np.ndarray:

@@ -112,11 +112,12 @@ def test_labels_differ():
 
 def test_few_answers_that_agree_leave_the_automatic_estimate_and_others_outweigh_it():
     Y, _, cells = collection(np.full(8, 0.5), n=2000)
-    answers = asked(Y, cells, 30)
-    alone, agreed, contradicted = (one(fit(cells, answers, automatic)) for automatic in (None, 0.5, 0.99))
-    assert abs(agreed[0] - 0.5) < 0.03
-    assert np.ptp(agreed[1]) < np.ptp(alone[1])
-    assert abs(contradicted[0] - alone[0]) < 0.05
+    lists = [asked(Y, cells, 30, seed) for seed in range(8)]
+    alone, agreed, contradicted = (
+        np.array([one(fit(cells, answers, automatic))[0] for answers in lists]) for automatic in (None, 0.5, 0.99)
+    )
+    assert abs(agreed - 0.5).mean() < min(0.05, abs(alone - 0.5).mean())
+    assert abs(contradicted - alone).mean() < 0.05
 
 
 def test_reviewed_instances_count_together_with_answers():
