@@ -27,6 +27,7 @@ _NAMES = {
     "train": "learning",
     "learn on one worker": "learning on one worker",
     "fetch the sample": "fetching the sample",
+    "fetch features": "fetching features",
     "fetch labels": "fetching labels",
     "weights": "weighting instances",
     "ascend": "learning",
