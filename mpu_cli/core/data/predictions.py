@@ -86,6 +86,11 @@ class Top:
         top.sort_indices()
         return top
 
+    def of_sparse(self, predictions: csr_array) -> csr_array:
+        """Keep the largest of each row of a sparse matrix, none of which is below `least`."""
+        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
+        return self.of_rows(rows, predictions.indices, predictions.data, predictions.shape)
+
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest of each row of an array.
 

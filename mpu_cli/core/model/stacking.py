@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.predictions import LEAST, STACKED_FROM, Predictions, Top, at_least
-from mpu_cli.core.model.calibration import AnyCalibration, Calibration
+from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -81,7 +81,9 @@ class StackedModel:
         With `most` these are so many of each instance, however improbable. Default: as many as `top` has.
         """
         features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
-        last = self.top if self.top is None or most is None else Top(most, LEAST)
+        last = self.top
+        if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
+            last = Top(max(most, last.most) if self._is_in_strata else most, LEAST)
         tops = [*[self.top] * (len(self.levels) - 1), last]
         calibrations = self.calibrations or (None,) * len(self.levels)
         predictions = _predicted(self.levels[0], features, tops[0], run)
@@ -90,7 +92,14 @@ class StackedModel:
             predictions = _predicted(level, features, top, run)
         if self.frequencies is not None:
             predictions = np.minimum(predictions / self.frequencies.astype(np.float32), np.float32(1))
-        return calibrated(predictions, calibrations[-1])
+        predictions = calibrated(predictions, calibrations[-1])
+        if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
+            return predictions
+        return Top(most, LEAST).of_sparse(predictions)
+
+    @property
+    def _is_in_strata(self) -> bool:
+        return isinstance(self.calibration, StratifiedCalibration)
 
     @property
     def _width(self) -> int:

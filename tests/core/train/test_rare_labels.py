@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.judges import Judges, strata_of
+from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import Calibration, StratifiedCalibration, calibrate, calibrate_strata
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.core.validate.validation import deal
@@ -70,6 +73,20 @@ def test_probabilities_of_rare_labels_are_true_of_new_instances(library, trained
     predicted = p >= model.thresholds
     reached = 2 * (predicted & y).sum() / (predicted.sum() + truth.sum())
     assert report.expected_f1 == pytest.approx(reached, abs=0.05)
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_the_most_probable_labels_are_those_of_the_largest_probability(most):
+    """Of many labels, where one with a larger score may be less probable."""
+    rng = np.random.default_rng(0)
+    level = LinearModel(csr_array(rng.normal(size=(8, 60)).astype(np.float32)), np.zeros(60, np.float32))
+    maps = tuple(Calibration(np.array([0.0]), np.array([shift])) for shift in (-4.0, -2.0, 0.0, 1.0, 3.0))
+    calibration = StratifiedCalibration(maps, rng.integers(5, size=60).astype(np.int8))
+    model = StackedModel((level,), 0.3, np.full(60, 0.5, np.float32), calibrations=(calibration,), top=Top(60, 1e-6))
+    matrix = csr_array(rng.normal(size=(30, 8)).astype(np.float32))
+    every, found = model.probabilities(matrix), model.predictions(matrix, most=most)
+    assert np.diff(found.indptr).tolist() == [most] * 30
+    assert_allclose(np.sort(found.data.reshape(30, most)), np.sort(every)[:, -most:], rtol=1e-5)
 
 
 def test_one_map_for_all_labels_would_claim_too_much(library, trained):
