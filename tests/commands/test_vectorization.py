@@ -362,3 +362,11 @@ def test_two_at_once_of_the_same_output_do_not_disturb_each_other(source, tmp_pa
     assert {path.name for path in tmp_path.iterdir()} == {"news.jsonl", "a.svm", "a.text"}
     vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+
+
+def test_hashing_numbers_labels_by_their_frequency_too(tmp_path):
+    source = tmp_path / "a.jsonl"
+    tags = [["rare"], ["often", "b"], ["often", "a"], ["often"]]
+    source.write_text("".join(json.dumps({"text": "a word", "tags": each}) + "\n" for each in tags))
+    vectorize(Source(source), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    assert (tmp_path / "a.text" / "labels").read_text().split() == ["often", "a", "b", "rare"]

@@ -1,6 +1,6 @@
 """Make a data file of texts with tags, in two passes and bounded memory."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -240,7 +240,9 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
 
     vectorizer = Vectorizer(**written(options))
     try:
-        vectorizer.fit(texts(), names=names())
+        names_of_labels = names()
+        vectorizer.fit(texts(), names=names_of_labels)
+        deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags their numbers
     except DataError as error:
         if reader.good:
             raise InputError(reader.name, None, str(error)) from error
