@@ -99,9 +99,15 @@ class Counts:
     true: np.ndarray
 
     @classmethod
-    def of(cls, labels: csr_array, verified: VerifiedLabels | None, c: np.ndarray) -> "Counts":
-        """Count annotated labels (n x q), of which something more may be known."""
-        true = LabelFrequency.of(c, labels.shape, verified).true_labels(labels)
+    def of(
+        cls,
+        labels: csr_array,
+        verified: VerifiedLabels | None,
+        c: np.ndarray,
+        of_instances: np.ndarray | None = None,
+    ) -> "Counts":
+        """Count annotated labels (n x q), of which more may be verified; `of_instances` as of `LabelFrequency`."""
+        true = LabelFrequency.of(c, labels.shape, verified, of_instances).true_labels(labels)
         return cls(labels.shape[0], count_annotations(labels), true)
 
     @property

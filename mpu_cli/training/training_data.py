@@ -335,7 +335,9 @@ class TrainingData(TrainingSet):
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""
-        return provenance.Counts.of(self.labels, self.verified, fitted.c)
+        groups = self.groups and replace(self.groups, rates=fitted.group_rates)
+        of_instances = None if groups is None else groups.instance_rates
+        return provenance.Counts.of(self.labels, self.verified, fitted.c, of_instances)
 
     @property
     def problem(self) -> Problem:
