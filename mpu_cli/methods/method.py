@@ -119,7 +119,7 @@ class Method:
     fit : callable
     takes : tuple of str
         Options of `mpu train` that it has beyond its own: "warm_start", "resume", "reviewed", "reviewed_wins",
-        "complete".
+        "complete", "label_features", "oof".
     transductive : bool
         Whether it labels only instances that it has during training.
     check : callable

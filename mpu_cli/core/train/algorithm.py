@@ -180,11 +180,11 @@ def train_on_parts(
     begin = None if start is None else _beginning(instances, start, chosen.rates, scale, run)
     level = _first_level(instances, chosen, run, top, n_shards, begin)
     stack = Stack(may_drop=options.levels is None and start is None)
-    for number in range(n_levels):
+    for number in range(n_levels):  # the paper's l = 0, ..., L, where L = n_levels - 1
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         if number:
-            level = stack.append_predictions(scale, enough)
-        stack.add(level, *level.learn(enough))
+            level = stack.next_level(scale, enough)
+        stack.add(level, *level.learn(enough))  # the model of all instances, and predictions out of fold
     stack.drop_idle_level()
     with run.step("thresholds"):
         decision = stack.decide(options.threshold, calibrated)
@@ -253,6 +253,7 @@ def _first_level(
     if instances.is_here:
         part: PartRows = instances.parts[0]
         guided = replace(part, side=_side_information(part, instances.label_features, chosen, run))
+        # Of few instances, choosing C has predicted them all out of fold.
         return OnePart(**common, parts=[guided], predicted=chosen.held_out)
     level_parts = instances.parts
     if instances.label_features is not None and chosen.settings.prior:

@@ -12,7 +12,7 @@ from mpu_cli.runtime.executor import Handle
 
 
 @dataclass(frozen=True)
-class _Top:
+class _Learned:
     """The last level, which may become that of the model.
 
     Attributes
@@ -52,7 +52,7 @@ class Stack:
         self.models: list[LinearModel] = []
         self.calibrations: list[Calibration | None] = []
         self.level_f1: list[float] = []
-        self._tops: list[_Top] = []  # the last one, and the one below where it may take its place
+        self._learned: list[_Learned] = []  # the last one, and the one below where it may take its place
         self._evidence: Evidence | None = None
 
     def add(self, level: Level, model: LinearModel, held_out: list[Handle]) -> None:
@@ -63,37 +63,37 @@ class Stack:
         _, f1 = best_threshold(counted, calibration)
         self.models.append(model)
         self.level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
-        self._tops.append(_Top(level, counted, calibration, held_out))
+        self._learned.append(_Learned(level, counted, calibration, held_out))
 
-    def append_predictions(self, scale: float, enough: int) -> Level:
+    def next_level(self, scale: float, enough: int) -> Level:
         """Return the next level, which learns from the calibrated predictions of the last one too.
 
         Of many labels, predictions are features as they are.
         """
-        top = self._tops[-1]
+        last = self._learned[-1]
         calibration = None
-        if top.level.top is None:
-            calibration = calibrate_binned(top.counted)
+        if last.level.top is None:
+            calibration = calibrate_binned(last.counted)
         self.calibrations.append(calibration)
-        above = top.level.above(top.held_out, calibration, scale, enough)
+        above = last.level.above(last.held_out, calibration, scale, enough)
         if not (self._may_drop and above.is_honest):
-            self._tops.clear()  # and what they hold in memory
+            self._learned.clear()  # and what they hold in memory
         return above
 
     def drop_idle_level(self) -> None:
         """Leave out the last level where the one below is worth more, and that can be compared."""
-        if len(self._tops) > 1 and self.level_f1[-1] < self.level_f1[-2]:
-            for of_levels in (self._tops, self.models, self.calibrations):
+        if len(self._learned) > 1 and self.level_f1[-1] < self.level_f1[-2]:
+            for of_levels in (self._learned, self.models, self.calibrations):
                 of_levels.pop()
 
     def decide(self, criterion: str | float, calibrated: bool) -> Decision:
         """Make the predictions of the last level probabilities, and choose thresholds."""
-        top = self._tops[-1]
-        self._tops.clear()
-        self._evidence = top.level.fetch(top.held_out)
-        calibration = top.calibration if calibrated else None
-        threshold, _ = best_threshold(top.counted, calibration)
-        return decide(self._evidence, threshold, criterion, top.level.instances.annotated, calibration)
+        last = self._learned[-1]
+        self._learned.clear()
+        self._evidence = last.level.fetch(last.held_out)
+        calibration = last.calibration if calibrated else None
+        threshold, _ = best_threshold(last.counted, calibration)
+        return decide(self._evidence, threshold, criterion, last.level.instances.annotated, calibration)
 
     @property
     def held_out(self) -> HeldOut:
