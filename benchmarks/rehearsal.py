@@ -225,8 +225,9 @@ def _learn_groups(
     labels, sizes = np.concatenate(groups), np.array([len(group) for group in groups])
     picked = group_units.pick_groups(listed, first, first + len(groups), labels, [EVERYTHING], _RUN.seed)
     bias = _start(listed, chosen.rates).bias[labels]
-    whole = Whole(len(listed), listed.features.mean_squared_norm(np.arange(len(listed))), bias)
-    given = [picked], sizes, [whole], chosen.rates[labels], chosen.settings, chosen.prune, _RUN
+    start = LinearModel(np.empty((0, len(labels)), np.float32), bias)
+    whole = Whole(len(listed), listed.features.mean_squared_norm(np.arange(len(listed))), chosen.settings, start)
+    given = [picked], sizes, [whole], chosen.rates[labels], chosen.prune, _RUN
     (model,), seconds = timed(group_units.learn_groups, *given)
     return model, cells_of(picked), seconds
 
@@ -255,6 +256,6 @@ def costs_of(part: PartRows, settings: Settings) -> Costs:
     few = part.fetch(np.arange(min(len(part), 100)))
     _from_all(PartRows(few.features, few.labels), settings)  # compiled
     model, learning = timed(_from_all, part, settings)
-    _, predicting = timed(parts.predict_held_out, part, [model], [EVERYTHING], None, _RUN)
+    _, predicting = timed(parts.predict_held_out, part, [model], [EVERYTHING], None, None, _RUN)
     cells = len(part) * part.labels.shape[1]
     return Costs(learning / cells, predicting / cells, timed(parts.added, model, model)[1] / model.weights.nbytes)

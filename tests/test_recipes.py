@@ -163,8 +163,16 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
         checked += [f"{i + 1}\t{label}\tyes\tsample\n" for label in truth[i].split(",") if label]
         checked.append(f"{i + 1}\t*\tno\tsample\n")
     (tmp_path / "checked.tsv").write_text("".join(checked))
+    (tmp_path / "sources.txt").write_text("library\n" * 600 + "archive\n" * (len(truth) - 600))
+    books = [{"id": f"b{i}", "text": f"about {i % 5}", "tags": [f"tag {i % 5}"]} for i in range(50)]
+    (tmp_path / "books.jsonl").write_text("".join(json.dumps(book) + "\n" for book in books))
+    assert shell("mpu", "vectorize", "books.jsonl", "-o", "books.svm").returncode == 0
+    (tmp_path / "decided.tsv").write_text("instance\tlabel\tverdict\n1\ttag 3\tyes\n")
     result = shell("sh", "-e", "-c", guide("editor.md"))
     assert result.returncode == 0, result.stderr
+    assert "archive" in result.stdout
+    first = json.loads((tmp_path / "books-new.jsonl").read_text().splitlines()[0])
+    assert (first["tags"], first["added"]) == (["tag 0", "tag 3"], ["tag 3"])
     assert (tmp_path / "more.tsv").exists()
     assert "90 % interval" in result.stdout
     assert "200 instances to review" in result.stderr
@@ -236,6 +244,11 @@ def test_the_guide_from_text_to_tags(shell, tmp_path):
     ]
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (tmp_path / "new.jsonl").write_text('{"text": "a new law"}\n{"text": "leagues and matches"}\n')
+    (tmp_path / "books.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "thesaurus.ttl").write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        '<https://example.org/1> a skos:Concept ; skos:prefLabel "Sport"@en .\n'
+    )
     result = shell("sh", "-e", "-c", guide("text.md"))
     assert result.returncode == 0, result.stderr
     names = (tmp_path / "news.text" / "labels").read_text().splitlines()
