@@ -120,7 +120,6 @@ def train(
     from dataclasses import asdict
 
     from mpu_cli.commands.train import training
-    from mpu_cli.core.frequency.estimators import ASSUMPTION
     from mpu_cli.methods import DEFAULT
     from mpu_cli.runtime.storage import peak_bytes
     from mpu_cli.svmlight.sources import Files
@@ -159,7 +158,7 @@ def train(
         **({"labels_never_annotated": done.never_annotated} if done.never_annotated else {}),
         **({} if done.review is None else {"review": asdict(done.review)}),
         **done.findings,
-        **({"c_assumption": ASSUMPTION} if "c_interval" in done.findings else {}),
+        **({"c_assumption": _assumption(done.findings)} if "c_interval" in done.findings else {}),
         "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
         "seconds": done.seconds,
         "peak_bytes": peak_bytes(),
@@ -183,3 +182,9 @@ def default_model(source: str) -> Path:
     from mpu_cli.svmlight.streams import stem
 
     return (Path() if is_url(source) else Path(source).parent) / f"{stem(source)}.mpu"
+
+
+def _assumption(findings: dict) -> str:
+    from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_GROUPS
+
+    return ASSUMPTION_OF_GROUPS if "c_by_group" in findings else ASSUMPTION

@@ -40,6 +40,7 @@ def test_estimate_c_shows_the_worst_group_first(run, collection):
     assert rows["library"]["c"] == pytest.approx(0.9, abs=0.06)
     assert rows["archive"]["missing"] == pytest.approx(missing, rel=0.25)
     assert report["missing"] == pytest.approx(sum(row["missing"] for row in rows.values()))
+    assert report["assumption"].startswith("in each group of instances, ")
     text = run("estimate-c", news, "--groups", groups, "-q").stdout
     table = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert [row[0] for row in table] == ["group", "archive", "library"]
@@ -49,6 +50,7 @@ def test_train_and_complete_use_it(run, collection, tmp_path):
     news, groups, few, many = collection
     report = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)
     assert [row["group"] for row in report["c_by_group"]] == ["archive", "library"]
+    assert report["c_assumption"].startswith("in each group of instances, every true label is annotated with the same")
     assert report["c"] == pytest.approx(bundle.load(tmp_path / "m").c[0])
     out = tmp_path / "missing.tsv"
     listed = {}

@@ -47,7 +47,7 @@ def print_groups(rows: list[dict] | None) -> None:
     """Print c of each group of instances, the worst first, as `mpu train --json` has it under ``c_by_group``."""
     if not rows:
         return
-    header = ["group", "instances", "annotations", "c", "from", "to", "missing", ""]
+    header = ["group", "instances", "annotations", "c", "90 % from", "to", "missing", ""]
     table = [
         [
             row["group"],

@@ -227,8 +227,7 @@ def estimate(
                     whose = drawn.groups, pooled, estimators.REPLICATES, run.seed, verified
                     groups = estimate_groups(scores, labels, *whose)
                     by_group = groups.rows(data.groups, fetched.labels)
-                    c, interval = groups.of_all(np.array([row["annotations"] for row in by_group]))
-                    pooled = replace(pooled, c=c, interval=interval)
+                    pooled = groups.combined(pooled, np.array([row["annotations"] for row in by_group]))
             if fetched.answers is not None or plan:
                 scored = drawn.answered(probabilities, fetched.answers or Answers.none())
             if per_label and not data.has_complete_sets and data.answers is None:
@@ -244,7 +243,9 @@ def estimate(
         report = _by_people(reviewed, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        report = replace(_by_annotations(pooled, annotated, method, q, len(data)), per_group=by_group)
+        report = _by_annotations(pooled, annotated, method, q, len(data))
+        if by_group is not None:
+            report = replace(report, per_group=by_group, assumption=estimators.ASSUMPTION_OF_GROUPS)
     if data.review is not None:
         report = replace(report, warnings=[*data.review.cautions(), *report.warnings])
     if output is not None:

@@ -50,6 +50,8 @@ ASSUMPTION = (
     "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
     "and more labels are missing"
 )
+# The same where each group of instances has an estimate of its own.
+ASSUMPTION_OF_GROUPS = f"in each group of instances, {ASSUMPTION}"
 
 
 @dataclass(frozen=True)

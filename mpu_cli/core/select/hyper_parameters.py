@@ -255,8 +255,7 @@ def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[
         reviewed = ReviewedFrequency.of_record(checkpoint, _REVIEWED)
         if sample.groups is not None:
             groups = GroupFrequencies(*(checkpoint[f"{_GROUPS}{name}"] for name in ("c", "intervals", "pooled")))
-            c, interval = groups.of_all(population.group_annotations())
-            estimated = replace(estimated, c=c, interval=interval)
+            estimated = groups.combined(estimated, population.group_annotations())
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
     return Estimates(estimate=estimated, reviewed=reviewed, groups=groups)

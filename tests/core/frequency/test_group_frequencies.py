@@ -41,9 +41,9 @@ def test_c_of_each_group_is_estimated():
     assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
     assert not found.pooled.any()
     annotations = groups.sums(np.diff(S.indptr))
-    c, (low, high) = found.of_all(annotations)
-    assert low <= c <= high
-    assert c == pytest.approx(S.nnz / (annotations / found.c).sum())
+    combined = found.combined(estimate(P, S), annotations)
+    assert combined.interval[0] <= combined.c <= combined.interval[1]
+    assert combined.c == pytest.approx(S.nnz / (annotations / found.c).sum())
 
 
 def test_small_groups_are_estimated_together():
