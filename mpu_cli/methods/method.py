@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
     import numpy as np
     from scipy.sparse import csr_array
 
+    from mpu_cli.core.data.instance_groups import InstanceGroups
     from mpu_cli.core.data.predictions import Predictions
     from mpu_cli.core.data.problem import Problem
     from mpu_cli.core.select.warm_start import WarmStart
@@ -82,8 +83,8 @@ class Fitted:
         Wall time of each step.
     out_of_fold : ndarray or csr_array of float32, shape (n, q), or None
         Out-of-fold predictions of all instances, if the task requests them.
-    group_rates : ndarray of float64, shape (groups,), or None
-        Label frequency of each group of instances, where there are some.
+    groups : InstanceGroups or None
+        Groups of instances with their label frequencies, where there are some.
     """
 
     model: Model
@@ -92,7 +93,7 @@ class Fitted:
     warnings: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     out_of_fold: "Predictions | None" = None
-    group_rates: "np.ndarray | None" = None
+    groups: "InstanceGroups | None" = None
 
     @classmethod
     def without_c(cls, task: Task, model: Model, report: Any, warnings: tuple[str, ...] = ()) -> "Fitted":

@@ -21,7 +21,7 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     result = fitted(task.options, model, report, task.problem.label_features is not None)
     if report.groups is not None and task.problem.groups is not None:
         result.findings["c_by_group"] = report.groups.rows(task.problem.groups, task.problem.labels)
-        result = replace(result, group_rates=report.groups.c)
+        result = replace(result, groups=replace(task.problem.groups, rates=report.groups.c))
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 

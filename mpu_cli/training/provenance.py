@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.origin import Origin
-from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import checksum
@@ -99,15 +98,9 @@ class Counts:
     true: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        labels: csr_array,
-        verified: VerifiedLabels | None,
-        c: np.ndarray,
-        of_instances: np.ndarray | None = None,
-    ) -> "Counts":
-        """Count annotated labels (n x q), of which more may be verified; `of_instances` as of `LabelFrequency`."""
-        true = LabelFrequency.of(c, labels.shape, verified, of_instances).true_labels(labels)
+    def of(cls, labels: csr_array, frequency: LabelFrequency) -> "Counts":
+        """Count annotated labels (n x q), and true ones by the label frequency of these cells."""
+        true = frequency.true_labels(labels)
         return cls(labels.shape[0], count_annotations(labels), true)
 
     @property

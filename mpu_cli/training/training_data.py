@@ -14,7 +14,7 @@ from mpu_cli import methods
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import widened
-from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted
@@ -335,9 +335,8 @@ class TrainingData(TrainingSet):
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""
-        groups = self.groups and replace(self.groups, rates=fitted.group_rates)
-        of_instances = None if groups is None else groups.instance_rates
-        return provenance.Counts.of(self.labels, self.verified, fitted.c, of_instances)
+        frequency = LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups)
+        return provenance.Counts.of(self.labels, frequency)
 
     @property
     def problem(self) -> Problem:

@@ -1,7 +1,7 @@
 """What is missing from data: found by a training, written as a list or as a copy of the data with labels filled in."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -106,9 +106,7 @@ def find(
     model, held_out = fitted.model, fitted.out_of_fold
     assert isinstance(model, StackedModel) and held_out is not None
     labels = problem.labels
-    groups = problem.groups and replace(problem.groups, rates=fitted.group_rates)
-    of_instances = None if groups is None else groups.instance_rates
-    frequency = LabelFrequency.of(fitted.c, labels.shape, problem.verified, of_instances)
+    frequency = LabelFrequency.of(fitted.c, labels.shape, problem.verified, fitted.groups)
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("other labels"):

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.instance_groups import InstanceGroups
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
 
@@ -55,7 +56,7 @@ class LabelFrequency:
         c: np.ndarray | float,
         shape: tuple[int, int],
         verified: VerifiedLabels | None = None,
-        of_instances: np.ndarray | None = None,
+        groups: InstanceGroups | None = None,
     ) -> "LabelFrequency":
         """Make one from a number for all labels, or one for each, and verified labels.
 
@@ -64,7 +65,8 @@ class LabelFrequency:
         c : float or array_like, shape (q,)
         shape : (n, q)
         verified : VerifiedLabels, optional
-        of_instances : ndarray of float, shape (n,), optional
+        groups : InstanceGroups, optional
+            Of the n instances. As soon as they have rates, these are taken in place of c.
 
         Raises
         ------
@@ -88,7 +90,7 @@ class LabelFrequency:
             raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
         if verified is not None and verified.cells.shape != (n, q):
             raise DataError(f"verified labels have shape {verified.cells.shape}, and the annotated labels {(n, q)}")
-        return cls(rates, verified, of_instances)
+        return cls(rates, verified, None if groups is None else groups.instance_rates)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
         """Return the frequencies of these instances, in the order of the index."""

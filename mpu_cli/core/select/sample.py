@@ -187,8 +187,7 @@ class Sample:
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the frequencies of the instances and labels in it, from the rates of all labels."""
-        of_instances = None if self.groups is None else self.groups.instance_rates
-        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, of_instances)
+        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, self.groups)
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""

@@ -138,9 +138,8 @@ class Level(ABC):
         labels, frequencies = zip(*self.executor.gather(compared), strict=True)
         together = csr_array(vstack(labels, format="csr"))
         of_instances = [one.of_instances for one in frequencies if one.of_instances is not None]
-        frequency = LabelFrequency.of(
+        frequency = LabelFrequency(
             self.chosen.rates,
-            together.shape,
             joined_verified([one.verified for one in frequencies]),
             np.concatenate(of_instances) if of_instances else None,
         )

@@ -45,8 +45,7 @@ class PartRows(Rows):
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the label frequency of these cells, from the rates of labels."""
-        of_instances = None if self.groups is None else self.groups.instance_rates
-        return LabelFrequency.of(rates, self.labels.shape, self.verified, of_instances)
+        return LabelFrequency.of(rates, self.labels.shape, self.verified, self.groups)
 
     @property
     def positives(self) -> csr_array:

@@ -60,8 +60,9 @@ def test_counts_are_those_of_each_group_alone():
     rng = np.random.default_rng(0)
     _, S = beside(separable(300, 3, 0.5), separable(300, 2, 0.3, seed=1))
     verified = VerifiedLabels.of((300, 5), true=([0, 1], [0, 4]), false=([2], [1]), ignored=([3], [3]), complete=[5, 9])
-    of_instances = C[rng.integers(0, 2, 300)]
-    whole = LabelFrequency.of(0.5, (300, 5), verified, of_instances)
+    groups = InstanceGroups(rng.integers(0, 2, 300), ("well", "badly"), C)
+    of_instances = C[groups.of_instances]
+    whole = LabelFrequency.of(0.5, (300, 5), verified, groups)
     alone = [
         LabelFrequency.of(c, (int((of_instances == c).sum()), 5), verified.rows(np.flatnonzero(of_instances == c)))
         for c in C
@@ -80,7 +81,8 @@ def test_counts_are_those_of_each_group_alone():
 
 def test_one_frequency_for_all_groups_is_that_of_labels():
     P, S = separable(500, 4, 0.4)
-    of_labels, of_groups = LabelFrequency.of(0.4, (500, 4)), LabelFrequency.of(0.9, (500, 4), None, np.full(500, 0.4))
+    one_group = InstanceGroups(np.zeros(500, int), ("all",), np.array([0.4]))
+    of_labels, of_groups = LabelFrequency.of(0.4, (500, 4)), LabelFrequency.of(0.9, (500, 4), None, one_group)
     assert_allclose(pooled_threshold(P, S, of_groups), pooled_threshold(P, S, of_labels))
     for one, other in zip(label_thresholds(P, S, of_groups, 0.3), label_thresholds(P, S, of_labels, 0.3), strict=True):
         assert_allclose(one, other, rtol=1e-6)
