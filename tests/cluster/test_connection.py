@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -86,11 +87,11 @@ def test_a_web_server():
 def answering(requests: int) -> Iterator[str]:
     """Speak as a scheduler without workers does, for some requests; then be silent."""
     left = requests
-    loop = asyncio.new_event_loop()
+    started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def handle(connection) -> None:
         nonlocal left
-        with suppress(OSError):
+        try:
             while True:
                 asked = await connection.read()
                 if left == 0:
@@ -98,18 +99,27 @@ def answering(requests: int) -> Iterator[str]:
                 left -= 1
                 is_client = isinstance(asked, dict) and asked.get("op") == "register-client"
                 await connection.write([{"op": "stream-start"}] if is_client else {"workers": {}})
+        except OSError:
+            pass  # it has left
+        finally:
+            connection.abort()
 
-    server = asyncio.run_coroutine_threadsafe
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    async def serve() -> None:
+        stop = asyncio.Event()
+        listener = await listen("tcp://127.0.0.1:0", handle)
+        started.set_result((listener.listen_address, asyncio.get_running_loop(), stop))
+        await stop.wait()
+        listener.stop()
+
+    # What still waits is cancelled when `asyncio.run` ends: no socket is left for the garbage collector of other tests.
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    listener = server(_listen(handle), loop).result()
-    yield listener.listen_address
-    listener.stop()
-    loop.call_soon_threadsafe(loop.stop)
-
-
-async def _listen(handle):
-    return await listen("tcp://127.0.0.1:0", handle)
+    address, loop, stop = started.result()
+    try:
+        yield address
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
 
 
 @pytest.mark.parametrize("requests", [0, 1, 2, 3, 4, 50])
