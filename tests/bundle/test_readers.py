@@ -1,0 +1,103 @@
+"""The page "The model format" says enough: readers that know nothing else predict what `mpu predict` does."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mpu_cli import bundle
+from tests.bundle.models import D, make_model_in_strata, make_sparse_model
+from tests.bundle.test_fixtures import DATA, FIXTURES
+from tests.cli.training import QUICK
+
+READERS = Path(__file__).parent / "readers"
+COMMANDS = {"NumPy": (sys.executable, READERS / "reader.py"), "JavaScript": ("node", READERS / "reader.mjs")}
+# Names that two labels share, and a label without one.
+NAMES = "zero\none\none\nthree\tIII\n\nfive\n"
+SIX = "".join(f"{i % 3},{3 + i % 2 + i % 5 // 4} {i % 6 + 1}:1 {i % 5 + 7}:0.5 {9000 + i % 3}:0.2\n" for i in range(60))
+
+
+@pytest.fixture(params=COMMANDS)
+def read(request):
+    """What a reader predicts of the instances of a file: labels and probabilities of each."""
+    command = COMMANDS[request.param]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+
+    def predict(model: Path, data: Path) -> list[dict]:
+        done = subprocess.run([*command, model, data], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return predict
+
+
+@pytest.fixture
+def assert_same(run, read):
+    def compare(model: Path, data: Path):
+        result = run("predict", model, data, "--format", "jsonl")
+        assert result.exit_code == 0
+        expected, found = [json.loads(line) for line in result.stdout.splitlines()], read(model, data)
+        assert any(record["labels"] for record in expected)
+        for one, other in zip(expected, found, strict=True):
+            assert dict(zip(other["labels"], other["probabilities"], strict=True)) == pytest.approx(
+                dict(zip(one["labels"], one["probabilities"], strict=True)),
+                rel=1e-3,  # a probability near 1 has few digits left in float32
+            )
+
+    return compare
+
+
+def random_instances(path: Path, width: int) -> Path:
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((50, width)) * (rng.random((50, width)) < 0.3)
+    path.write_text("".join(" " + " ".join(f"{j}:{row[j]:.3g}" for j in np.flatnonzero(row)) + "\n" for row in values))
+    return path
+
+
+@pytest.mark.parametrize("name", ["mpu", "strata"])
+def test_two_levels_of_few_labels(assert_same, name):
+    assert_same(FIXTURES / "v5" / name / "model", DATA)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [make_model_in_strata, make_sparse_model, lambda: make_sparse_model(compact=False)],
+    ids=["strata", "sparse", "of all features"],
+)
+def test_levels_in_each_form(assert_same, tmp_path, make):
+    bundle.save(make(), tmp_path / "a.mpu")
+    assert_same(tmp_path / "a.mpu", random_instances(tmp_path / "a.svm", D + 2))
+
+
+def test_labels_with_names(run, assert_same, tmp_path):
+    (tmp_path / "six.svm").write_text(SIX)
+    (tmp_path / "six.labels").write_text(NAMES)
+    assert run("train", tmp_path / "six.svm", *QUICK).exit_code == 0
+    predicted = run("predict", tmp_path / "six.mpu", tmp_path / "six.svm", "--format", "jsonl").stdout
+    assert '"one (1)"' in predicted
+    assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
+
+
+def test_label_frequencies_of_the_last_level(run, assert_same, tmp_path):
+    (tmp_path / "six.svm").write_text(SIX)
+    assert run("train", tmp_path / "six.svm", "--method", "elkan08").exit_code == 0
+    assert json.loads((tmp_path / "six.mpu" / "manifest.json").read_text())["predictor"]["frequencies"] == "level0"
+    assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
+
+
+@pytest.mark.slow  # trains 600 labels
+def test_two_levels_of_many_labels(run, assert_same, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{k},{600 + k % 7} {k % 50}:1 {50 + k // 20}:1 {rng.integers(100, 9000)}:0.5" for k in range(600)]
+    (tmp_path / "many.svm").write_text("\n".join(lines * 3) + "\n")
+    options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 2)
+    assert run("train", tmp_path / "many.svm", *options).exit_code == 0
+    numbers = json.loads((tmp_path / "many.mpu" / "manifest.json").read_text())["predictor"]
+    assert numbers["top"] is not None
+    assert numbers["levels"] == 2
+    assert_same(tmp_path / "many.mpu", tmp_path / "many.svm")
