@@ -15,6 +15,7 @@ from mpu_cli.cli.group import CleanErrors
 from mpu_cli.cli.info import info
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.review import review
+from mpu_cli.cli.serve import serve
 from mpu_cli.cli.train import train
 from mpu_cli.cli.vectorize import vectorize
 from mpu_cli.cli.versions import versions
@@ -47,6 +48,7 @@ for command in (
     review,
     apply,
     predict,
+    serve,
     evaluate,
     experiment,
 ):

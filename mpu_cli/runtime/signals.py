@@ -1,5 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP: remove unfinished files, print one line, and end the process at once.
 
+Within `asked_to_end`, the first signal asks the process to end, and the second one ends it.
+
 The signals are blocked in all threads except one, which waits for them. So no exception interrupts other code, a long
 computation in compiled code delays nothing, and worker threads need not be stopped.
 """
@@ -17,6 +19,7 @@ _WORDS = {int(signal.SIGHUP): "hung up", int(signal.SIGINT): "interrupted", int(
 # Held for good by the thread that ends the process, so that nothing comes after it.
 _lock = threading.RLock()
 _cleanups: list[Callable[[], None]] = []
+_askings: list[Callable[[], None]] = []
 _watching = False
 
 
@@ -75,6 +78,16 @@ def finally_call(cleanup: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
+def asked_to_end(ask: Callable[[], None]) -> Iterator[None]:
+    """Call a function, in a thread of its own, at the first signal that comes within the ``with`` block."""
+    _askings.append(ask)
+    try:
+        yield
+    finally:
+        _askings.clear()
+
+
+@contextmanager
 def temporary(path: Path) -> Iterator[Callable[[Path], None]]:
     """Remove a temporary file at the end of the ``with`` block, unless it has been renamed.
 
@@ -93,7 +106,11 @@ def temporary(path: Path) -> Iterator[Callable[[Path], None]]:
 
 
 def _wait_for_any(heeded: set[int]) -> None:
-    _end(signal.sigwait(heeded))
+    number = signal.sigwait(heeded)
+    if _askings:
+        _askings.pop()()
+        number = signal.sigwait(heeded)
+    _end(number)
 
 
 def _end(number: int) -> None:

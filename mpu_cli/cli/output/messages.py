@@ -202,17 +202,17 @@ def last_words(text: str) -> None:
 
 
 class _Spoken(logging.Handler):
-    """Prints log records of the library, with their counts if there are any, and warnings of Python."""
+    """Prints log records of the library and of the HTTP server, with their counts if any, and warnings of Python."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say = {logging.DEBUG: detail, logging.INFO: info}.get(record.levelno, warn)
-        say(" ".join(record.getMessage().split()), **getattr(record, "counts", {}))
+        say(" ".join(self.format(record).split()), **getattr(record, "counts", {}))
 
 
 def _listen() -> None:
     signals.say_by(last_words)
     logging.captureWarnings(True)
-    for name in ("mpu_cli", "py.warnings"):
+    for name in ("mpu_cli", "py.warnings", "uvicorn"):
         logger = logging.getLogger(name)
         logger.setLevel(logging.DEBUG)
         logger.propagate = False

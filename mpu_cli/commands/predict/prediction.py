@@ -210,22 +210,27 @@ def _predict_rows(
     model: TrainedModel, features: csr_array, ids: list[str], output: Output, write: _Writer, run: Run
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
-
-    def predict(most: int | None) -> Predictions:
-        return model.predictor.predictions(features, run, most)
-
     thresholds = np.zeros(1, np.float32) if output.has_all else output.thresholds(model)
     # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
     one_threshold = (thresholds == thresholds[0]).all()
     if output.has_all or (output.top_k is not None and one_threshold):
-        predictions = predict(output.top_k)
+        predictions = model.predictor.predictions(features, run, output.top_k)
     else:
-        predictions = all_reaching(predict, thresholds)
+        predictions = reaching(model, features, thresholds, run)
     cells = select(predictions, thresholds, output.top_k, output.form != "labels")
     n = predictions.shape[0]
     counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
     return write(ids, ends, cells.columns, cells.probabilities), counts
+
+
+def reaching(
+    model: TrainedModel, features: csr_array, thresholds: np.ndarray, run: Run, most: int | None = None
+) -> Predictions:
+    """Predict all labels that reach their threshold, and so many of the most probable ones, or more."""
+    return all_reaching(
+        lambda more: model.predictor.predictions(features, run, max(more or 0, most or 0) or None), thresholds
+    )
 
 
 def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool) -> Cells:

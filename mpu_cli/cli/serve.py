@@ -1,0 +1,73 @@
+"""``mpu serve``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mpu_cli.cli.options import click_type, options_as_one
+from mpu_cli.cli.options.execution import run_options
+from mpu_cli.cli.output.messages import info, verbosity_options
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime.options import Whole
+from mpu_cli.serve.limits import Limits
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
+
+
+@click.command("serve")
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 is all of this machine."
+)
+@click.option(
+    "--port", type=click_type(Whole(0, 65535)), default=8000, show_default=True, help="Port; 0 takes one that is free."
+)
+@click.option(
+    "--socket",
+    "path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Listen at this socket file, for a proxy on this machine, in place of an address and a port.",
+)
+@options_as_one(Limits)
+@run_options("jobs", "kernel")
+@verbosity_options
+def serve(model: Path, host: str, port: int, path: Path | None, options: Limits, run: "Run") -> None:
+    """Answer HTTP requests with the predictions of MODEL. Needs the extra `serve`.
+
+    MODEL is read once, and again when it has been replaced, as by `mpu train` or `mpu versions --restore`: a request is
+    answered by the old model or the new one, and no request waits for it. A new model that cannot be read leaves the
+    old one in use. There is no encryption and no password: put it behind a server that has them.
+
+    \b
+    POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
+                    perhaps with "top": how many scores of each
+    GET  /health    status 503 where MODEL is gone or damaged, and the one before answers
+    GET  /metrics   for Prometheus: requests, times, reloads, unknown features
+    /v1/projects/NAME, /v1/projects/NAME/suggest
+                    what Annif's http backend asks for; NAME is MODEL without its suffix
+
+    Texts are for a MODEL of data that `mpu vectorize` made. A SIGTERM ends it after the requests that are under way,
+    a second one at once. Each request is a line on standard error, unless --quiet is given.
+
+    \b
+    Example:
+      mpu serve news.mpu
+        curl localhost:8000/predict -d '{"texts": ["Digital television starts today"]}'
+      mpu serve news.mpu --socket /run/news/mpu.sock --log-format json
+    """
+    try:
+        from mpu_cli.serve.application import Service
+        from mpu_cli.serve.model import Current
+        from mpu_cli.serve.server import at_port, at_socket, serve
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        raise MpuError(f"the package {package} is not installed: install mpu with the extra serve") from None
+    current = Current(model, run)
+    with at_port(host, port) if path is None else at_socket(path) as listening:
+        where = f"http://{host}:{listening.getsockname()[1]}" if path is None else str(path)
+        info(f"{model}: version {current.loaded.version} answers at {where}")
+        serve(Service(current, options).application(), listening)
+    info(f"{model}: ended")

@@ -1,0 +1,231 @@
+"""The model in use: read once, and again when it has been replaced."""
+
+import hashlib
+import logging
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.bundle import MANIFEST, TrainedModel
+from mpu_cli.bundle.manifest import parse
+from mpu_cli.bundle.versions import Versions, manifest_of
+from mpu_cli.commands.predict.fitness import Fitness
+from mpu_cli.commands.predict.prediction import reaching, select
+from mpu_cli.core.complete.suggestions import Cells
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.run import Run
+from mpu_cli.serve.asked import Asked
+from mpu_cli.text.directory import from_one
+from mpu_cli.text.packed import unpacked
+from mpu_cli.text.vectorizer import Vectorizer
+
+_log = logging.getLogger(__name__)
+
+# A model that could not be read is tried again when it changes, and after this: memory may have been short.
+_SECONDS_BEFORE_RETRY = 60.0
+# A file: device, inode, time and size; None where it is not there.
+_State = tuple[tuple[int, ...] | None, ...]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory.
+
+    Attributes
+    ----------
+    model : TrainedModel
+    vectorizer : Vectorizer or None
+        What makes vectors of texts, where the model keeps it.
+    version : str
+        Of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``.
+    number : int or None
+        Which of the versions that `mpu versions` lists it is, if any.
+    written : float
+        When the model was put in its place, in seconds since 1970.
+    files : tuple of Path
+        The manifest, and the files that it names.
+    state : tuple
+        Of these files.
+    """
+
+    model: TrainedModel
+    vectorizer: Vectorizer | None
+    version: str
+    number: int | None
+    written: float
+    files: tuple[Path, ...]
+    state: _State
+
+    @classmethod
+    def read(cls, path: Path, run: Run) -> "Loaded":
+        """Read a model, once more if it is replaced meanwhile; MpuError as for `bundle.load`."""
+        while True:
+            manifest = manifest_of(path)
+            model = bundle.load(path)
+            if manifest is None:
+                continue
+            files = (path / MANIFEST, *(path / name for name, _ in parse(path, manifest).all_files()))
+            state, number = _state_of(files), Versions.of(path).number_of(path)
+            if manifest == manifest_of(path):
+                break
+        vectorizer = None if model.vectorizer is None else Vectorizer.of(unpacked(model.vectorizer, str(path)))
+        version = hashlib.sha256(manifest).hexdigest()[:16]
+        written = files[0].stat().st_mtime
+        loaded = cls(model, vectorizer, version, number, written, files, state)
+        # Names and kernels are made ready by the first prediction, for which no request is to wait.
+        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1), run).as_json()
+        return loaded
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The name of each column, or else its number."""
+        return [str(label) for label in self.model.shown_labels().tolist()]
+
+    @property
+    def has_uris(self) -> bool:
+        """Whether a label has a URI."""
+        return self.model.names is not None and self.model.names.has_uris
+
+    def uri(self, column: int) -> str | None:
+        """Return the URI of a column; None without one."""
+        names = self.model.names
+        return None if names is None else names.uri(int(self.model.label_ids[column]))
+
+    def answer(self, asked: Asked, run: Run) -> "Answer":
+        """Predict.
+
+        Raises
+        ------
+        MpuError
+            The model does not take texts, or features are too large for 32-bit numbers.
+        """
+        features = asked.data if isinstance(asked.data, csr_array) else self._vectors(asked.data)
+        if not features.shape[0]:
+            return Answer(self, 0, Fitness(), Cells.none(), Cells.none())
+        thresholds = self.model.predictor.thresholds
+        predictions = reaching(self.model, features, thresholds, run, most=asked.top)
+        decided = select(predictions, thresholds, None, ranked=True)
+        top = select(predictions, np.zeros(1, np.float32), asked.top, ranked=True)
+        return Answer(self, features.shape[0], Fitness.of(self.model, features), decided, top)
+
+    def _vectors(self, texts: list[str]) -> csr_array:
+        if self.vectorizer is None:
+            raise DataError("the model knows no vectoriser; send instances")
+        return from_one(self.vectorizer.transform(texts)) if texts else csr_array((0, 1), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model predicts.
+
+    Attributes
+    ----------
+    loaded : Loaded
+    instances : int
+    fitness : Fitness
+        How many features there were, and how many of them are unknown to the model.
+    decided, top : Cells
+        The labels that reach their threshold, and the most probable ones; the most probable first.
+    """
+
+    loaded: Loaded
+    instances: int
+    fitness: Fitness
+    decided: Cells
+    top: Cells
+
+    def as_json(self) -> dict[str, Any]:
+        """Return labels and scores of each instance, by name."""
+        labels, has_uris = self.loaded.labels, self.loaded.has_uris
+        predictions: list[dict[str, Any]] = [
+            {"labels": [], **({"uris": []} if has_uris else {}), "scores": {}} for _ in range(self.instances)
+        ]
+        for row, column, _ in _entries(self.decided):
+            predictions[row]["labels"].append(labels[column])
+            if has_uris:
+                predictions[row]["uris"].append(self.loaded.uri(column))
+        for row, column, score in _entries(self.top):
+            predictions[row]["scores"][labels[column]] = score
+        counts = {"features": self.fitness.entries, "unknown_features": self.fitness.unknown}
+        return {"version": self.loaded.version, **counts, "predictions": predictions}
+
+    def as_suggestions(self) -> dict[str, Any]:
+        """Return scores of the labels that have a URI, as Annif does: it knows labels by that alone."""
+        scored = [(self.loaded.uri(column), column, score) for _, column, score in _entries(self.top)]
+        results = [
+            {"uri": uri, "label": self.loaded.labels[column], "score": score} for uri, column, score in scored if uri
+        ]
+        return {"version": self.loaded.version, "unknown_features": self.fitness.unknown, "results": results}
+
+
+def _entries(cells: Cells) -> list[tuple[int, int, float]]:
+    scores = [round(score, 6) for score in cells.probabilities.tolist()]
+    return list(zip(cells.rows.tolist(), cells.columns.tolist(), scores, strict=True))
+
+
+class Current:
+    """The model in use.
+
+    Parameters
+    ----------
+    path : Path
+    run : Run
+
+    Attributes
+    ----------
+    loaded : Loaded
+    problem : str or None
+        Why what is there now is not in use.
+    """
+
+    def __init__(self, path: Path, run: Run) -> None:
+        self.path, self.run = path, run
+        self.loaded = Loaded.read(path, run)
+        self.problem: str | None = None
+        self._failed: tuple[_State, float] | None = None
+
+    def refresh(self) -> bool | None:
+        """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails.
+
+        Returns
+        -------
+        bool or None
+            Whether a new one is in use; None: nothing has changed.
+        """
+        state, now = _state_of(self.loaded.files), time.monotonic()
+        if state == self.loaded.state:
+            self.problem = self._failed = None
+        elif self._failed is None or state != self._failed[0] or now - self._failed[1] > _SECONDS_BEFORE_RETRY:
+            return self._read(state)
+        return None
+
+    def _read(self, state: _State) -> bool:
+        start = time.monotonic()
+        try:
+            self.loaded = Loaded.read(self.path, self.run)
+        except Exception as error:  # whatever is wrong with a new model, the old one has to answer
+            self._failed, self.problem = (state, start), str(error) or type(error).__name__
+            _log.warning("%s; the model before stays in use", self.problem)
+            return False
+        self._failed = self.problem = None
+        seconds = time.monotonic() - start
+        _log.info("%s: version %s is in use, read in %.1f s", self.path, self.loaded.version, seconds)
+        return True
+
+
+def _state_of(files: tuple[Path, ...]) -> _State:
+    return tuple(map(_state, files))
+
+
+def _state(file: Path) -> tuple[int, ...] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

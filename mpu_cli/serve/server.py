@@ -1,0 +1,77 @@
+"""The server: where it listens, and how it ends."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime import signals
+from mpu_cli.runtime.parallel import blas_on_one_thread
+
+# For requests that are under way when the process is asked to end.
+_SECONDS_TO_FINISH = 10
+
+
+def server_of(app: Starlette) -> uvicorn.Server:
+    """Make the server of an application. Its messages are those of the logger `uvicorn`."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(app: Starlette, listening: socket.socket) -> None:
+    """Answer requests until a signal comes; then finish those that are under way."""
+    server = server_of(app)
+
+    def end() -> None:
+        server.should_exit = True
+
+    with blas_on_one_thread(), signals.asked_to_end(end):
+        server.run(sockets=[listening])
+
+
+@contextmanager
+def at_port(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen at an address of this machine; port 0 is any that is free. MpuError where that is not possible."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]  # the rest says the address again
+        raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --port") from error
+    with listening:
+        yield listening
+
+
+@contextmanager
+def at_socket(path: Path) -> Iterator[socket.socket]:
+    """Listen at a socket file, which all may write to: who may reach it is said by its directory.
+
+    Raises
+    ------
+    MpuError
+        Another process listens there, or something else is there.
+    """
+    with socket.socket(socket.AF_UNIX) as probe, socket.socket(socket.AF_UNIX) as listening:
+        try:
+            if path.is_socket():
+                if probe.connect_ex(str(path)) == 0:
+                    raise MpuError(f"{path}: another process listens there")
+                path.unlink()  # of a process that was killed
+            listening.bind(str(path))
+        except OSError as error:
+            raise MpuError(f"{path}: cannot listen there: {error.strerror or error}") from error
+        with signals.finally_call(lambda: path.unlink(missing_ok=True)), suppress(FileNotFoundError):
+            path.chmod(0o666)
+            listening.listen()
+            yield listening

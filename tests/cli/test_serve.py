@@ -1,0 +1,139 @@
+"""``mpu serve`` as a process: how it begins, what it logs, and how it ends."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.cli.test_signals import start
+from tests.cli.training import ALONE
+
+for package in ("prometheus_client", "starlette", "uvicorn"):
+    pytest.importorskip(package)
+
+BODY = json.dumps({"instances": [{"1": 1}]})
+
+
+@pytest.fixture
+def serving(tiny_model):
+    """Start the command; give the process, and where it answers."""
+    made = []
+
+    def serve(*options) -> tuple[subprocess.Popen, str]:
+        process = start("serve", tiny_model, "--port", 0, *ALONE, *options)
+        made.append(process)
+        line = process.stderr.readline()
+        return process, re.search(r"answers at (?:http://)?([^\s\"]+)", line)[1]
+
+    yield serve
+    for process in made:
+        process.kill()
+        process.communicate()
+
+
+def answered(where: str, body: str = BODY) -> tuple[int, dict]:
+    host, port = where.split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection.request("POST", "/predict", body)
+    answer = connection.getresponse()
+    found = answer.status, json.load(answer)
+    connection.close()
+    return found
+
+
+def test_each_request_is_a_line_of_the_log_and_a_signal_ends_it(serving):
+    process, where = serving("--log-format", "json")
+    assert answered(where)[0] == 200
+    assert answered(where, "{}")[0] == 400
+    process.send_signal(signal.SIGTERM)
+    out, log = process.communicate(timeout=30)
+    first, second, last = map(json.loads, log.splitlines())
+    assert (out, process.returncode) == ("", 0)
+    expected = {"level": "info", "client": "127.0.0.1", "method": "POST", "path": "/predict", "status": 200}
+    assert expected.items() <= first.items()
+    assert 0 < first["seconds"] < 60
+    assert (second["status"], last["level"], last["message"].split()[-1]) == (400, "info", "ended")
+
+
+@pytest.mark.slow  # a process each
+def test_requests_under_way_are_finished_and_a_second_signal_ends_at_once(serving):
+    process, where = serving()
+    host, port = where.split(":")
+    head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+    with socket.create_connection((host, int(port))) as client, socket.create_connection((host, int(port))) as slow:
+        client.sendall(head)
+        slow.sendall(head)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        client.sendall(BODY.encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+        assert process.poll() is None  # it waits for the other one
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=5) == 143
+    assert process.stderr.read().endswith("terminated\n")
+
+
+@pytest.mark.slow  # a process each
+def test_a_socket_file_is_for_a_proxy_and_goes_with_the_process(serving, tmp_path):
+    path = tmp_path / "mpu.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    process, where = serving("--socket", path)
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(where)
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
+    process.terminate()
+    out, log = process.communicate(timeout=30)
+    assert (out, log.count(" GET /health 200 ")) == ("", 2)
+    assert (process.returncode, path.exists()) == (0, False)
+
+
+def message(run, *options) -> str:
+    result = run("serve", *options)
+    assert (result.exit_code, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_what_cannot_be_served_is_an_error(run, tiny_model, tmp_path):
+    assert (
+        message(run, tmp_path / "no.mpu")
+        == f"error: {tmp_path / 'no.mpu'}: there is no such model; make one with mpu train"
+    )
+    (tiny_model / "manifest.json").write_text("{")
+    assert "manifest.json is damaged" in message(run, tiny_model)
+
+
+def test_a_place_that_is_taken_is_an_error(run, tiny_model, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        expected = f"error: cannot listen at 127.0.0.1, port {port}: Address already in use; give another --port"
+        assert message(run, tiny_model, "--port", port) == expected
+    assert "cannot listen at nowhere.invalid, port 8000: " in message(run, tiny_model, "--host", "nowhere.invalid")
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        assert message(run, tiny_model, "--socket", path) == f"error: {path}: another process listens there"
+    path.unlink()
+    path.write_text("kept")
+    assert message(run, tiny_model, "--socket", path).endswith(f"{path}: cannot listen there: Address already in use")
+    assert path.read_text() == "kept"
+
+
+@pytest.mark.parametrize("package", ["prometheus_client", "starlette", "uvicorn"])
+def test_a_missing_extra_is_named(tiny_model, package):
+    """In a process of its own: here all of it is imported already."""
+    code = f"import sys; sys.modules[{package!r}] = None\nfrom mpu_cli.__main__ import main\nmain()"
+    result = subprocess.run([sys.executable, "-c", code, "serve", tiny_model], capture_output=True, text=True)
+    expected = f"error: the package {package} is not installed: install mpu with the extra serve\n"
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", expected)

@@ -1,0 +1,115 @@
+"""A service in the process of the tests, asked over HTTP; models that it may serve."""
+
+import http.client
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+OPTIONS = ("--levels", 1, "--c", 0.9, "--cost", 30, "--epochs", 5, "-q")
+ONE = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
+OTHER = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
+SUBJECTS = {"http://example.org/law": "Law", "http://example.org/sport": "Sport"}
+
+
+class Asking:
+    """Asks a service at a port."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def get(self, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        """Send a request; give status and answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET" if body is None else "POST", path, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def ask(self, path: str, body: bytes | dict | None = None) -> tuple[int, dict]:
+        """Send a request, perhaps of JSON; give status and answer."""
+        status, answer = self.get(path, json.dumps(body).encode() if isinstance(body, dict) else body)
+        return status, json.loads(answer)
+
+    def until(self, path: str, status: int, **values: object) -> dict:
+        """Ask until the answer has a status and some values; give it."""
+        deadline = time.monotonic() + 60
+        while True:
+            found = self.ask(path)
+            if found[0] == status and values.items() <= found[1].items():
+                return found[1]
+            assert time.monotonic() < deadline, found
+            time.sleep(0.02)
+
+
+@contextmanager
+def serving(model: Path, **limits: int) -> Iterator[Asking]:
+    """Serve a model from a thread."""
+    from mpu_cli.runtime.run import Run
+    from mpu_cli.serve.application import Service
+    from mpu_cli.serve.limits import Limits
+    from mpu_cli.serve.model import Current
+    from mpu_cli.serve.server import at_port, server_of
+
+    service = Service(Current(model, Run(jobs=2)), Limits(**limits))
+    with at_port("127.0.0.1", 0) as listening:
+        server = server_of(service.application())
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            yield Asking(listening.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def trained(run, folder: Path) -> None:
+    """Two models with other labels, one of texts, and one of texts with a thesaurus."""
+    rows = [
+        {"id": str(i), "text": "a law" if i % 2 else "a match", "tags": ["Law" if i % 2 else "Sport"]}
+        for i in range(60)
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    for name in ("texts", "subjects"):
+        (folder / f"{name}.jsonl").write_text(lines)
+    (folder / "subjects.tsv").write_text("".join(f"<{uri}>\t{name}\n" for uri, name in SUBJECTS.items()))
+    (folder / "one.svm").write_text(ONE)
+    (folder / "other.svm").write_text(OTHER)
+    commands = [("vectorize", folder / "texts.jsonl", "-o", folder / "texts.svm", "-q")]
+    commands += [
+        (
+            "vectorize",
+            folder / "subjects.jsonl",
+            "-o",
+            folder / "subjects.svm",
+            "--labels",
+            folder / "subjects.tsv",
+            "-q",
+        )
+    ]
+    commands += [("train", folder / f"{name}.svm", *OPTIONS) for name in ("one", "other", "texts", "subjects")]
+    for command in commands:
+        result = run(*command)
+        assert result.exit_code == 0, result.stderr
+
+
+@pytest.fixture
+def service(made, tmp_path):
+    """Serve a copy, m.mpu, of a model."""
+    pytest.importorskip("prometheus_client")
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    with ExitStack() as stack:
+
+        def start(name: str, **limits: int) -> Asking:
+            shutil.copytree(made(trained) / f"{name}.mpu", tmp_path / "m.mpu")
+            return stack.enter_context(serving(tmp_path / "m.mpu", **limits))
+
+        yield start

@@ -1,0 +1,304 @@
+"""The HTTP service, asked by real clients while its model is replaced."""
+
+import json
+import logging
+import re
+import shutil
+import socket
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from tests.serve.conftest import ONE, OPTIONS, OTHER, SUBJECTS, Asking
+
+LAST = OTHER.replace("3", "5")
+
+
+def sent(text: str) -> bytes:
+    """A form as Annif's http backend sends it."""
+    return urllib.parse.urlencode({"text": text, "limit": 100}).encode()
+
+
+def metrics(asked: Asking) -> dict[str, float]:
+    """The values of /metrics."""
+    status, text = asked.get("/metrics")
+    assert status == 200
+    pairs = (line.rsplit(" ", 1) for line in text.decode().splitlines() if line[0] != "#")
+    return {name: float(value) for name, value in pairs}
+
+
+def test_it_predicts_what_the_command_predicts(service, run, tmp_path):
+    asked = service("one")
+    status, health = asked.ask("/health")
+    version = health.pop("version")
+    assert (status, health) == (
+        200,
+        {"status": "ok", "problem": None, "model": str(tmp_path / "m.mpu"), "labels": 2, "number": None},
+    )
+    assert (tmp_path / "m.mpu" / f"training-{version}.json").exists()
+    status, found = asked.ask("/predict", {"instances": [{"1": 1}, {"2": 1.0}, {"1": 1, "2": 1, "99": 5}, {}]})
+    assert status == 200
+    assert (found["version"], found["features"], found["unknown_features"]) == (version, 5, 1)
+    (tmp_path / "x.svm").write_text(" 1:1\n 2:1\n 1:1 2:1 99:5\n\n")
+    records = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "jsonl").stdout.splitlines()
+    assert [one["labels"] for one in found["predictions"]] == [json.loads(record)["labels"] for record in records]
+    line = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "scores").stdout.splitlines()[0]
+    scores = line.partition("#")[0].split()
+    assert found["predictions"][0]["scores"] == pytest.approx(
+        {label: float(score) for label, _, score in (entry.partition(":") for entry in scores)}, abs=1e-5
+    )
+    assert list(found["predictions"][1]["scores"]) == ["2", "1"]
+    assert asked.ask("/predict", {"instances": []})[1]["predictions"] == []
+
+
+def test_top_shortens_the_scores_and_never_the_labels(service):
+    status, found = service("one").ask("/predict", {"instances": [{"1": 1, "2": 1}], "top": 1})
+    assert status == 200
+    (prediction,) = found["predictions"]
+    assert set(prediction["labels"]) == {"1", "2"}
+    assert len(prediction["scores"]) == 1
+
+
+REFUSED = (
+    (b"no JSON", 400, "the body: this is not JSON"),
+    (b"[1]", 400, "the body is no JSON object"),
+    (b'{"instances": [{"one": 1}]}', 400, "instance 1: give each index once"),
+    (b'{"instances": [{}, {"1": 1, "01": 1}]}', 400, "instance 2: give each index once"),
+    (b'{"instances": [{"1": 1, "1": 2}]}', 400, "the body: a key is there twice"),
+    (b'{"instances": [{"1": NaN}]}', 400, "the value of 1 is no number"),
+    (b'{"instances": [{"1": -Infinity}]}', 400, "the value of 1 is no number"),
+    (b'{"instances": [{"1": 1e39}]}', 400, "the value of 1 is no number"),
+    (b'{"instances": [{"1": 3e38, "2": 3e38}]}', 400, "scores leave the range of 32-bit numbers"),
+    (b'{"instances": [{"1": true}]}', 400, "the value of 1 is no number"),
+    (b'{"instances": [{"1": 1}], "top": 0}', 400, "top: 0: give a whole number from 1 to 100"),
+    (b'{"instances": [{"1": 1}], "top": true}', 400, "top: True"),
+    (b'{"instances": [{"1": 1}], "top": 101}', 400, "top: 101"),
+    (b'{"instances": [{"1": 1}], "topk": 1}', 400, "'topk' is no field of a request; there are texts, instances, top"),
+    (b'{"instances": [{"1": 1}], "\\ud800": 1}', 400, "is no field of a request"),
+    (b'{"instances": [{"1": 1}], "texts": []}', 400, 'give {"texts"'),
+    (b'{"instances": {"1": 1}}', 400, "instances: give a list of objects"),
+    (b'{"texts": ["a text"]}', 400, "the model knows no vectoriser"),
+    (b'{"texts": ["\\ud800"]}', 400, "half of a surrogate pair"),
+    (b"{}", 400, 'give {"texts"'),
+    (b'{"instances": ' + b"[" * 100_000, 400, "nested more than"),
+    (b" " * (2 << 20), 413, "give at most 1,048,576 bytes"),
+    (json.dumps({"instances": [{"1": 1}] * 1001}).encode(), 413, "1,001 instances: give at most 1,000 at a time"),
+)
+
+
+def test_what_makes_no_sense_is_refused(service):
+    asked = service("one")
+    for body, status, words in REFUSED:
+        found = asked.ask("/predict", body)
+        assert found[0] == status, body[:40]
+        assert found[1].keys() == {"error"}
+        assert words in found[1]["error"]
+    assert asked.ask("/predict")[0] == 405
+    assert asked.ask("/other") == (404, {"error": "Not Found"})
+    assert asked.ask("/health")[1]["status"] == "ok"
+
+
+def test_limits_are_options(service):
+    asked = service("one", max_bytes=100, max_instances=2, max_top=1)
+    assert asked.ask("/predict", b" " * 101)[0] == 413
+    assert asked.ask("/predict", {"instances": [{}] * 3})[0] == 413
+    assert asked.ask("/predict", {"instances": [{}], "top": 2})[0] == 400
+    status, found = asked.ask("/predict", {"instances": [{"1": 1, "2": 1}] * 2})
+    assert status == 200
+    assert [(len(one["labels"]), len(one["scores"])) for one in found["predictions"]] == [(2, 1)] * 2
+
+
+def test_texts_have_labels_by_name(service):
+    asked = service("texts")
+    status, found = asked.ask("/predict", {"texts": ["a new law", "the match"]})
+    assert status == 200
+    assert [one["labels"] for one in found["predictions"]] == [["Law"], ["Sport"]]
+    assert found["predictions"][0].keys() == {"labels", "scores"}
+    assert asked.ask("/predict", {"texts": []})[1]["predictions"] == []
+
+
+def test_labels_have_uris_where_a_thesaurus_has_them(service):
+    status, found = service("subjects").ask("/predict", {"texts": ["a new law"]})
+    assert status == 200
+    assert found["predictions"][0]["labels"] == ["Law"]
+    assert found["predictions"][0]["uris"] == ["http://example.org/law"]
+
+
+def test_annifs_http_backend_is_answered(service):
+    """Annif 1.4.3, annif/backend/http.py: GET of the endpoint without /suggest; POST of a form."""
+    asked = service("subjects")
+    status, project = asked.ask("/v1/projects/m")
+    assert (status, project["is_trained"]) == (200, True)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", project["modification_time"])
+    status, found = asked.ask("/v1/projects/m/suggest", sent("a new law & order ä"))
+    assert status == 200
+    assert {hit["uri"]: hit["label"] for hit in found["results"]} == SUBJECTS
+    assert found["results"][0]["label"] == "Law"
+    assert found["results"][0]["score"] > found["results"][1]["score"] > 0
+    assert found["version"] == project["version"]
+    metadata = sent("a match") + b"&project=p&metadata_title=a"
+    assert asked.ask("/v1/projects/m/suggest", metadata)[1]["results"][0]["label"] == "Sport"
+    assert len(asked.ask("/v1/projects/m/suggest", b"text=law&limit=1")[1]["results"]) == 1
+    assert asked.ask("/v1/projects/m/suggest", b"text=")[0] == 200
+    for body in (b"limit=1", b"text=a&text=b", b"text=a&limit=many", b"text=a&language=en", b"text=%ff", b"\xff"):
+        assert asked.ask("/v1/projects/m/suggest", body)[0] == 400, body
+    for path, body in (("", None), ("/suggest", b"text=a")):
+        assert asked.ask(f"/v1/projects/other{path}", body)[0] == 404
+
+
+def test_annif_is_told_where_labels_have_no_uris(service):
+    status, found = service("texts").ask("/v1/projects/m/suggest", sent("a law"))
+    assert status == 400
+    assert "URIs" in found["error"]
+
+
+@pytest.mark.slow  # three trainings under load
+def test_clients_are_answered_by_one_model_or_the_other_while_it_is_replaced(service, run, tmp_path):
+    asked = service("one")
+    answers: list[tuple[int, str, tuple]] = []
+    end = threading.Event()
+
+    def ask() -> None:
+        while not end.is_set():
+            status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
+            answers.append((status, found["version"], tuple(found["predictions"][0]["labels"])))
+
+    clients = [threading.Thread(target=ask) for _ in range(8)]
+    for client in clients:
+        client.start()
+    for text in (OTHER, ONE, LAST):
+        (tmp_path / "m.svm").write_text(text)
+        assert run("train", tmp_path / "m.svm", *OPTIONS).exit_code == 0
+    deadline = time.monotonic() + 60
+    while (len(answers) <= 20 or answers[-1][2] != ("5",)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    end.set()
+    for client in clients:
+        client.join()
+    assert len(answers) > 20
+    found = {(status, labels) for status, _, labels in answers}
+    assert {(200, ("1",)), (200, ("5",))} <= found <= {(200, (label,)) for label in ("1", "3", "5")}
+    labels_of: dict[str, set] = {}
+    for _, version, labels in answers:
+        labels_of.setdefault(version, set()).add(labels)
+    assert all(len(labels) == 1 for labels in labels_of.values())  # a version is one model
+    status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
+    assert (status, found["predictions"][0]["labels"]) == (200, ["5"])
+
+
+def test_a_model_that_is_replaced_is_read_anew(service, run, made, tmp_path):
+    asked = service("one")
+    before = asked.ask("/health")[1]["version"]
+    for name in ("m", "test"):
+        (tmp_path / f"{name}.svm").write_text(OTHER)
+    assert run("train", tmp_path / "m.svm", *OPTIONS, "--accept-on", tmp_path / "test.svm").exit_code == 0
+    health = asked.until("/health", 200, number=2)  # the one before is the first version
+    assert health["version"] != before
+    assert asked.ask("/predict", {"instances": [{"1": 1}]})[1]["predictions"][0]["labels"] == ["3"]
+    assert metrics(asked)['mpu_reloads_total{result="done"}'] == 1
+    assert run("versions", tmp_path / "m.mpu", "--restore", "-q").exit_code == 0
+    assert asked.until("/health", 200, number=1)["version"] == before
+
+
+def test_a_model_that_cannot_be_read_leaves_the_old_one_in_use(service, tmp_path):
+    asked = service("one")
+    manifest = tmp_path / "m.mpu" / "manifest.json"
+    kept = manifest.read_bytes()
+    manifest.write_text("{")
+    state = asked.until("/health", 503)
+    assert (state["status"], state["labels"]) == ("old model", 2)
+    assert "manifest.json" in state["problem"]
+    assert asked.ask("/predict", {"instances": [{"1": 1}]})[1]["predictions"][0]["labels"] == ["1"]
+    found = metrics(asked)
+    assert found["mpu_model_in_place"] == 0
+    assert [found[f'mpu_reloads_total{{result="{result}"}}'] for result in ("done", "failed")] == [0, 1]
+    manifest.write_bytes(kept)
+    assert asked.until("/health", 200)["status"] == "ok"
+    assert metrics(asked)["mpu_model_in_place"] == 1
+
+
+@pytest.mark.parametrize("what", ["the model", "its weights"])
+def test_health_says_that_a_model_is_gone_and_that_it_is_back(service, tmp_path, what):
+    asked = service("one")
+    model = tmp_path / "m.mpu"
+    gone = model if what == "the model" else next(model.glob("level0-*"))
+    gone.rename(tmp_path / "away")
+    problem = asked.until("/health", 503)["problem"]
+    assert ("there is no such model" if what == "the model" else "is missing") in problem
+    assert asked.ask("/predict", {"instances": [{"1": 1}]})[0] == 200
+    (tmp_path / "away").rename(gone)
+    asked.until("/health", 200)
+
+
+def test_a_model_that_could_not_be_read_is_not_read_again_at_each_look_but_is_later(
+    made, tmp_path, monkeypatch, caplog
+):
+    pytest.importorskip("starlette")
+    from mpu_cli import bundle
+    from mpu_cli.runtime.run import Run
+    from mpu_cli.serve import model
+    from tests.serve.conftest import trained
+
+    shutil.copytree(made(trained) / "one.mpu", tmp_path / "m.mpu")
+    current = model.Current(tmp_path / "m.mpu", Run())
+    shutil.copytree(made(trained) / "other.mpu", tmp_path / "m.mpu", dirs_exist_ok=True)
+    calls = []
+
+    def fail(path):
+        calls.append(path)
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bundle, "load", fail)
+        for _ in range(3):
+            current.refresh()
+        assert (len(calls), current.problem) == (1, "MemoryError")
+        patched.setattr(model, "_SECONDS_BEFORE_RETRY", 0.0)
+        current.refresh()
+        assert len(calls) == 2
+    monkeypatch.setattr(model, "_SECONDS_BEFORE_RETRY", 0.0)
+    current.refresh()
+    assert (current.problem, current.loaded.labels) == (None, ["3", "4"])
+
+
+def test_requests_are_counted(service):
+    asked = service("one")
+    asked.ask("/predict", {"instances": [{"1": 1, "99": 1}, {"2": 1}]})
+    asked.ask("/predict", b"{}")
+    asked.ask("/strangers/ask/for/this")
+    found = metrics(asked)
+    assert found['mpu_requests_total{path="/predict",status="200"}'] == 1
+    assert found['mpu_requests_total{path="/predict",status="400"}'] == 1
+    assert found['mpu_requests_total{path="other",status="404"}'] == 1
+    assert found['mpu_request_seconds_count{path="/predict"}'] == 2
+    assert (found["mpu_instances_total"], found["mpu_features_total"], found["mpu_unknown_features_total"]) == (2, 3, 1)
+    assert not any("strangers" in name for name in found)
+
+
+@pytest.mark.parametrize("body", [b'{"instances"', b""])
+def test_clients_that_leave_in_mid_body_are_no_error(service, body, caplog):
+    """Each left 2.8 kB of traceback."""
+    asked = service("one")
+    with caplog.at_level(logging.INFO):
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", asked.port)) as client:
+                client.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + body)
+                time.sleep(0.05)  # until it is being read
+        assert asked.ask("/predict", {"instances": [{"1": 1}]})[0] == 200
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+    assert metrics(asked)['mpu_requests_total{path="/predict",status="499"}'] == 5
+
+
+def test_a_failure_of_the_service_is_one_answer_and_is_logged(service, monkeypatch, caplog):
+    from mpu_cli.serve.model import Loaded
+
+    asked = service("one")
+    monkeypatch.setattr(Loaded, "answer", lambda *_: 1 / 0)
+    logging.getLogger("uvicorn").propagate = True
+    status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
+    assert (status, found) == (500, {"error": "this service has failed; its log says how"})
+    monkeypatch.undo()
+    assert asked.ask("/predict", {"instances": [{"1": 1}]})[0] == 200
+    assert "ZeroDivisionError" in caplog.text
