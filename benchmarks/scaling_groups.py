@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from benchmarks.rehearsal import Rehearsal, cells_of
 from benchmarks.simulation import FLOAT, DenseModel, Simulation, Unit
-from mpu_cli.cluster.sizes import size_of
+from mpu_cli.cluster.dask_executor import size_of
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.train import group_units, mixing, parts

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, count
 from typing import Any
 
-from mpu_cli.cluster.sizes import size_of
+from mpu_cli.cluster.dask_executor import size_of
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.mixing import shards_of

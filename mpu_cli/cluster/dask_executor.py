@@ -5,22 +5,37 @@ result depends on its arguments alone, so it is the same again.
 """
 
 import errno
+import platform
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from functools import partial
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, Worker, as_completed, get_worker
 from distributed.comm.core import CommClosedError
+from scipy.sparse import csc_array, csr_array
 
-from mpu_cli.cluster.sizes import register_sizes
-from mpu_cli.cluster.versions import difference, versions
+from mpu_cli.core.data.predictions import HeldOut
+from mpu_cli.core.data.problem import LabelInformation, Rows
+from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.side.negative_sampling import Groups
+from mpu_cli.core.train.group_units import Picked
+from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.executor import Handle, run_unit
 from mpu_cli.runtime.parallel import in_background, within
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.version import __version__
 
 # Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
@@ -254,3 +269,52 @@ def _sent(dask_worker: Worker) -> int:
 
 def _same(value: Any) -> Any:
     return value
+
+
+_PACKAGES = ("numpy", "scipy", "numba")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the numerical packages in this process; "none" of a package that is not installed.
+
+    Processes with other versions may compute other numbers.
+    """
+    installed = {"mpu": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            installed[package] = version(package)
+        except PackageNotFoundError:
+            installed[package] = "none"
+    return installed
+
+
+def difference(here: dict[str, str], there: dict[str, str]) -> str | None:
+    """Describe how the versions of a worker (`there`) differ from those of this process; None if they do not."""
+    differing = [f"{name} {there[name]} ({here[name]} here)" for name in here if there[name] != here[name]]
+    return ", ".join(differing) or None
+
+
+def size_of(value: Any) -> int:
+    """Return the size of the arrays of a value, in bytes.
+
+    Dask runs a unit where most of its arguments are, counts what it moves, and writes to disk what exceeds the memory
+    of a worker. It assumes 56 bytes for objects of unknown size.
+    """
+    match value:
+        case np.ndarray():
+            return int(value.nbytes)
+        case csr_array() | csc_array():
+            return value.data.nbytes + value.indices.nbytes + value.indptr.nbytes
+        case list() | tuple():
+            return sum(map(size_of, value))
+        case _ if is_dataclass(value):
+            return sum(size_of(getattr(value, field.name)) for field in fields(value))
+    return 0
+
+
+@cache
+def register_sizes() -> None:
+    """Register `size_of` with Dask in this process."""
+    of_arrays = (csc_array, csr_array, BinnedCells, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows)
+    for kind in (*of_arrays, LabelInformation, StackedModel, WarmStart):
+        sizeof.register(kind, size_of)

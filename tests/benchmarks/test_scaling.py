@@ -8,7 +8,7 @@ from benchmarks.rehearsal import Rehearsal
 from benchmarks.scaling import levels
 from benchmarks.scaling_groups import GroupSimulation, PickedCells, simulated
 from benchmarks.simulation import FLOAT, Costs, DenseModel, Simulation, Unit
-from mpu_cli.cluster.sizes import size_of
+from mpu_cli.cluster.dask_executor import size_of
 from mpu_cli.core.options import FEW_SHARDS, Options
 from mpu_cli.core.side import negative_sampling
 from mpu_cli.core.train import parts

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli.cluster.address import Address
-from mpu_cli.cluster.versions import difference, versions
+from mpu_cli.cluster.dask_executor import difference, versions
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import written
 from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
-from mpu_cli.thesaurus.reader import is_thesaurus, read_thesaurus
+from mpu_cli.thesaurus import is_thesaurus, read_thesaurus
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution

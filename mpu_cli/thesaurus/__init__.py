@@ -1,1 +1,0 @@
-"""Thesauri: concepts with a URI, names in languages and broader concepts."""
