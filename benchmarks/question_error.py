@@ -13,9 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.data.problem import Answers, Rows
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.questions import draw
 from mpu_cli.core.options import Validation

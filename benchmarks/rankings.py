@@ -11,8 +11,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mpu_cli.core.data.features import with_width
 from mpu_cli.experiment.cell import fit_and_predict
-from mpu_cli.experiment.data import read_pooled
 from mpu_cli.experiment.design import Cell, Design, Method
+from mpu_cli.experiment.running import read_pooled
 from mpu_cli.methods import METHODS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING

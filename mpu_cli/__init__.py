@@ -18,9 +18,8 @@ if TYPE_CHECKING:
         out_of_fold,
         questions,
     )
-    from mpu_cli.api.estimator import MPUClassifier
+    from mpu_cli.api.estimator import MPUClassifier, load
     from mpu_cli.api.metrics import corrected_metrics, jain_propensities, ranking_metrics
-    from mpu_cli.api.saved_models import load
     from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.questions import Questions
@@ -66,8 +65,7 @@ _MODULES = {
     "mpu_cli.core.frequency.questions": ("Questions",),
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
-    "mpu_cli.api.estimator": ("MPUClassifier",),
-    "mpu_cli.api.saved_models": ("load",),
+    "mpu_cli.api.estimator": ("MPUClassifier", "load"),
     "mpu_cli.api.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length
 
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.predictions import values_at
-from mpu_cli.core.data.problem import LabelInformation, Problem
+from mpu_cli.core.data.problem import Answers, LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import Cells, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames

@@ -23,8 +23,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.options import PER_LABEL, PU_F1, Validation
-from mpu_cli.core.select.asking import draw_questions
-from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
+from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train import algorithm
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime import parallel

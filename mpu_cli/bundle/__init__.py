@@ -5,9 +5,8 @@ is replaced last, by a rename. Nothing is unpickled, and everything is checked b
 from elsewhere can do no harm.
 """
 
-from mpu_cli.bundle.loading import load
+from mpu_cli.bundle.loading import TrainedModel, load
 from mpu_cli.bundle.manifest import FORMAT_VERSION, MANIFEST
-from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.bundle.versions import Versions
 from mpu_cli.bundle.writing import Writer, save, writer
 

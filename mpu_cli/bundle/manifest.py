@@ -11,7 +11,7 @@ import numpy as np
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.bundle.model_files import ascending, expect
 from mpu_cli.errors import ModelError
-from mpu_cli.runtime.json_text import json_value
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.version import __version__
 

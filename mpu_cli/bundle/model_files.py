@@ -5,7 +5,7 @@ dtype, shape and position of each array are compared with the manifest. Nothing 
 is larger than its file.
 
 The names of a model's labels are text, with a line ``number<TAB>name`` for each label. The vectoriser is in the form of
-`mpu_cli.text.packed`.
+`mpu_cli.text.stored`.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ import numpy as np
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
-from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.storage import available_memory
+from mpu_cli.runtime.untrusted import read_npy
 
 # The dtype and the shape of each array of a file.
 Layout = dict[str, tuple[type, tuple[int, ...]]]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import MANIFEST
-from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.bundle.writing import directory_to_disk, save
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals

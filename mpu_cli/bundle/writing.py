@@ -19,6 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from mpu_cli.bundle.kinds import KINDS, kind_of
+from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
     C_OF_LABELS,
@@ -33,7 +34,6 @@ from mpu_cli.bundle.manifest import (
 )
 from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
 from mpu_cli.bundle.origin import ORIGIN_NAME, origin_name
-from mpu_cli.bundle.trained import TrainedModel
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum, open_regular

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option, wait_option
-from mpu_cli.cli.options.grouped_help import GroupedCommand
 from mpu_cli.cli.options.input_files import label_features_option, training_files
-from mpu_cli.cli.options.model_choice import acceptance_options, training_options
+from mpu_cli.cli.options.training import GroupedCommand, acceptance_options, training_options
 from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.output.model_report import print_report
 from mpu_cli.cli.output.reports import json_option, log_report, print_json

@@ -20,8 +20,8 @@ from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
 from mpu_cli.errors import ClusterError, DataError, MpuError
 from mpu_cli.runtime.files import open_regular
-from mpu_cli.runtime.json_text import json_value
 from mpu_cli.runtime.parallel import within
+from mpu_cli.runtime.untrusted import json_value
 
 # Protocols that need certificates.
 _ENCRYPTED = ("tls://", "wss://")

@@ -5,13 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 
 import joblib
+import numpy as np
 
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.estimators import REPLICATES, estimate
+from mpu_cli.core.options import Validation
+from mpu_cli.core.select.sample import Sample
 from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
-from mpu_cli.experiment.data import dataset_name, incompleteness, read_pooled
 from mpu_cli.experiment.design import Cell, Design, Grid
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
@@ -20,10 +26,56 @@ from mpu_cli.runtime import signals
 from mpu_cli.runtime.lock import holder, try_lock
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.streams import open_output
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import open_output, stem
 from mpu_cli.version import __version__
+
+# An estimate of the label frequency from here on is compatible with complete labels.
+_COMPLETE = 0.95
+
+
+def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
+    """Read files as one set of instances. The labels that occur are renumbered from 0.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a line breaks the grammar.
+    MpuError
+        No instance has a label.
+    """
+    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
+    for source in sources:
+        part = read(source, reading, run)
+        labels.append(part.labels)
+        features.append(part.features)
+    pooled = Dataset(labels.finish(), features.finish())
+    occurring, ids = pooled.occurring_labels()
+    if not len(ids):
+        raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
+    return Dataset(occurring, pooled.features)
+
+
+def incompleteness(data: Dataset, run: Run) -> float | None:
+    """Return the label frequency of data whose labels are clearly incomplete; None if they may be complete.
+
+    It is estimated as by `mpu train`. None too if the estimate is unreliable, or its interval reaches 0.95.
+    """
+    sample = Sample(Rows(Features.of(data.features), data.labels), Validation.sample, Validation.folds, run)
+    with run.step("estimate c", sample.m) as tick:
+        estimated = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
+    assert estimated.interval is not None  # since there are replicates
+    return estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
+
+
+def dataset_name(sources: Sequence[str]) -> str:
+    """Return the common first words of the file names: news-train.svm and news-test.svm give news."""
+    names = [stem(source) for source in sources]
+    words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
+    return "-".join(word for word, *_ in words) or names[0]
+
 
 RESULTS, SETTINGS, SUMMARY = "results.csv", "settings.json", "summary.md"
 LOCK, DATA = ".lock", ".data"  # while an experiment runs

@@ -8,9 +8,8 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
     import numpy as np
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.data.instance_groups import InstanceGroups
     from mpu_cli.core.data.predictions import Predictions
-    from mpu_cli.core.data.problem import Problem
+    from mpu_cli.core.data.problem import InstanceGroups, Problem
     from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering

@@ -22,7 +22,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from mpu_cli.serve.asked import Asked
 from mpu_cli.text.directory import from_one
-from mpu_cli.text.packed import unpacked
+from mpu_cli.text.stored import unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 
 _log = logging.getLogger(__name__)

@@ -21,14 +21,13 @@ import numpy as np
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.files import open_regular, replacing
-from mpu_cli.runtime.json_text import json_value
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import mapped
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight import reader
-from mpu_cli.svmlight.content import Content, Contents
 from mpu_cli.svmlight.dataset import Dataset, checked_csr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
-from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.svmlight.sources import Content, Contents, Files, Source
 from mpu_cli.svmlight.streams import refuse_unreadable
 
 FORMAT_VERSION = 1

@@ -8,11 +8,10 @@ import numpy as np
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.content import Contents, Counted
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
 from mpu_cli.svmlight.parser import parse_block
-from mpu_cli.svmlight.sources import Files, Source, files_of
+from mpu_cli.svmlight.sources import Contents, Counted, Files, Source, files_of
 from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, refuse_unreadable, size_of
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mpu_cli.errors import InputError
 from mpu_cli.names.cells import first_repeated
 from mpu_cli.names.lines import NOT_UTF8, decoded_lines, is_utf8
-from mpu_cli.runtime.json_text import json_value
+from mpu_cli.runtime.untrusted import json_value
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines

@@ -10,12 +10,11 @@ import numpy as np
 from mpu_cli.errors import InputError, shown
 from mpu_cli.names import LabelNames, Naming
 from mpu_cli.names.beside import IDS, LABELS, folder_of
-from mpu_cli.svmlight.content import Content, Contents, Counted
-from mpu_cli.svmlight.sources import Source, files_of
+from mpu_cli.svmlight.sources import Content, Contents, Counted, Source, files_of
 from mpu_cli.svmlight.streams import BLOCK_BYTES, open_input
 from mpu_cli.text import stored
 from mpu_cli.text.directory import directory_of, made_with
-from mpu_cli.text.packed import packed
+from mpu_cli.text.stored import packed
 
 _log = logging.getLogger(__name__)
 _UNKNOWN = "the model will not know how to make vectors of texts, nor the words of names"

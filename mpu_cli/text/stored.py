@@ -1,5 +1,7 @@
 """A vectoriser on disk: a manifest, the names of the features or their hashes, and inverse document frequencies.
 
+It is a directory beside a data file (`save`), or a file of a model (`packed`): a line of JSON, inverse document
+frequencies, and names or hashes.
 Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
@@ -8,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,8 @@ import numpy as np
 
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.files import checksum, open_regular
-from mpu_cli.runtime.json_text import json_value
-from mpu_cli.runtime.npy import read_npy
 from mpu_cli.runtime.options import AUTO, options_of
+from mpu_cli.runtime.untrusted import json_value, read_npy
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.vectorizer_options import TextOptions
@@ -273,3 +274,41 @@ def _read_array(path: Path, count: int, dtype: type) -> np.ndarray:
         most = np.dtype(dtype).itemsize * count + _HEADER_BYTES
         _expect(os.fstat(file.fileno()).st_size <= most, f"{path.name} is too long")
         return read_npy(file, path.name, dtype, (count,))
+
+
+_IDF, _HASHES = np.dtype("<f8"), np.dtype("<i4")
+
+
+def packed(kept: Stored) -> bytes:
+    """Return a vectoriser as bytes, without the data file that it belongs to."""
+    header = json.dumps(described(replace(kept, content=None)))
+    names = "".join(f"{feature}\n" for feature in kept.features or ()).encode()
+    hashes = b"" if kept.hashes is None else kept.hashes.astype(_HASHES).tobytes()
+    return b"".join([header.encode(), b"\n", kept.idf.astype(_IDF).tobytes(), names, hashes])
+
+
+def unpacked(data: bytes, source: str) -> Stored:
+    """Return the vectoriser of `packed`.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Its file, for errors.
+
+    Raises
+    ------
+    InputError
+        It is damaged, or of a newer version.
+    """
+    try:
+        header, _, rest = data.partition(b"\n")
+        values = parse(header, source)
+        n_hashes = number_of_hashes(values)
+        size = (values["features"] if n_hashes is None else n_hashes + 1) * _IDF.itemsize
+        idf = np.frombuffer(rest[:size], _IDF).astype(np.float64)
+        if n_hashes is not None:
+            return made(values, idf, None, np.frombuffer(rest[size:], _HASHES).astype(np.int32))
+        return made(values, idf, None if values["options"]["hashing"] else rest[size:])
+    except (DataError, KeyError, TypeError, ValueError) as error:
+        raise InputError(source, None, f"the vectoriser is damaged ({error}); train the model again") from error

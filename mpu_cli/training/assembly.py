@@ -12,8 +12,8 @@ from mpu_cli.cluster.reading import absolute
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.sources import files_of
-from mpu_cli.text.packed import packed
 from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import packed
 from mpu_cli.training import provenance
 from mpu_cli.training.cluster_data import ClusterData
 from mpu_cli.training.label_features import with_label_features

@@ -1,11 +1,16 @@
-"""Files of label frequencies: one line ``label c`` per label, with ``#`` comments."""
+"""Files of label frequencies, and of the groups of instances in which they are estimated.
+
+A file of label frequencies has one line ``label c`` per label, with ``#`` comments. A file of groups has the name of
+the group of instance k on line k.
+"""
 
 import re
 from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.errors import InputError
+from mpu_cli.core.data.problem import InstanceGroups
+from mpu_cli.errors import InputError, counted
 from mpu_cli.names import LabelNames
 from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import is_number, label_of
@@ -92,3 +97,31 @@ def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | No
     comments = [""] * len(c) if names is None else [f"  # {cell(names.name(label))}" for label in label_ids.tolist()]
     rows = zip(label_ids.tolist(), c.tolist(), comments, strict=True)
     return "".join(f"{label} {value:.6g}{comment}\n" for label, value, comment in rows).encode()
+
+
+def read_groups(source: str | Path, n: int) -> InstanceGroups:
+    """Read the group of each of n instances.
+
+    Parameters
+    ----------
+    source : str or Path
+        UTF-8 text, plain or compressed. An empty line: the instance is in the group without a name.
+    n : int
+
+    Returns
+    -------
+    InstanceGroups
+        In the order of their names.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or has another number of lines.
+    """
+    lines = [line.strip() for _, line in zip(range(n + 1), text_lines(source), strict=False)]
+    if len(lines) != n:
+        how = "more" if len(lines) > n else f"{len(lines):,}"
+        problem = f"has {how} lines, and there are {counted(n, 'instance')}: line k names the group of instance k"
+        raise InputError(str(source), None, problem)
+    names, numbers = np.unique(np.array(lines, dtype=object), return_inverse=True)
+    return InstanceGroups(numbers, tuple(names.tolist()))

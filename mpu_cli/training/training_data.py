@@ -24,15 +24,13 @@ from mpu_cli.review import decisions, matching
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
-from mpu_cli.svmlight.content import Content
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.svmlight.sources import Content, Files, Source
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
-from mpu_cli.training.frequencies import read_frequencies
-from mpu_cli.training.instance_groups import read_groups
+from mpu_cli.training.frequencies import read_frequencies, read_groups
 
 TrainingSetT = TypeVar("TrainingSetT", bound="TrainingSet")
 

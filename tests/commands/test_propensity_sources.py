@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.commands.complete.estimation import estimate
-from mpu_cli.commands.evaluate.propensity_sources import PropensitySource
+from mpu_cli.commands.evaluate.evaluation import PropensitySource
 from mpu_cli.errors import InputError
 from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.svmlight.streams import BLOCK_BYTES

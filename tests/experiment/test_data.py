@@ -1,8 +1,8 @@
 import pytest
 
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.data import dataset_name
 from mpu_cli.experiment.design import sizes_within
+from mpu_cli.experiment.running import dataset_name
 
 
 @pytest.mark.parametrize(

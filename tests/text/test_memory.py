@@ -21,8 +21,8 @@ from mpu_cli.text import counting, stored
 from mpu_cli.text.analyzer import analyzer_of
 from mpu_cli.text.batches import batches
 from mpu_cli.text.counting import TermCounts
-from mpu_cli.text.packed import packed, unpacked
 from mpu_cli.text.records import Record
+from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import TextOptions
 

@@ -7,7 +7,7 @@ import pytest
 
 from mpu_cli.errors import InputError
 from mpu_cli.text import stored
-from mpu_cli.text.packed import packed, unpacked
+from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 
 TEXTS = ["digital television and radio", "radio waves"]

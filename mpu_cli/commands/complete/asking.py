@@ -8,7 +8,7 @@ import numpy as np
 
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.asking import draw_questions
+from mpu_cli.core.select.sample import draw_questions
 from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
 from mpu_cli.review.values import QUESTION

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.data.problem import Answers, Rows
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.group_frequencies import estimate_groups
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review

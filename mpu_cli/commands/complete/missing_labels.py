@@ -24,11 +24,10 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import STANDARD_STREAM
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.content import Content, Counted
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
-from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.svmlight.sources import Content, Counted, Files, Source
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
 
 

@@ -1,19 +1,196 @@
-"""Remove random labels from a file, for training data with a known share of missing labels."""
+"""Remove random labels, for training data with a known share of missing labels.
 
+From a file, they are drawn instance by instance in constant memory; from a matrix, at once.
+"""
+
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from mpu_cli.commands.data.removal import Counts, Draw, PerInstanceDraw, UniformDraw, rows_of
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import iter_stream, split_header
+from mpu_cli.svmlight.sources import Counted
 from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_output, read_twice
+
+# From the numbers of labels of the next instances to whether each of these labels is drawn.
+Draw = Callable[[np.ndarray], np.ndarray]
+
+_DRAWN_AT_ONCE = 1 << 16
+_HYPERGEOMETRIC_LIMIT = 10**9
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of instances, of labels in total, and of instances with labels in a file."""
+
+    instances: int
+    labels: int
+    labelled: int
+
+
+def rows_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the row of each label."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+class UniformDraw:
+    """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
+
+    With `keep_one`, one random label of each instance is kept, and the labels are drawn from the others. The labels of
+    an instance are then equally likely to be removed, although not all admissible outcomes are equally likely.
+
+    Parameters
+    ----------
+    counts : Counts
+        Sizes of the file.
+    missing_rate : float
+        ``round(missing_rate * counts.labels)`` labels are drawn, halves to even.
+    keep_one : bool
+        Whether an instance with labels keeps at least one.
+    seed : int
+        Seed of the random numbers.
+
+    Raises
+    ------
+    MpuError
+        There are not as many labels to draw from.
+    """
+
+    def __init__(self, counts: Counts, missing_rate: float, keep_one: bool, seed: int) -> None:
+        n_removed = round(missing_rate * counts.labels)
+        n_free = counts.labels - counts.labelled if keep_one else counts.labels
+        if n_removed > n_free:
+            highest = np.floor(n_free / counts.labels * 1e4) / 1e4
+            raise MpuError(
+                f"{n_removed} of {counts.labels} labels cannot be removed so that each of {counts.labelled} instances "
+                f"keeps one; the highest missing rate possible is {highest:g}"
+            )
+        self._keep_one = keep_one
+        subset_rng, self._rng = np.random.default_rng(seed).spawn(2)
+        self._subset = _Subset(n_free, n_removed, subset_rng)
+
+    def __call__(self, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances are drawn.
+
+        Parameters
+        ----------
+        sizes : int array, shape (n,)
+            Number of labels of each.
+
+        Returns
+        -------
+        bool array, shape (sum of sizes,)
+        """
+        free = np.ones(sizes.sum(), bool)
+        if self._keep_one:
+            labelled = sizes > 0
+            first = (np.cumsum(sizes) - sizes)[labelled]
+            free[first + (self._rng.random(len(first)) * sizes[labelled]).astype(int)] = False
+        drawn = np.zeros(len(free), bool)
+        drawn[free] = self._subset.take(int(np.count_nonzero(free)))
+        return drawn
+
+
+class _Subset:
+    """A random subset of `size` out of `total` things, every such subset equally likely, drawn piece by piece.
+
+    The number of the next `_DRAWN_AT_ONCE` things in it is hypergeometric; which ones they are is uniform.
+    """
+
+    def __init__(self, total: int, size: int, rng: np.random.Generator) -> None:
+        if max(size, total - size) >= _HYPERGEOMETRIC_LIMIT:
+            raise MpuError(f"cannot draw from {total} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file")
+        self._left = total
+        self._size_left = size
+        self._rng = rng
+        self._ready = np.zeros(0, bool)
+
+    def take(self, count: int) -> np.ndarray:
+        """Return whether each of the next `count` things is in the subset."""
+        pieces = [self._ready]
+        missing = count - len(self._ready)
+        while missing > 0:
+            pieces.append(self._next_piece())
+            missing -= len(pieces[-1])
+        joined = np.concatenate(pieces)
+        self._ready = joined[count:]
+        return joined[:count]
+
+    def _next_piece(self) -> np.ndarray:
+        piece = np.zeros(_DRAWN_AT_ONCE, bool)
+        here = min(_DRAWN_AT_ONCE, self._left)
+        size = self._rng.hypergeometric(self._size_left, self._left - self._size_left, here)
+        piece[self._rng.choice(here, size, replace=False, shuffle=False)] = True
+        self._left -= here
+        self._size_left -= size
+        return piece
+
+
+class PerInstanceDraw:
+    """Draw a share of the labels within each instance.
+
+    Of k labels, ``missing_rate * k`` are drawn, rounded up or down by chance so that the mean is exact; which ones is
+    uniform. With `keep_one`, at most k - 1.
+
+    Parameters
+    ----------
+    missing_rate : float
+        Share of labels to draw, from 0 to 1.
+    keep_one : bool
+        Whether an instance with labels keeps at least one.
+    seed : int
+        Seed of the random numbers.
+    """
+
+    def __init__(self, missing_rate: float, keep_one: bool, seed: int) -> None:
+        self._missing_rate = missing_rate
+        self._keep_one = keep_one
+        self._rounding_rng, self._order_rng = np.random.default_rng(seed).spawn(2)
+
+    def __call__(self, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances are drawn; arguments as for `UniformDraw`."""
+        share = self._missing_rate * sizes
+        n_drawn = np.floor(share) + (self._rounding_rng.random(len(sizes)) < share % 1)
+        if self._keep_one:
+            n_drawn = np.minimum(n_drawn, sizes - 1)
+        rows = rows_of(sizes)
+        shuffled = np.lexsort((self._order_rng.random(len(rows)), rows))
+        rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        drawn = np.zeros(len(rows), bool)
+        drawn[shuffled] = rank < n_drawn[rows]
+        return drawn
+
+
+def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
+    """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
+
+    With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
+    by the draw. (`UniformDraw`, which never has all labels in memory, cannot do this.)
+
+    Parameters
+    ----------
+    labels : csr_array of bool, shape (n, q)
+    missing_rate : float
+        From 0 to 1.
+    seed : tuple of int
+
+    Returns
+    -------
+    csr_array of bool, shape (n, q)
+    """
+    order = np.random.default_rng(seed).permutation(labels.nnz)
+    keep = np.ones(labels.nnz, bool)
+    keep[order[: round(missing_rate * labels.nnz)]] = False
+    left = csr_array((keep, labels.indices, labels.indptr), shape=labels.shape, copy=True)
+    left.eliminate_zeros()
+    return left
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.batches import batches
 from mpu_cli.text.directory import from_one
-from mpu_cli.text.packed import unpacked
 from mpu_cli.text.records import Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
+from mpu_cli.text.stored import unpacked
 
 
 class Texts:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.names.lines import as_a_file
-from mpu_cli.svmlight.content import Counted
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.sources import Counted
 from mpu_cli.svmlight.streams import Writable
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text.batches import batches

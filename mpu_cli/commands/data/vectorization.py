@@ -13,8 +13,8 @@ from mpu_cli.names.beside import IDS
 from mpu_cli.names.uris import is_uri
 from mpu_cli.runtime.directories import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.content import Content, Counted
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.sources import Content, Counted
 from mpu_cli.svmlight.streams import ReadableLines, open_output, read_twice
 from mpu_cli.text.directory import Vectorization, check_target, directory_of, read_vectorization, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels

@@ -19,7 +19,7 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.text.packed import unpacked
+from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
 

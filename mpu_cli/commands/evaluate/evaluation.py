@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect
 from mpu_cli.commands.evaluate.comparison import Metrics
-from mpu_cli.commands.evaluate.propensity_sources import PropensitySource
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import (
@@ -26,12 +25,54 @@ from mpu_cli.evaluation.reliability import plot
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
+from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import iter_chunks, read
 from mpu_cli.svmlight.sources import Source
 from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.training.frequencies import frequencies_of_file
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropensitySource:
+    """One of two files; with neither, there are no propensities.
+
+    Attributes
+    ----------
+    training : str or None
+        Data, by how often each label is annotated in them.
+    a, b : float
+        Constants for these, as for `mpu_cli.evaluation.propensities.jain_propensities`.
+    frequencies : str or None
+        Lines ``label c``, as `mpu estimate-c --output` writes them: label frequencies that were estimated or reviewed.
+    """
+
+    training: str | None = None
+    a: float = PROPENSITY_A
+    b: float = PROPENSITY_B
+    frequencies: str | None = None
+
+    def read(self, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Propensities | None:
+        """Return the propensities; data are read chunk by chunk.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read, or a line is something else.
+        MpuError
+            The data have too few instances.
+        """
+        if self.training is not None:
+            chunks = iter_chunks(self.training, reading, run=run)
+            return Propensities.of_annotations((chunk.labels for chunk in chunks), self.a, self.b)
+        if self.frequencies is None:
+            return None
+        frequencies = sorted(frequencies_of_file(self.frequencies).items())
+        labels = np.array([label for label, _ in frequencies], np.int64)
+        return Propensities(labels, np.array([c for _, c in frequencies], float), source=self.frequencies)
+
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 

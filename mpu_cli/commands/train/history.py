@@ -14,7 +14,7 @@ from typing import Any
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.figures import image, new_figure
-from mpu_cli.runtime.json_text import json_value
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_output
 
 # What is drawn and listed, by the names that `mpu train --json` gives it.

@@ -1,4 +1,7 @@
-"""The data of a training: instances, their annotations, and what else is given of their labels."""
+"""The data of a training: instances, their annotations, and other information on their labels.
+
+That is verified labels, answers to questions, groups of instances, and label features.
+"""
 
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Self
@@ -6,10 +9,81 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.data.instance_groups import InstanceGroups
 from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Whether labels are true in some cells that are not annotated.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of int, shape (m,)
+        The instance and the label of each cell.
+    true : ndarray of bool, shape (m,)
+    chance : ndarray of float64, shape (m,)
+        The probability with which the cell was drawn, in (0, 1].
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    true: np.ndarray
+    chance: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: np.ndarray | slice) -> "Answers":
+        """Return some of them."""
+        return Answers(self.rows[index], self.columns[index], self.true[index], self.chance[index])
+
+    def among(self, rows: np.ndarray) -> "Answers":
+        """Return those on some instances, ascending, by their places among these."""
+        inside = self[np.isin(self.rows, rows)]
+        return replace(inside, rows=np.searchsorted(rows, inside.rows))
+
+    def joined(self, others: "Answers") -> "Answers":
+        """Return these, then others."""
+        pairs = zip(vars(self).values(), vars(others).values(), strict=True)
+        return Answers(*map(np.concatenate, pairs))
+
+    @classmethod
+    def none(cls) -> "Answers":
+        """Return no answers."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class InstanceGroups:
+    """The group of each instance.
+
+    Attributes
+    ----------
+    of_instances : ndarray of int, shape (n,)
+        Numbers from 0.
+    names : tuple of str
+        The name of each group.
+    rates : ndarray of float64, shape (groups,), or None
+        Label frequency of each, as soon as it has been estimated.
+    """
+
+    of_instances: np.ndarray
+    names: tuple[str, ...]
+    rates: np.ndarray | None = None
+
+    def sums(self, of_instances: np.ndarray) -> np.ndarray:
+        """Add up numbers of instances in each group: float64, shape (groups,)."""
+        return np.bincount(self.of_instances, of_instances, len(self.names))
+
+    def rows(self, index: np.ndarray | slice) -> "InstanceGroups":
+        """Return those of some instances, in the order of the index."""
+        return replace(self, of_instances=self.of_instances[index])
+
+    @property
+    def instance_rates(self) -> np.ndarray | None:
+        """The label frequency of each instance: float64, shape (n,)."""
+        return None if self.rates is None else self.rates[self.of_instances]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.instance_groups import InstanceGroups
+from mpu_cli.core.data.problem import InstanceGroups
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate
 

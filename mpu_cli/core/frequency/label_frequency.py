@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.instance_groups import InstanceGroups
+from mpu_cli.core.data.problem import InstanceGroups
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, ndtr
 
-from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
 

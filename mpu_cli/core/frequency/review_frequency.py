@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
 from mpu_cli.core.frequency import questions

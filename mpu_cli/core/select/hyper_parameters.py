@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
+from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.estimators import REPLICATES, FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.group_frequencies import GroupFrequencies, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency

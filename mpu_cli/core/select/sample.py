@@ -1,4 +1,4 @@
-"""The instances and labels by which c, C and eta0 are chosen, in folds ready to learn from."""
+"""The instances and labels by which c, C, eta0 and questions are chosen, in folds ready to learn from."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,17 +8,21 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.answers import Answers
+from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, values_at
-from mpu_cli.core.data.problem import Rows
-from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.questions import ScoredCells
+from mpu_cli.core.data.problem import Answers, Problem, Rows
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, tells
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.questions import Questions, ScoredCells
+from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import Answered
 from mpu_cli.core.model.calibration import calibrate
+from mpu_cli.core.options import Validation
 from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
+from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
@@ -220,3 +224,30 @@ class Sample:
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
         return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)
+
+
+def draw_questions(problem: Problem, n: int, validation: Validation, run: Run) -> Questions:
+    """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
+
+    Raises
+    ------
+    DataError
+        Nothing is annotated but in complete label sets.
+    TooLargeError
+        The data do not fit in memory.
+    """
+    q = problem.labels.shape[1]
+    refuse_too_large(problem.features.shape[1], q, levels=1)
+    labels = draw_labels(count_annotations(problem.labels), run.seed)
+    refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
+    rows = Rows(Features.of(problem.features, empty=run.empty), problem.labels, verified=problem.verified)
+    sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
+    if not tells(sample.labels, sample.verified):
+        raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
+    with run.step("out-of-fold predictions", sample.m) as tick:
+        probabilities = sample.naive_probabilities(tick)
+    answered = sample.answered(probabilities, Answers.none() if problem.answers is None else problem.answers)
+    truth = None
+    if len(answered.answers):
+        truth = answered.fit(estimate(probabilities, sample.labels, verified=sample.verified).c).truth
+    return answered.of_all(draw_cells(answered.cells, n, run.seed, truth))

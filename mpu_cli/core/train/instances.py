@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.data.answers import Answers
 from mpu_cli.core.data.features import Columns, Features, coherence, draws
-from mpu_cli.core.data.problem import Problem, Rows
+from mpu_cli.core.data.problem import Answers, Problem, Rows
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelCounts, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people

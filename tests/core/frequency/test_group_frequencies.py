@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete.suggestions import Choice, missing_labels, suggest
-from mpu_cli.core.data.instance_groups import InstanceGroups
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.problem import InstanceGroups, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.group_frequencies import FEWEST_ANNOTATIONS, estimate_groups

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_cli.runtime.json_text import MOST_LEVELS, json_value
+from mpu_cli.runtime.untrusted import MOST_LEVELS, json_value
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text("a[{é\ud800"),

@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from mpu_cli.runtime.npy import read_npy
+from mpu_cli.runtime.untrusted import read_npy
 
 
 @pytest.mark.parametrize("array", [np.ones(3), np.ones((2, 3), np.float32), np.ones((3, 2), bool).T, np.ones(0)])

@@ -1,0 +1,102 @@
+"""JSON and arrays in NumPy's format that may come from someone who is not trusted."""
+
+import json
+from ast import literal_eval
+from typing import IO, Any
+
+import numpy as np
+
+MOST_LEVELS = 100
+
+
+def json_value(text: str | bytes, unique: bool = False) -> Any:
+    """Return the value of a JSON text.
+
+    Parameters
+    ----------
+    text : str or bytes
+    unique : bool
+        Whether an object with a key twice is refused.
+
+    Raises
+    ------
+    ValueError
+        It is no JSON; a key is there twice; or lists and objects in it are nested more than `MOST_LEVELS` deep, which
+        nobody means, and at which fails whatever calls itself for what is inside: the reader of JSON, its writer,
+        `repr`. The message can be part of one for users.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unique if unique else None)
+    except RecursionError:
+        raise _too_deep() from None
+    except _TwiceError:
+        raise
+    except ValueError:  # also of numbers with thousands of digits, which are none for Python
+        raise ValueError("this is not JSON") from None
+    level: list[dict | list] = [[value]]
+    for _ in range(MOST_LEVELS + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return value
+    raise _too_deep()
+
+
+class _TwiceError(ValueError):
+    pass
+
+
+def _unique(pairs: list[tuple]) -> dict:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise _TwiceError("a key is there twice")
+    return values
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"this is not JSON that can be read: it is nested more than {MOST_LEVELS} deep")
+
+
+def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the array in a file, if it is of this dtype and shape. Nothing is unpickled.
+
+    Parameters
+    ----------
+    file : binary file
+        Of which that is known to have the bytes of such an array at most, and little more.
+    name : str
+        Of the array, for errors.
+    dtype : type
+    shape : tuple of int
+
+    Raises
+    ------
+    ValueError
+        It is another one, or none.
+    """
+    header = _header(file, name)
+    if header != (dtype, shape):
+        raise ValueError(f"{name} is {header[0]} {header[1]}")
+    file.seek(0)
+    array = np.lib.format.read_array(file, allow_pickle=False)
+    if file.read(1):
+        raise ValueError(f"{name} is too long")
+    return array
+
+
+def _header(file: IO[bytes], name: str) -> tuple[np.dtype, tuple[int, ...]]:
+    try:
+        version = np.lib.format.read_magic(file)
+        text = file.read(int.from_bytes(file.read(2), "little"))
+        literal_eval(text.decode("latin-1"))  # where this fails, NumPy looks for a header of Python 2, and warns
+        file.seek(np.lib.format.MAGIC_LEN)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    except Exception:  # its text is parsed as Python, which fails in many ways, and in each version in others
+        raise ValueError(f"{name} has no header of an array") from None
+    if version != (1, 0):
+        raise ValueError(f"{name} is of another version of the npy format")
+    return dtype, shape
