@@ -4,7 +4,7 @@ The formulation is in `methods.m3l.m3l`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -32,16 +32,11 @@ class Space(Protocol):
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
 
-    def ascend(
-        self,
-        order: np.ndarray,
-        present: np.ndarray,
-        alpha: np.ndarray,
-        weights: np.ndarray,
-        prior: np.ndarray,
-        cost: float,
-    ) -> tuple[float, float]:
-        """Visit instances in an order; arguments and result as in `kernels.numpy_kernel.ascend_linear`."""
+    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+        """Visit instances in an order; arguments and result as in `kernels.numpy_kernel.ascend_linear`.
+
+        The prior of the dual is of float32 here.
+        """
 
 
 class LinearSpace:
@@ -76,18 +71,10 @@ class LinearSpace:
         refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
         return core_kernel(self._run).scores(features, weights)
 
-    def ascend(
-        self,
-        order: np.ndarray,
-        present: np.ndarray,
-        alpha: np.ndarray,
-        weights: np.ndarray,
-        prior: np.ndarray,
-        cost: float,
-    ) -> tuple[float, float]:
+    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         """Visit instances in an order, straight from the CSR arrays."""
         ascend = kernel(self._run).ascend_linear
-        return ascend(self._matrix, self._squared_norms, order, present, alpha, weights, prior, cost)
+        return ascend(self._matrix, self._squared_norms, order, dual.present, alpha, weights, dual.prior, dual.cost)
 
 
 @dataclass(frozen=True)
@@ -174,14 +161,14 @@ def solve(
         The features are too large for 32-bit numbers.
     """
     rng = np.random.default_rng(seed)
-    prior = dual.prior.astype(np.float32)
+    dual = replace(dual, prior=dual.prior.astype(np.float32))
     alpha = np.zeros(dual.present.shape, np.float32)
     weights = dual.space.origin(dual.present.shape[1])
     epochs, relative_gap = 0, np.inf
     while epochs < max_epochs and relative_gap > tolerance:
         with np.errstate(over="ignore", invalid="ignore"):
             order = rng.permutation(dual.rows)
-            gap, primal = dual.space.ascend(order, dual.present, alpha, weights, prior, dual.cost)
+            gap, primal = dual.space.ascend(dual, order, alpha, weights)
         if not np.isfinite(gap):
             raise OverflowingError
         epochs += 1

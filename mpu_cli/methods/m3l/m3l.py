@@ -40,25 +40,32 @@ Where the papers leave a choice:
   yeast and 0.6 on the digits. A tenth gained at most 0.5 more and took twice the epochs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
+from scipy.special import expit
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.limits import refuse_beyond_free
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.sample import draw
+from mpu_cli.core.select.trials import WORTHWHILE
 from mpu_cli.methods.m3l import LinearOptions, RbfOptions
-from mpu_cli.methods.m3l.dual import Dual, LinearSpace, solve
+from mpu_cli.methods.m3l.dual import Dual, LinearSpace, Space, solve
 from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
-from mpu_cli.methods.m3l.selection import THRESHOLD, PriorOf, choose_width_and_cost, evaluator
-from mpu_cli.methods.shared.costs import choose_cost
+from mpu_cli.methods.shared.costs import choose_cost, out_of_fold_f1
 from mpu_cli.methods.shared.label_correlation import correlation_prior
-from mpu_cli.methods.shared.refusals import refuse_large_kernel, refuse_large_linear
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# The next number after 1/2: a label is predicted if sigma(z) is greater than 1/2.
+_THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
+# A smaller duality gap hardly changes which of two C is better.
+_ROUGH_TOLERANCE = 0.05
 
 TOLERANCE = 0.01
 # Cost of a wrong label in the Hamming loss of +1 and -1.
@@ -134,23 +141,27 @@ def train_linear(
         The features are too large for 32-bit numbers.
     """
     (n, D), q = matrix.shape, labels.shape[1]
-    refuse_large_linear(D, n, q)
-    prior_of = _prior_of(options)
+    refuse_beyond_free(
+        4 * D * q + 5 * n * q,
+        f"the weights of {D:,} features (the largest index and 1) and the dual variables of {n:,} instances, "
+        f"for {q:,} labels,",
+        "renumber the features from 1 without gaps, or train fewer labels or instances",
+    )
     extended = _with_constant(matrix, options.bias)
     if options.cost is None:
         with run.step("choose C", None) as tick:
             rows = draw(n, options.sample, run.seed)
             part = slice(None) if len(rows) == n else rows
             unit = 1 / Features.of(matrix[part]).mean_squared_norm()
-            evaluate = evaluator(LinearSpace(extended[part], run), labels[part], prior_of, options.folds, run, tick)
+            evaluate = _evaluator(LinearSpace(extended[part], run), labels[part], options, run, tick)
             bound, f1 = choose_cost(evaluate, unit)
     else:
         bound, f1 = _HAMMING * options.cost, None
     with run.step("ascend", None) as tick:
-        dual = Dual(LinearSpace(extended, run), labels.toarray(), np.arange(n), prior_of(labels), bound)
+        dual = Dual(LinearSpace(extended, run), labels.toarray(), np.arange(n), _prior(labels, options), bound)
         solution = solve(dual, tolerance, run.seed, jobs=run.jobs, tick=tick)
     biases = np.float32(options.bias) * solution.weights[D] if options.bias else np.zeros(q, np.float32)
-    model = StackedModel((LinearModel(solution.weights[:D], biases),), 0.0, np.full(q, THRESHOLD))
+    model = StackedModel((LinearModel(solution.weights[:D], biases),), 0.0, np.full(q, _THRESHOLD))
     return model, Report(bound / _HAMMING, None, options.label_correlation, solution.epochs, solution.relative_gap, f1)
 
 
@@ -186,8 +197,11 @@ def train_rbf(
         As in `train_linear`.
     """
     n, q = labels.shape
-    refuse_large_kernel(n)
-    prior_of = _prior_of(options)
+    refuse_beyond_free(
+        4 * n * n,
+        f"the kernel values of {n:,} x {n:,} instances",
+        "train on fewer instances, or with m3l-linear, which has no such matrix",
+    )
     widths = (
         [factor / mean_squared_distance(matrix) for factor in _WIDTHS] if options.gamma is None else [options.gamma]
     )
@@ -195,8 +209,7 @@ def train_rbf(
     if options.cost is None:
         with run.step("choose C", None) as tick:
             rows = draw(n, min(options.sample, _KERNEL_SAMPLE), run.seed)
-            part = matrix[rows], widths, labels[rows]
-            gamma, bound, f1 = choose_width_and_cost(*part, prior_of, constant, options.folds, run, tick)
+            gamma, bound, f1 = _choose_width_and_cost(matrix[rows], labels[rows], widths, options, run, tick)
     else:
         gamma, bound, f1 = widths[0], _HAMMING * options.cost, None
     with run.step("kernel matrix", None):
@@ -204,15 +217,72 @@ def train_rbf(
         gram += np.float32(constant)
     with run.step("ascend", None) as tick, blas_on_one_thread():
         space = RbfSpace(gram, run)
-        dual = Dual(space, labels.toarray(), np.arange(n), prior_of(labels), bound)
+        dual = Dual(space, labels.toarray(), np.arange(n), _prior(labels, options), bound)
         solution = solve(dual, tolerance, run.seed, tick=tick)
     support = np.flatnonzero(solution.weights.any(axis=1))
-    model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, THRESHOLD), constant)
+    model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, _THRESHOLD), constant)
     return model, Report(bound / _HAMMING, gamma, options.label_correlation, solution.epochs, solution.relative_gap, f1)
 
 
-def _prior_of(options: LinearOptions) -> PriorOf:
-    return partial(correlation_prior, rho=options.label_correlation, likeness=options.likeness)
+def _prior(labels: csr_array, options: LinearOptions) -> np.ndarray:
+    """Return R."""
+    return correlation_prior(labels, options.label_correlation, options.likeness)
+
+
+def _evaluator(
+    space: Space, labels: csr_array, options: LinearOptions, run: Run, tick: Callable[[], None]
+) -> Callable[[float], float]:
+    """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
+
+    C is that of a support vector machine here, the bound of the dual variables.
+    """
+    present = labels.toarray()
+
+    def predict(rest: np.ndarray, rows: np.ndarray, bound: float) -> np.ndarray:
+        dual = Dual(space, present, rest, _prior(labels[rest], options), bound)
+        return expit(space.scores(solve(dual, _ROUGH_TOLERANCE, run.seed).weights, rows))
+
+    return out_of_fold_f1(labels, 1.0, _THRESHOLD, predict, options.folds, run, tick, run.jobs)
+
+
+class _Chosen(NamedTuple):
+    """Gamma, C (as of `_evaluator`) and their micro-F1."""
+
+    gamma: float
+    cost: float
+    f1: float
+
+
+def _choose_width_and_cost(
+    matrix: csr_array,
+    labels: csr_array,
+    widths: list[float],
+    options: RbfOptions,
+    run: Run,
+    tick: Callable[[], None],
+) -> _Chosen:
+    """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
+
+    C is measured in 1 / mean ||phi(x) - mean phi||^2, in which its best value hardly depends on gamma.
+    """
+
+    def prepare(gamma: float) -> tuple[Callable[[float], float], float]:
+        gram = rbf_kernel(matrix, matrix, gamma)
+        unit = 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
+        gram += np.float32(options.bias**2)
+        return _evaluator(RbfSpace(gram, run), labels, options, run, tick), unit
+
+    gamma = widths[0]
+    evaluate, unit = prepare(gamma)
+    cost, f1 = choose_cost(evaluate, unit)
+    units = cost / unit
+    for candidate in widths[1:]:
+        evaluate, unit = prepare(candidate)
+        candidate_f1 = evaluate(units * unit)
+        if candidate_f1 < f1 + WORTHWHILE:
+            break
+        gamma, cost, f1 = candidate, units * unit, candidate_f1
+    return _Chosen(gamma, cost, f1)
 
 
 def _with_constant(matrix: csr_array, value: float) -> csr_array:

@@ -1,6 +1,7 @@
 """The RBF kernel exp(-gamma ||x - x'||^2): its matrix, its feature space, and models made of it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,6 +12,9 @@ from mpu_cli.core.data.limits import LARGEST_SUM
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.m3l.kernels import kernel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+if TYPE_CHECKING:
+    from mpu_cli.methods.m3l.dual import Dual
 
 # Kernel values of a prediction in memory at a time: 64 MB.
 _SLICE = 1 << 24
@@ -103,15 +107,7 @@ class RbfSpace:
         """<z_l, phi(x_i)> for the instances `rows`."""
         return self._gram[rows] @ weights
 
-    def ascend(
-        self,
-        order: np.ndarray,
-        present: np.ndarray,
-        alpha: np.ndarray,
-        weights: np.ndarray,
-        prior: np.ndarray,
-        cost: float,
-    ) -> tuple[float, float]:
+    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         """Visit instances in an order.
 
         A step at instance i changes the score of every other instance j by K_ij. Scores are updated when
@@ -124,7 +120,7 @@ class RbfSpace:
             similar = self._gram[batch]
             of_batch = alpha[batch]
             steps, gap_of_batch, primal_of_batch = kernel(self._run).ascend_batch(
-                similar @ weights, similar[:, batch], present[batch], of_batch, prior, cost
+                similar @ weights, similar[:, batch], dual.present[batch], of_batch, dual.prior, dual.cost
             )
             alpha[batch] = of_batch
             weights[batch] += steps

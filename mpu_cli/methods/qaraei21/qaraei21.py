@@ -47,12 +47,10 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.model.thresholds import estimated_f1
 from mpu_cli.core.select.sample import Sample, draw
-from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.methods.qaraei21 import Options
-from mpu_cli.methods.shared.costs import HELD_OUT, choose_cost
+from mpu_cli.methods.shared.costs import choose_cost, out_of_fold_f1
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -133,40 +131,17 @@ def train(
     if cost is None:
         with run.step("choose C", None) as tick:
             rows = draw(n, options.sample, run.seed)
-            unit = 1 / Features.of(matrix[rows]).mean_squared_norm()
-            cost, f1 = choose_cost(_evaluator(matrix[rows], labels[rows], c, options, run, link, tick), unit)
+            sample, annotated = matrix[rows], labels[rows]
+
+            def predict(rest: np.ndarray, held_out: np.ndarray, cost: float) -> np.ndarray:
+                level = _fit(sample[rest], annotated[rest], c, cost, options.bounded_loss, run.jobs)
+                return link(level).probabilities(sample[held_out], run)
+
+            evaluate = out_of_fold_f1(annotated, c, _THRESHOLD, predict, options.folds, run, tick)
+            cost, f1 = choose_cost(evaluate, 1 / Features.of(sample).mean_squared_norm())
     with run.step("train", q) as tick:
         level = _fit(matrix, labels, c, cost, options.bounded_loss, run.jobs, tick)
     return link(level), Report(c, cost, f1, caution)
-
-
-def _evaluator(
-    matrix: csr_array,
-    labels: csr_array,
-    c: np.ndarray,
-    options: Options,
-    run: Run,
-    link: Callable[[LinearModel], StackedModel],
-    tick: Callable[[], None],
-) -> Callable[[float], float]:
-    """Return the function from C to the micro-F1 that is estimated for complete labels, out of fold."""
-    n, q = labels.shape
-    held_out = deal(n, options.folds or default_folds(n), run.seed)
-    held_out = held_out[: leading(held_out, HELD_OUT)]
-    annotated = labels[np.concatenate(held_out)]
-    frequency = LabelFrequency.of(c, annotated.shape)
-
-    def evaluate(cost: float) -> float:
-        predictions = []
-        for rows in held_out:
-            rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-            rest = rest if len(rest) else rows  # there is only one instance
-            level = _fit(matrix[rest], labels[rest], c, cost, options.bounded_loss, run.jobs)
-            predictions.append(link(level).probabilities(matrix[rows], run))
-        tick()
-        return estimated_f1(np.vstack(predictions), annotated, frequency, np.full(q, _THRESHOLD))
-
-    return evaluate
 
 
 def _fit(

@@ -17,13 +17,7 @@ def cosine_similarity(labels: csr_array) -> np.ndarray:
     ndarray of float64, shape (q, q)
         Positive semi-definite with a diagonal of ones. A label without instances is similar to itself alone.
     """
-    counts = labels.astype(np.float64)
-    together = (counts.T @ counts).toarray()
-    frequency = np.diagonal(together)
-    lengths = np.sqrt(np.where(frequency, frequency, 1))
-    similarity = together / np.outer(lengths, lengths)
-    np.fill_diagonal(similarity, 1)
-    return similarity
+    return _normalised(_together(labels))
 
 
 def pearson_correlation(labels: csr_array) -> np.ndarray:
@@ -39,15 +33,24 @@ def pearson_correlation(labels: csr_array) -> np.ndarray:
     ndarray of float64, shape (q, q)
         Positive semi-definite with a diagonal of ones. A label of no instance, or of all, is similar to itself alone.
     """
-    n = labels.shape[0]
-    counts = labels.astype(np.float64)
-    together = (counts.T @ counts).toarray()
+    together = _together(labels)
     frequency = np.diagonal(together)
-    variance = frequency * (n - frequency)
-    lengths = np.sqrt(np.where(variance > 0, variance, 1))
-    correlation = (n * together - np.outer(frequency, frequency)) / np.outer(lengths, lengths)
-    np.fill_diagonal(correlation, 1)
-    return correlation
+    return _normalised(labels.shape[0] * together - np.outer(frequency, frequency))
+
+
+def _together(labels: csr_array) -> np.ndarray:
+    """Count the instances that have both of two labels: float64, q x q."""
+    counts = labels.astype(np.float64)
+    return (counts.T @ counts).toarray()
+
+
+def _normalised(products: np.ndarray) -> np.ndarray:
+    """Divide products of vectors by their lengths; a vector of length 0 is similar to itself alone."""
+    squared = np.diagonal(products)
+    lengths = np.sqrt(np.where(squared > 0, squared, 1))
+    similarity = products / np.outer(lengths, lengths)
+    np.fill_diagonal(similarity, 1)
+    return similarity
 
 
 # S of `correlation_prior`, by its name in options.

@@ -40,9 +40,9 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.data.features import with_width
+from mpu_cli.core.data.limits import refuse_beyond_free
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.m3l.rbf import rbf_kernel
-from mpu_cli.methods.shared.refusals import refuse_large_graph
 from mpu_cli.methods.well import Options
 from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime import parallel
@@ -142,7 +142,12 @@ def train(
     n, m, q = matrix.shape[0], unlabeled.shape[0], labels.shape[1]
     alpha, beta, gamma = options.alpha, options.beta, options.gamma
     k = options.neighbours if options.graph == "neighbours" else None
-    refuse_large_graph(n + m, q, k)
+    others = min(n + m, 4 * k) if k else n + m  # neighbours in both directions, with their indices
+    refuse_beyond_free(
+        8 * (n + m) * others + 8 * (n + m) * q,
+        f"the similarities of {n + m:,} x {others:,} instances, training and unlabelled ones,",
+        "train on fewer instances, label fewer at a time, or use another method",
+    )
     width = max(matrix.shape[1], unlabeled.shape[1])
     unlabeled = with_width(unlabeled, width)
     together = csr_array(vstack([with_width(matrix, width), unlabeled], format="csr"))
