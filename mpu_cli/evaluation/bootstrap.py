@@ -1,13 +1,192 @@
-"""Bootstrap intervals of micro-averaged metrics: instances are resampled with their label sets."""
+"""Bootstrap intervals of metrics, and of their differences between predictions of the same instances.
+
+Instances are resampled with their label sets. In a paired comparison, macro averages are over the labels that are true
+for at least one instance, so that they are averages over the same labels for all predictions. (Macro averages of a
+single file also count labels that are predicted but never true.)
+
+All predictions are evaluated on the same bootstrap samples: the difference between two of them varies far less than
+each of them, since both have the same easy and hard instances.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.metrics import entries_in, entry_rows, precision_recall_f1
+from mpu_cli.evaluation.incomplete import corrected
+from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, precision_recall_f1
+from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
 
-_REPLICATES = 2000
+_REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
 _QUANTILES = (0.05, 0.95)
-_DRAWN = 1 << 20  # instances at a time
+_ERRORS = 1.96  # standard errors, of 95 % intervals
+_DRAWN = 1 << 22  # numbers in memory at a time
+_QUALITY = ("precision", "recall", "f1")
+SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in _QUALITY)
+SAMPLES_F1 = "samples_f1"
+
+
+def ranking_names(ks: Sequence[int]) -> list[str]:
+    """Return the names of the metrics that need scores."""
+    return [f"{name}_at_{k}" for name in ("precision", "ndcg") for k in ks]
+
+
+@dataclass
+class Tally:
+    """True and predicted labels, collected chunk by chunk.
+
+    Attributes
+    ----------
+    ks : tuple of int
+        Cut-offs of the metrics that need scores.
+    """
+
+    ks: tuple[int, ...] = ()
+    _sets: list[tuple[csr_array, csr_array]] = field(default_factory=list)
+    _gains: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, truth: csr_array, predicted: csr_array, scores: csr_array | None = None) -> None:
+        """Add a chunk.
+
+        Parameters
+        ----------
+        truth, predicted : csr_array of bool, shapes (n, Q) and (n, R)
+            Label sets.
+        scores : csr_array, shape (n, S), optional
+            Scores of the listed labels.
+        """
+        self._sets.append((truth, predicted))
+        if scores is not None:
+            self._gains.append(_gains(truth, scores, self.ks))
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Return the instances of both, in this order."""
+        return Tally(self.ks, self._sets + other._sets, self._gains + other._gains)
+
+    def counts(self) -> "Counts":
+        """Return label sets and gains of all chunks."""
+        labels = np.unique(np.concatenate([truth.indices for truth, _ in self._sets]))
+        truth, predicted, hits = (_placed([part[i] for part in self._parts()], labels) for i in range(3))
+        return Counts(truth, predicted, hits, self.gains(), self.ks)
+
+    def gains(self) -> np.ndarray | None:
+        """Return precision and nDCG at each cut-off of each instance: float64; None without scores."""
+        return np.concatenate(self._gains) if self._gains else None
+
+    def _parts(self) -> list[tuple[csr_array, csr_array, csr_array]]:
+        return [(truth, predicted, _both(predicted, truth)) for truth, predicted in self._sets]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Label sets and gains of n instances, for the q labels that are true at least once.
+
+    Attributes
+    ----------
+    truth, predicted, hits : csr_array of float32, shape (n, q + 1)
+        1 where a label is true, predicted, or both; the last column counts the labels that are never true.
+    gains : ndarray of float64, shape (n, metrics), or None
+        Precision and nDCG at each cut-off; None without scores.
+    ks : tuple of int
+    """
+
+    truth: csr_array
+    predicted: csr_array
+    hits: csr_array
+    gains: np.ndarray | None
+    ks: tuple[int, ...]
+
+    def metrics(self, weights: np.ndarray, c: float | None = None) -> dict[str, np.ndarray]:
+        """Return the metrics of samples of the instances.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (b, n)
+            Multiplicity of each instance in each of b samples; n in all.
+        c : float, optional
+            Label frequency of the truth. With it, only precision, recall and F1 are estimated, for complete labels.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (b,)
+        """
+        true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
+
+        def quality(*counted: np.ndarray) -> tuple[np.ndarray, ...]:
+            hits, predicted, true = counted
+            return precision_recall_f1(hits, predicted, true) if c is None else corrected(hits, predicted, true, c)[:3]
+
+        micro = quality(hits.sum(axis=1), predicted.sum(axis=1), true.sum(axis=1))
+        of_labels = quality(hits[:, :-1], predicted[:, :-1], true[:, :-1])
+        macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels]
+        values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
+        if c is None:
+            values[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)
+            if self.gains is not None:
+                means = (weights @ self.gains).T / weights.sum(axis=1)
+                values |= dict(zip(ranking_names(self.ks), means, strict=True))
+        return values
+
+    @cached_property
+    def _of_instances(self) -> np.ndarray:
+        """F1 of each instance."""
+        return precision_recall_f1(*(part.sum(axis=1) for part in (self.hits, self.predicted, self.truth)))[2]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of a metric between two predictions, with a 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval does not contain 0."""
+        return self.low > 0 or self.high < 0
+
+
+def compare(
+    every: Sequence[Counts], c: float | None = None, seed: int = 0
+) -> tuple[list[dict[str, float]], list[dict[str, Difference]]]:
+    """Compare predictions of the same instances.
+
+    Parameters
+    ----------
+    every : sequence of Counts
+    c : float, optional
+        As for `Counts.metrics`.
+    seed : int
+
+    Returns
+    -------
+    metrics : list of dict
+        Metrics of each.
+    differences : list of dict
+        For each but the first: its metrics minus those of the first, if both have them. Intervals reach 1.96 standard
+        errors to both sides, by 1,000 bootstrap samples of the instances (Efron and Tibshirani, "An Introduction to the
+        Bootstrap", 1993). Percentiles would be biased: samples lack some of the rare labels, so their macro averages
+        are not centred on that of all instances.
+    """
+    n = every[0].truth.shape[0]
+    metrics = [{name: float(value[0]) for name, value in one.metrics(np.ones((1, n)), c).items()} for one in every]
+    width = max(n, max(one.truth.shape[1] for one in every))
+    drawn: list[dict[str, Any]] = [{} for _ in every[1:]]
+    for weights in _samples(n, _REPLICATES, seed, width):
+        first, *others = (one.metrics(weights, c) for one in every)
+        for samples, other in zip(drawn, others, strict=True):
+            for name in first.keys() & other.keys():
+                samples.setdefault(name, []).append(other[name] - first[name])
+    differences = []
+    for own, samples in zip(metrics[1:], drawn, strict=True):
+        margins = {name: _ERRORS * float(np.std(np.concatenate(parts))) for name, parts in samples.items()}
+        by = {name: own[name] - metrics[0][name] for name in own if name in margins}
+        differences.append({name: Difference(d, d - margins[name], d + margins[name]) for name, d in by.items()})
+    return metrics, differences
 
 
 def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> dict[str, tuple[float, float]]:
@@ -37,13 +216,62 @@ def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> di
     n = truth.shape[0]
     hits = np.bincount(entry_rows(predicted)[entries_in(predicted, truth)], minlength=n)
     counts = np.stack([hits, np.diff(predicted.indptr), np.diff(truth.indptr)])
-    rng = np.random.default_rng(seed)
-    at_once = max(1, _DRAWN // n)
-    sums = [
-        counts[:, rng.integers(n, size=(min(at_once, _REPLICATES - start), n))].sum(axis=2)
-        for start in range(0, _REPLICATES, at_once)
-    ]
+    sums = [counts @ weights.T for weights in _samples(n, _REPLICATES_OF_ONE, seed, width=n)]
     metrics = precision_recall_f1(*np.concatenate(sums, axis=1))
     intervals = np.quantile(metrics, _QUANTILES, axis=1).T.tolist()
     names = ("micro_precision", "micro_recall", "micro_f1")
     return {name: (low, high) for name, (low, high) in zip(names, intervals, strict=True)}
+
+
+def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndarray]:
+    """Draw samples of n instances with replacement; yield the multiplicities of instances, shape (b, n).
+
+    At most so many samples at a time that an array of `width` for each is small.
+    """
+    rng = np.random.default_rng(seed)
+    at_once = max(1, _DRAWN // width)
+    for start in range(0, replicates, at_once):
+        b = min(at_once, replicates - start)
+        drawn = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(float)
+
+
+def _gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray:
+    """Precision and nDCG at each cut-off of each instance, as `RankingMetrics` defines them."""
+    n, sizes = truth.shape[0], np.diff(truth.indptr)
+    hits = ranked_hits(truth, scores)
+    longest = int(max(np.diff(scores.indptr).max(initial=0), sizes.max(initial=0)))
+    retrieved, discounts = gains_up_to(longest)
+    reaches = [min(k, longest) for k in ks]
+    precision = [
+        np.bincount(hits.rows, tied_gain(hits, retrieved, reach), minlength=n) / k
+        for k, reach in zip(ks, reaches, strict=True)
+    ]
+    ndcg = [
+        divide(
+            np.bincount(hits.rows, tied_gain(hits, discounts, reach), minlength=n), discounts[np.minimum(sizes, reach)]
+        )
+        for reach in reaches
+    ]
+    return np.stack([*precision, *ndcg], axis=1)
+
+
+def _both(predicted: csr_array, truth: csr_array) -> csr_array:
+    """Return the predicted labels that are true."""
+    both = csr_array((entries_in(predicted, truth), predicted.indices, predicted.indptr), predicted.shape, copy=True)
+    both.eliminate_zeros()
+    return both
+
+
+def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:
+    """Stack chunks, with a column for each of `labels` and a last one for all others."""
+    rows, start = [], 0
+    for chunk in chunks:
+        rows.append(entry_rows(chunk) + start)
+        start += chunk.shape[0]
+    occurring = np.concatenate([chunk.indices for chunk in chunks])
+    columns = np.searchsorted(labels, occurring)
+    is_column = np.append(labels, -1)[columns] == occurring
+    columns = np.where(is_column, columns, len(labels))
+    ones = np.ones(len(columns), np.float32)
+    return csr_array((ones, (np.concatenate(rows), columns)), shape=(start, len(labels) + 1))

@@ -2,7 +2,7 @@
 
 from mpu_cli.cli.evaluate import print_comparison
 from mpu_cli.commands.evaluate.comparison import Report
-from mpu_cli.evaluation.paired import Difference
+from mpu_cli.evaluation.bootstrap import Difference
 
 
 def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, precision_score, recall_score
 
+from mpu_cli.evaluation.bootstrap import Tally, compare
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.evaluation.paired import Tally, compare
 from mpu_cli.evaluation.ranking import RankingMetrics
 from tests.hypotheses import examples
 
@@ -115,7 +115,7 @@ def test_samples_that_do_not_fit_in_memory_at_once_give_the_same(monkeypatch):
     truth, predicted = draw(np.random.default_rng(7), 30)
     pair = [counts(truth, predicted), counts(truth, truth)]
     expected = compare(pair)
-    monkeypatch.setattr("mpu_cli.evaluation.paired._DRAWN", 7 * 30)
+    monkeypatch.setattr("mpu_cli.evaluation.bootstrap._DRAWN", 7 * 30)
     metrics, differences = compare(pair)
     assert metrics == expected[0]
     for one, other in zip(differences[0].values(), expected[1][0].values(), strict=True):

@@ -9,8 +9,8 @@ import numpy as np
 
 from mpu_cli.commands.evaluate.candidates import Candidate, Collect
 from mpu_cli.errors import MpuError, without_secrets
+from mpu_cli.evaluation.bootstrap import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
 from mpu_cli.evaluation.compare import Form, labels_from_scores
-from mpu_cli.evaluation.paired import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading

@@ -15,7 +15,7 @@ from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.train.acceptance import BETTER, KS, Acceptance
 from mpu_cli.commands.train.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
-from mpu_cli.evaluation.paired import Counts, Difference, Tally, compare
+from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
