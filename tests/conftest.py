@@ -44,7 +44,7 @@ def compiled():
         from mpu_cli.core.data.features import Features
         from mpu_cli.core.frequency.label_frequency import LabelFrequency
         from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
-        from mpu_cli.svmlight.parser import parse_block
+        from mpu_cli.svmlight.reader import parse_block
 
         data = parse_block(b"0 1:1\n", 1, "")
         features = Features.of(data.features)

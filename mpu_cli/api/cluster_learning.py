@@ -1,6 +1,7 @@
-"""Learning on a Dask cluster, from Python: the instances are blocks of dask arrays, or in files.
+"""Dask, from Python: learning on a cluster, and predictions of dask arrays.
 
-The blocks stay on the workers, and the files are read there.
+The instances are blocks of dask arrays, which stay on the workers, or in files, which are read there. Predictions of
+dask arrays are dask arrays too, computed block by block where the blocks are.
 """
 
 import os
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.api import arrays, learning
-from mpu_cli.api.blockwise import is_lazy, refuse_other_than_rows
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.address import OnCluster, connection
 from mpu_cli.cluster.reading import absolute
@@ -31,6 +32,68 @@ from mpu_cli.training.training_data import Sources
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
+
+
+def is_lazy(array: Any) -> bool:
+    """Whether this is something that Dask computes."""
+    return hasattr(array, "__dask_graph__")
+
+
+def computed(array: Any) -> Any:
+    """Return an array in memory."""
+    return array.compute() if is_lazy(array) else array
+
+
+def refuse_other_than_rows(name: str, array: Any) -> None:
+    """Raise DataError unless this is a dask array whose blocks are whole rows."""
+    if not is_lazy(array) or not hasattr(array, "chunks"):
+        raise DataError(
+            f"{name} is {type(array).__name__}, and a cluster learns from dask arrays or a list of files: take "
+            "dask.array.from_array, or to_dask_array() of a data frame"
+        )
+    if array.ndim != 2 or np.isnan(array.shape[1]):
+        raise DataError(f"{name} has shape {array.shape}: give a dask array of two dimensions, of known width")
+    if array.numblocks[1] != 1:
+        raise DataError(
+            f"{name} has its columns in {array.numblocks[1]} chunks: give it whole rows, {name}.rechunk({{1: -1}})"
+        )
+
+
+def predicted(estimator: Any, method: str, X: Any, dtype: type, is_sparse: bool = False, **arguments: Any) -> Any:
+    """Return what a method of an estimator predicts for a dask array, as a dask array of n x q numbers.
+
+    Parameters
+    ----------
+    estimator : MPUClassifier
+    method : str
+    X : dask array, shape (n, D)
+    dtype : type
+        Of the predictions.
+    is_sparse : bool
+        Whether they are a sparse matrix.
+    **arguments
+        More arguments of the method.
+    """
+    check_is_fitted(estimator)
+    refuse_other_than_rows("X", X)
+    from dask import delayed
+
+    q = len(estimator.classes_)
+    return X.map_blocks(
+        _predicted,
+        method,
+        delayed(estimator, traverse=False),
+        arguments,
+        dtype=dtype,
+        chunks=(X.chunks[0], (q,)),
+        meta=csr_array((0, q), dtype=dtype) if is_sparse else np.empty((0, q), dtype),
+    )
+
+
+def _predicted(block: Any, method: str, estimator: Any, arguments: dict[str, Any]) -> Any:
+    if block.shape[0]:
+        return getattr(estimator, method)(block, **arguments)
+    return getattr(estimator, method)(np.zeros((1, estimator.n_features_in_), np.float32), **arguments)[:0]
 
 
 @dataclass(frozen=True)

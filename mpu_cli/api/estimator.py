@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle, methods
-from mpu_cli.api import arrays, blockwise, cluster_learning, learning, parameters
+from mpu_cli.api import arrays, cluster_learning, learning, parameters
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
 
@@ -176,7 +176,6 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
         return self._become(model, columns, names, not isinstance(y, np.ndarray))
 
-    @blockwise.of_blocks(np.float32, is_sparse=lambda _: False)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict how probable each label is.
 
@@ -199,10 +198,11 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             Features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` gives
             the most probable labels as a sparse matrix.
         """
+        if cluster_learning.is_lazy(X):
+            return cast(np.ndarray, cluster_learning.predicted(self, "predict_proba", X, np.float32))
         matrix, run = self._features(X), parameters.run_of(self)
         return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self.classes_))
 
-    @blockwise.of_blocks(np.float32, is_sparse=lambda _: True)
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
         """Predict the most probable labels, whether or not they reach their threshold.
 
@@ -239,12 +239,13 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         >>> bool((top.data > 0.5).all())
         True
         """
+        if cluster_learning.is_lazy(X):
+            return cluster_learning.predicted(self, "predict_top", X, np.float32, is_sparse=True, k=k)
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
         found = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
         return self._in_columns(found)
 
-    @blockwise.of_blocks(int, is_sparse=lambda model: model.sparse_output_)
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
 
@@ -263,6 +264,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError, MpuError
             As for `predict_proba`.
         """
+        if cluster_learning.is_lazy(X):
+            check_is_fitted(self)
+            return cluster_learning.predicted(self, "predict", X, int, self.sparse_output_)
         found = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
         predicted = self._in_columns(found.astype(int))
         return predicted if self.sparse_output_ else predicted.toarray()
@@ -284,7 +288,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError, MpuError
             As for `predict_proba`.
         """
-        predicted = csr_array(blockwise.computed(self.predict(X)))
+        predicted = csr_array(cluster_learning.computed(self.predict(X)))
         predicted.sort_indices()
         names = self.classes_[predicted.indices].tolist()
         ends = predicted.indptr.tolist()
@@ -312,7 +316,10 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             As for `predict_proba`; or `y` is no indicator matrix of this shape.
         """
-        predicted, y = arrays.indicator(blockwise.computed(self.predict(X)), "predictions"), blockwise.computed(y)
+        predicted, y = (
+            arrays.indicator(cluster_learning.computed(self.predict(X)), "predictions"),
+            cluster_learning.computed(y),
+        )
         if arrays.are_label_sets(y):
             new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
             y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])

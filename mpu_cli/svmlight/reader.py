@@ -1,18 +1,98 @@
-"""Read LIBSVM multi-label files: whole, or in chunks of bounded memory."""
+"""Read LIBSVM multi-label files: whole, or in chunks of bounded memory.
 
-from collections.abc import Iterator
+A kernel (NumPy or compiled) parses a whole block of lines at a time. If it meets an error or a rare form, `grammar`
+parses the block line by line, which gives the result or the error message. So both kernels accept the same files and
+give the same error messages.
+"""
+
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from threading import Lock
 
 import numpy as np
 
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, header_instances
-from mpu_cli.svmlight.parser import parse_block
+from mpu_cli.svmlight.grammar import DEFAULT_READING, LineError, Reading, header_instances, is_comment, parse_line
+from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 from mpu_cli.svmlight.sources import Contents, Counted, Files, Source, files_of
 from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, refuse_unreadable, size_of
+
+_parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
+
+
+def parse_block(
+    block: bytes,
+    first_line: int,
+    source: str,
+    implicit_values: bool = False,
+    scores: bool = False,
+    run: Run = DEFAULT_RUN,
+) -> Dataset:
+    """Parse whole lines.
+
+    Parameters
+    ----------
+    block : bytes
+        Lines without the header of the file. The last one need not end in a newline.
+    first_line : int
+        Number of the block's first line, from 1.
+    source : str
+        Name of the file, for errors.
+    implicit_values, scores : bool
+        As in `Reading`.
+    run : Run
+
+    Returns
+    -------
+    Dataset
+        One row per instance, possibly none.
+
+    Raises
+    ------
+    InputError
+        A line breaks the grammar.
+    """
+    try:
+        return run.choose(numpy_parser, "mpu_cli.svmlight.numba_parser").parse(block, implicit_values).dataset()
+    except UnusualError:
+        pass
+    with _parsing_by_line:
+        return _parse_by_line(block, first_line, source, implicit_values, scores).dataset()
+
+
+def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: bool, scores: bool) -> Rows:
+    lines = block.split(b"\n")
+    if not lines[-1]:  # what follows the last newline is no line
+        lines.pop()
+    rows = []
+    for number, line in enumerate(lines, first_line):
+        if is_comment(line):
+            continue
+        try:
+            rows.append(parse_line(line, implicit_values, scores))
+        except LineError as error:
+            raise InputError(source, number, str(error)) from None
+    labels, indices = [row.labels for row in rows], [row.indices for row in rows]
+    return Rows(
+        _flat(labels, np.int32),
+        _row_ends(labels),
+        _flat(indices, np.int32),
+        _row_ends(indices),
+        _flat([row.values for row in rows], np.float32),
+    )
+
+
+def _flat(lists: list[list], dtype: type) -> np.ndarray:
+    return np.array([number for numbers in lists for number in numbers], dtype)
+
+
+def _row_ends(lists: Sequence[Sequence[float]]) -> np.ndarray:
+    return np.cumsum([len(numbers) for numbers in lists], dtype=int)
+
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 _ROOM = 1.1  # for features, relative to what the first block suggests

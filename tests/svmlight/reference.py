@@ -8,8 +8,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import LineError, Reading, header_instances, is_comment, parse_line
-from mpu_cli.svmlight.parser import parse_block
-from mpu_cli.svmlight.reader import iter_stream
+from mpu_cli.svmlight.reader import iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
 

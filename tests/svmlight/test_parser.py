@@ -8,8 +8,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from mpu_cli.svmlight import parser
-from mpu_cli.svmlight.parser import parse_block
+from mpu_cli.svmlight import reader
+from mpu_cli.svmlight.reader import parse_block
 from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
 from tests.svmlight.reference import parsed_block, reference_block
@@ -82,7 +82,7 @@ def test_scikit_learn_reads_the_same_from_what_both_accept(block):
 )
 def test_common_forms_need_no_reference(block, monkeypatch):
     expected = reference_block(block, False)
-    monkeypatch.delattr(parser, "_parse_by_line")
+    monkeypatch.delattr(reader, "_parse_by_line")
     assert parsed_block(block, False) == expected
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.parser import parse_block
+from mpu_cli.svmlight.reader import parse_block
 from mpu_cli.svmlight.writer import label_lines, score_lines, write_instances
 from tests.hypotheses import examples
 from tests.svmlight.same import assert_same

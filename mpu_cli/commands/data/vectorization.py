@@ -126,7 +126,7 @@ def vectorize(
     options : TextOptions, optional
         How texts become vectors. Not with `like`.
     labels : str or Path, optional
-        A file of names, as `text.labels.read_labels` reads it, or a thesaurus (`thesaurus.reader`). Not with `like`.
+        A file of names, as `text.labels.read_labels` reads it, or a thesaurus (`thesaurus`). Not with `like`.
     language : str, optional
         That of the names of a thesaurus. Default: that of most of them.
     like : str or Path, optional

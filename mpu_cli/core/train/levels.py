@@ -24,8 +24,16 @@ from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.parts import PartRows
-from mpu_cli.core.validate.level import Learned, LevelTask, learn, predict_out_of_fold, rows_of
-from mpu_cli.core.validate.nested import is_worthwhile, pairs_of, predict_nested
+from mpu_cli.core.validate.level import (
+    Learned,
+    LevelTask,
+    is_worthwhile,
+    learn,
+    pairs_of,
+    predict_nested,
+    predict_out_of_fold,
+    rows_of,
+)
 from mpu_cli.core.validate.plans import Chain, Plan, Selection
 from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
@@ -253,7 +261,7 @@ class OnePart(Level):
         """Return what gives the features of level 1 where a fold is held out, for an honest estimate of its worth.
 
         They come from predictions that know nothing of the fold. None where the out-of-fold predictions serve for all
-        folds (`core.validate.nested`).
+        folds (`core.validate.level`).
         """
         if not isinstance(out_of_fold, np.ndarray):
             return None

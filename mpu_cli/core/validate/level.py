@@ -1,4 +1,7 @@
-"""A level on one machine: models of its labels, block by block in threads, and what they predict in passing."""
+"""A level on one machine: models of its labels, block by block in threads, and what they predict in passing.
+
+For a level above that is validated itself, predictions are by nested cross-validation: `predict_nested`.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Block, HeldOut, Top, collector
+from mpu_cli.core.data.predictions import FEW_LABELS, Block, DensePredictions, HeldOut, Top, collector
 from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
@@ -240,3 +243,67 @@ def predict_out_of_fold(
         return HeldOut(held_out, probabilities[held_out])
     into = task.run.empty((len(held_out), probabilities.shape[1]), np.float32)
     return HeldOut(held_out, np.take(probabilities, held_out, axis=0, out=into, mode="clip"))  # unbuffered
+
+
+# With fewer folds too little is left where two are held out.
+FEWEST_FOLDS = 4
+
+
+def pairs_of(m: int, outer: int) -> list[tuple[int, int]]:
+    """Return the pairs of m folds in which one of the first `outer` folds is."""
+    return [(i, j) for i in range(outer) for j in range(i + 1, m)]
+
+
+def is_worthwhile(labels: int, m: int) -> bool:
+    """Whether there are few enough labels, and enough folds."""
+    return labels <= FEW_LABELS and m >= FEWEST_FOLDS
+
+
+def predict_nested(
+    task: LevelTask,
+    fold_rows: Sequence[np.ndarray],
+    outer: int,
+    out_of_fold: np.ndarray,
+    tick: Callable[[], None] = lambda: None,
+) -> list[np.ndarray]:
+    """Predict all instances for each of the first `outer` folds that the level above holds out.
+
+    Where fold i is held out of the level above, that level learns from predictions of the other folds j. A model
+    without fold j alone has learned from the labels of fold i, so its predictions of j depend on them, while those of
+    fold i itself cannot. The level above takes this for a connection between predictions and labels, and finds it wrong
+    on fold i, though not on new instances. So here, predictions of fold j are those of a model without i and j.
+
+    Parameters
+    ----------
+    task : LevelTask
+    fold_rows : sequence of ndarray of int
+        The instances of each fold, from `validation.deal`.
+    outer : int
+    out_of_fold : ndarray of float32, shape (n, q)
+        Predictions by models without one fold.
+    tick : callable
+        Called once per pair of folds (`pairs_of`).
+
+    Returns
+    -------
+    list of ndarray of float32, shape (n, q)
+        Predictions for each of these folds: of it by the model without it, and of the others by models without both.
+    """
+    run, predictions = task.run, []
+    for rows in fold_rows[:outer]:
+        predictions.append(run.empty(task.labels.shape, np.float32))
+        predictions[-1][rows] = out_of_fold[rows]
+
+    def predict_pair(i: int, j: int) -> None:
+        training = task.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))).training
+        start = training.cold_start(task.frequency)
+        for block in training.blocks():
+            model = sgd.train_block(training, block, task.frequency, task.settings, start.block(block))
+            for without, of in ((i, j), (j, i)):
+                if without < outer:
+                    into = DensePredictions(predictions[without])
+                    predict(model, task.features, fold_rows[of], block, into, run)
+
+    for _ in parallel.run(predict_pair, pairs_of(len(fold_rows), outer), run.jobs):
+        tick()
+    return predictions
