@@ -45,9 +45,22 @@ if TYPE_CHECKING:
     metavar="TEXTS",
     type=click.Path(allow_dash=True),
     help="Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
-    "also compressed. Without texts, an instance is shown by its heaviest features.",
+    "also compressed. Default: the texts that `mpu vectorize` made FILE of. Without texts, an instance is shown by its "
+    "heaviest features.",
 )
-@click.option("--text-field", metavar="NAME", help="Field of a .jsonl, or column of a .csv or .tsv, with the text.")
+@click.option(
+    "--text-field",
+    "text_fields",
+    metavar="NAME",
+    multiple=True,
+    help="Field of a .jsonl, or column of a .csv or .tsv, with the text. Of several, the first one is the title.  "
+    "[default: the fields that `mpu vectorize` read]",
+)
+@click.option(
+    "--link",
+    metavar="URL",
+    help="Link each instance to its record: https://... with {id} in place of the record's id.",
+)
 @names_option
 @numbers_option
 @click.option(
@@ -77,7 +90,8 @@ def review(
     sample: int | None,
     suggestions: str | None,
     text: str | None,
-    text_field: str | None,
+    text_fields: tuple[str, ...],
+    link: str | None,
     naming: "Naming",
     by_number: bool,
     features: str | None,
@@ -116,10 +130,11 @@ def review(
 
     from mpu_cli.commands import review as command
     from mpu_cli.runtime.files import refuse_overlaps
+    from mpu_cli.text.directory import made_with
 
     if imported is not None:
-        others = {"FILE": source, "--sample": sample, "--suggestions": suggestions, "--text": text}
-        others |= {"--text-field": text_field, "--features": features, "--export": export}
+        others: dict[str, object] = {"FILE": source, "--sample": sample, "--suggestions": suggestions, "--text": text}
+        others |= {"--text-field": text_fields or None, "--link": link, "--features": features, "--export": export}
         if unwanted := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
         refuse_overlaps({"--import": imported, "--labels": naming.file}, {"--output": output})
@@ -132,8 +147,10 @@ def review(
         return
     if source is None:
         raise click.UsageError("Missing argument 'FILE'.")
-    if text_field is not None and text is None:
-        raise click.UsageError("--text-field needs --text.")
+    if text_fields and text is None and made_with(source) is None:
+        raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
+    if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
+        raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
     inputs = {
         "FILE": source,
         "--suggestions": suggestions,
@@ -145,7 +162,9 @@ def review(
     report = command.prepare(
         source,
         output,
-        command.Display(text=text, text_field=text_field, naming=naming, by_number=by_number, features=features),
+        command.Display(
+            text=text, text_fields=text_fields, naming=naming, by_number=by_number, features=features, link=link
+        ),
         sample=sample,
         suggestions=suggestions,
         label_studio_tasks=export is not None,

@@ -1,6 +1,6 @@
 """Write accepted labels back into the records that data were made of: ``mpu apply``."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names import BESIDE, LabelNames
-from mpu_cli.names.beside import folder_of, ids_file, read_ids
+from mpu_cli.names import BESIDE, LabelNames, RecordIds
+from mpu_cli.names.beside import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.numbering import checksum
@@ -124,8 +124,7 @@ def apply(
     chosen = chosen_format(source, form)
     data = _data_beside(source) if data is None else data
     vectorization = read_vectorization(data)
-    changes, names, n = _changes(data, accepted, len(vectorization.labels), reading)
-    ids = None if (lines := read_ids(data)) is None else list(lines)
+    changes, names, ids, n = _changes(data, accepted, len(vectorization.labels), reading)
     by_key = _by_key(changes, ids, data)
     used: set[str | int] = set()
     report = Report()
@@ -173,14 +172,15 @@ def _data_beside(source: str | Path) -> Path:
 
 def _changes(
     data: str | Path, accepted: Accepted, n_labels: int, reading: Reading
-) -> tuple[dict[int, _Changes], LabelNames, int]:
-    """Return labels to add and to remove by instance, the names of labels, and the number of instances."""
+) -> tuple[dict[int, _Changes], LabelNames, RecordIds | None, int]:
+    """Return labels to add and to remove by instance, names of labels, ids, and the number of instances."""
     sidecars = Sidecars(data)
     dataset = read(data, reading, contents=sidecars.contents)
     sidecars.refuse_ids()
+    ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them
-    decided = decisions.read(accepted.reviewed, names)
+    decided = decisions.read(accepted.reviewed, names, ids)
     match(decided, dataset, data, wins=True)
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
@@ -192,28 +192,26 @@ def _changes(
         elif label != NOTHING_ELSE and accepted.remove:
             changes[instance].remove.add(label)
     if accepted.suggestions is not None:
-        suggested = read_suggestions(accepted.suggestions, dataset, data, checksum(dataset.features), names)
+        digits = checksum(dataset.features)
+        suggested = read_suggestions(accepted.suggestions, dataset, data, digits, names, ids)
         for instance, labels in suggested.items():
             for one in labels:
                 is_probable = one.probability is not None and one.probability >= accepted.least
                 if is_probable and (instance, one.label) not in seen:
                     changes[instance].add.append(one.label)
-    return dict(changes), names, len(dataset)
+    return dict(changes), names, ids, len(dataset)
 
 
-def _by_key(changes: dict[int, _Changes], ids: Sequence[str] | None, data: str | Path) -> dict[str | int, _Changes]:
+def _by_key(changes: dict[int, _Changes], ids: RecordIds | None, data: str | Path) -> dict[str | int, _Changes]:
     """Return the changes by the ids of records; by their numbers, from 0, where they have none."""
     if ids is None:
         return {instance: change for instance, change in changes.items()}  # noqa: C416
-    times = Counter(ids)
     for instance in changes:
-        if times[key := ids[instance]] > 1:
-            raise InputError(
-                str(ids_file(data)),
-                instance + 1,
-                f"several records have the id {key!r}; make ids unique, or leave out decisions on them",
-            )
-    return {ids[instance]: change for instance, change in changes.items()}
+        try:
+            ids.refuse_several(ids.texts[instance])
+        except ValueError as error:
+            raise InputError(str(ids_file(data)), instance + 1, str(error)) from None
+    return {ids.texts[instance]: change for instance, change in changes.items()}
 
 
 def _retagged(record: Record, change: _Changes | None, names: LabelNames, labels: Labels) -> Retagged:

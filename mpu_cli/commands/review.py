@@ -1,13 +1,15 @@
 """Files for reviewing labels: a page, or tasks for Label Studio, and the decisions in an export of it."""
 
+import logging
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.errors import InputError
-from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.review import decisions, label_studio, worklist
@@ -18,9 +20,12 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input, open_output
-from mpu_cli.text.records import Fields, read_records
+from mpu_cli.text.records import Fields, read_rows_and_records
 from mpu_cli.text.rows import Bad, format_of
 from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import Records
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +69,26 @@ class Display:
 
     Attributes
     ----------
-    text, text_field
-        A text on each line; or records, as `mpu vectorize` reads them, and the field of the text, which need not be
-        named where it is the only one. Without texts, an instance is shown by its heaviest features.
+    text, text_fields
+        A text on each line; or records, as `mpu vectorize` reads them, and the fields of the text, which need not be
+        named where there is only one, or `mpu vectorize` knows them. Of several, the first one is the title. Default:
+        the records that the data were made of. Without texts, an instance is shown by its heaviest features.
     naming : Naming
         Where the names of labels are.
     by_number : bool
         Show numbers of labels also where they have names.
     features : str, Path or None
         A file of names of features.
+    link : str or None
+        The address of a record, with ``{id}`` in place of its id.
     """
 
     text: str | Path | None = None
-    text_field: str | None = None
+    text_fields: tuple[str, ...] = ()
     naming: Naming = BESIDE
     by_number: bool = False
     features: str | Path | None = None
+    link: str | None = None
 
 
 def prepare(
@@ -121,9 +130,12 @@ def prepare(
         digits = checksum(data.features)
     drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
     names = sidecars.names_of(display.naming, data.occurring_labels()[1])
+    ids = sidecars.ids(len(data))
+    if display.link is not None and ids is None:
+        raise InputError(str(source), None, "its records have no ids, by which --link could lead to them")
     suggested = None
     if suggestions is not None:
-        suggested = worklist.read_suggestions(suggestions, data, source, digits, names)
+        suggested = worklist.read_suggestions(suggestions, data, source, digits, names, ids)
     wanted = worklist.choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
@@ -133,7 +145,9 @@ def prepare(
         digits=digits,
         sample=drawn,
         suggestions=suggested,
-        texts=_texts(display, set(wanted), len(data), reading.max_line_bytes),
+        shown=worklist.Shown(
+            ids, _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes), display.link
+        ),
         label_names=None if display.by_number else names,
         feature_names=None if display.features is None else read_names(display.features)[0],
     )
@@ -143,36 +157,78 @@ def prepare(
     return Report(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
 
 
-def _texts(display: Display, wanted: set[int], n: int, max_line_bytes: int) -> dict[int, str] | None:
-    """Read the texts of some of n instances, which count from 0."""
-    source, field = display.text, display.text_field
-    if source is None:
-        return None
-    form = format_of(source)
-    if form is None and field is not None:
+# The id of a record, None where there is none, and its texts.
+_Keyed = Iterator[tuple[str | None, tuple[str, ...]]]
+
+
+def _texts(
+    display: Display, sidecars: Sidecars, ids: RecordIds | None, wanted: set[int], n: int, max_line_bytes: int
+) -> dict[int, tuple[str, ...]] | None:
+    """Read the texts of some of n instances, which count from 0; None where there are none."""
+    place = sidecars.records()
+    if display.text is None:
+        if place is None:
+            return None
+    elif (form := format_of(display.text)) is not None:
+        place = replace(place or Records("", form, False, Fields((), id="")), file=str(display.text), form=form)
+    elif display.text_fields:
         raise InputError(
-            str(source), None, f"has no field {field!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names"
+            str(display.text),
+            None,
+            f"has no field {display.text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names",
         )
-    texts = text_lines(source) if form is None else _of_records(source, form, field, max_line_bytes)
-    count, kept = 0, {}
-    for text in texts:
-        if count == n:
-            raise InputError(str(source), None, f"has more texts than the data have instances, {n}; each has one")
-        if count in wanted:
-            kept[count] = text
+    else:
+        lines: _Keyed = ((None, (text,)) for text in text_lines(display.text))
+        return _of_instances(lines, str(display.text), ids, wanted, n)
+    if display.text_fields:
+        place = replace(place, fields=replace(place.fields, text=display.text_fields))
+    try:
+        texts = _of_instances(_of_records(place, max_line_bytes), place.file, ids, wanted, n)
+    except InputError as error:
+        if display.text is not None:
+            raise
+        _log.warning(f"no texts are shown: {error}; name them by --text")
+        return None
+    if display.text is None:
+        _log.info(f"texts: {shown(place.file)}, {', '.join(place.fields.text)}")
+    return texts
+
+
+def _of_instances(
+    texts: _Keyed, source: str, ids: RecordIds | None, wanted: set[int], n: int
+) -> dict[int, tuple[str, ...]]:
+    """Choose the texts of some of n instances: by ids or, without them, by the order."""
+    kept: dict[int, tuple[str, ...]] = {}
+    times: Counter[str] = Counter()  # several records may have one id
+    count, by_id = 0, False
+    for key, own in texts:
+        instance: int | None = count
+        if ids is not None and key is not None:
+            by_id = True
+            same = ids.instances.get(key, [])
+            instance = same[times[key]] if times[key] < len(same) else None
+            times[key] += 1
+        elif count == n:
+            raise InputError(source, None, f"has more texts than the data have instances, {n}; each has one")
+        if instance in wanted:
+            kept[instance] = own
         count += 1
-    if count < n:
-        raise InputError(str(source), None, f"has {count} texts, but the data have {n} instances; each has one")
+    if count < n and not by_id:
+        raise InputError(source, None, f"has {count} texts, but the data have {n} instances; each has one")
+    if absent := len(wanted) - len(kept):
+        _log.warning(f"{shown(source)} has no text of {counted(absent, 'instance')}, by the ids: shown by features")
     return kept
 
 
-def _of_records(source: str | Path, form: str, field: str | None, max_line_bytes: int) -> Iterator[str]:
-    fields = Fields(() if field is None else (field,), tags="", id="")  # the others are not looked at
-    with open_input(source) as stream:
-        for record in read_records(stream, str(source), form, fields, max_line_bytes):
-            if isinstance(record, Bad):
-                raise InputError(str(source), record.line, record.problem)
-            yield record.text
+def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
+    fields = replace(place.fields, tags="")  # which are not looked at
+    with open_input(place.file) as stream:
+        for row, record in read_rows_and_records(stream, place.file, place.form, fields, max_line_bytes):
+            if isinstance(row, Bad) or isinstance(record, Bad):
+                if place.skip_bad:
+                    continue
+                raise InputError(place.file, row.line, record.problem if isinstance(record, Bad) else "")
+            yield record.id, tuple(str(row.fields[name] or "") for name in fields.text or row.fields)
 
 
 def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:
@@ -204,6 +260,14 @@ def import_label_studio(source: str | Path, target: str | Path, *, naming: Namin
         source=[kind for _, _, _, kind in export.rows],
     )
     with open_output(target) as out:
-        decisions.write(out, lines, of=export.file, checksum=export.checksum)
+        decisions.write(
+            out,
+            lines,
+            of=export.file,
+            checksum=export.checksum,
+            names=export.names,
+            ids=RecordIds(defaultdict(str, export.ids)) if export.ids else None,
+            with_numbers=export.names is not None,
+        )
     closed = int(np.count_nonzero(cells[:, 1] == NOTHING_ELSE))
     return ImportReport(tasks=export.tasks, open_tasks=export.open_tasks, decisions=len(cells), closed=closed)

@@ -7,5 +7,6 @@ back as the same label. Everything else computes with numbers.
 from mpu_cli.names.beside import read_ids
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import BESIDE, Naming
+from mpu_cli.names.record_ids import RecordIds
 
-__all__ = ["BESIDE", "LabelNames", "Naming", "read_ids"]
+__all__ = ["BESIDE", "LabelNames", "Naming", "RecordIds", "read_ids"]

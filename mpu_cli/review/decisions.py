@@ -3,7 +3,9 @@
 Tab-separated text (`tables` has the details) with the columns
 
 - ``instance``: the number of an instance of the data, from 1;
+- ``id``, optional: the id of its record, where the data have ids; it may stand alone, without the number;
 - ``label``: the number of a label, its name if there are names, or ``*``;
+- ``number``, optional: the number of this label, for those who read the file without names;
 - ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is undecided, and skipped;
 - ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
   it; ``question`` if this cell alone was drawn, by chance; empty if unknown. Without the column, all instances were
@@ -14,14 +16,17 @@ Tab-separated text (`tables` has the details) with the columns
 false. Lines may have any order. A decision may be repeated, in one file or in several.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from mpu_cli.errors import InputError, one_line, shown
-from mpu_cli.names import LabelNames
+from mpu_cli.names import LabelNames, RecordIds
+from mpu_cli.names.cells import cell
+from mpu_cli.names.label_names import quoted
 from mpu_cli.review import numbering
 from mpu_cli.review.tables import Table, read_table
 from mpu_cli.review.values import (
@@ -40,10 +45,12 @@ from mpu_cli.review.values import (
 from mpu_cli.svmlight.sources import Source
 from mpu_cli.svmlight.streams import Writable
 
-COLUMNS = ("instance", "label", "verdict")
+INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"
 SOURCE = "source"
 DRAWN = "drawn"
+PROBABILITY = "probability"
 _ROWS = 1 << 16
+T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class Decisions:
         return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
 
 
-def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Decisions:
+def read(sources: Iterable[str | Path], names: LabelNames | None = None, ids: RecordIds | None = None) -> Decisions:
     """Read one or several review files as one.
 
     Parameters
@@ -113,6 +120,8 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Deci
         Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input.
     names : LabelNames, optional
         Names that labels may have in the files.
+    ids : RecordIds, optional
+        Ids that instances may have in the files.
 
     Raises
     ------
@@ -130,32 +139,84 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None) -> Deci
     >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
-    tables = [read_table(source, COLUMNS, (SOURCE, DRAWN)) for source in sources]
-    checksums = tuple(numbering.find(table.source, table.comments) for table in tables)
-    parts = [_numbers(table, names) for table in tables]
+    tables = [read_cells(source, (SOURCE, DRAWN), names, ids) for source in sources]
+    checksums = tuple(one.checksum for one in tables)
+    parts = [_numbers(one) for one in tables]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 6
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
     instance, label, verdict, is_sample, line, chances, file = (column[decided] for column in (*columns, file))
-    files = tuple(table.source for table in tables)
+    files = tuple(one.table.source for one in tables)
     undecided = int(np.count_nonzero(~decided))
     is_sample = is_sample.astype(bool)
     every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names, chances)
     return _each_once(every)
 
 
-def _numbers(table: Table, names: LabelNames | None) -> list[np.ndarray]:
+@dataclass(frozen=True)
+class WrittenCells:
+    """The rows of a file of cells.
+
+    Attributes
+    ----------
+    table : Table
+    checksum : str or None
+        Of the data that it numbers.
+    instance : ndarray of int64, shape (m,)
+        From 0.
+    label : ndarray of int64, shape (m,)
+    """
+
+    table: Table
+    checksum: str | None
+    instance: np.ndarray
+    label: np.ndarray
+
+
+def read_cells(
+    source: str | Path, optional: Sequence[str], names: LabelNames | None = None, ids: RecordIds | None = None
+) -> WrittenCells:
+    """Read a review file, or one of suggestions, with some optional columns; arguments and errors as of `read`."""
+    table = read_table(source, (INSTANCE, LABEL, VERDICT), (ID, NUMBER, *optional), {INSTANCE: ID})
+    blank = [""] * len(table.lines)
+    both = zip(table.columns.get(INSTANCE, blank), table.columns.get(ID, blank), strict=True)
+    instance = _translate(table, list(both), lambda pair: _instance(pair[0].strip(), pair[1].strip(), ids))
+    column = NUMBER if names is None and NUMBER in table.columns else LABEL
+    label = _translate(table, table.columns[column], lambda text: label_number(text.strip(), names))
+    return WrittenCells(table, numbering.find(table.source, table.comments), instance, label)
+
+
+def _instance(number: str, key: str, ids: RecordIds | None) -> int:
+    """Return the instance of a number, or of the id of its record where there is no number."""
+    if ids is None or not key:
+        if key and not number:
+            raise ValueError(f"id {quoted(key)} has no number of an instance beside it, and the data have no ids")
+        return instance_number(number)
+    if not number:
+        return ids.instance(key)
+    instance = instance_number(number)
+    if instance < len(ids.texts) and not ids.is_of(key, instance):
+        raise ValueError(
+            f"instance {number} has the id {quoted(ids.texts[instance])}, and not {quoted(key)}; correct one of them, "
+            "or remove the column that is wrong"
+        )
+    return instance
+
+
+def _numbers(cells: WrittenCells) -> list[np.ndarray]:
     """Return instance (from 0), label, verdict, whether it is a sample, line number and chance, for every row."""
-    ones = np.ones(len(table.lines), np.int64)
-    is_sample = _translate(table, SOURCE, is_sample_word) if SOURCE in table.columns else ones
-    label = _translate(table, "label", lambda text: label_number(text, names))
-    verdict = _translate(table, "verdict", verdict_number)
+    table, label, columns = cells.table, cells.label, cells.table.columns
+    if SOURCE in columns:
+        is_sample = _translate(table, columns[SOURCE], lambda text: is_sample_word(text.strip()))
+    else:
+        is_sample = np.ones(len(table.lines), np.int64)
+    verdict = _translate(table, columns[VERDICT], lambda text: verdict_number(text.strip()))
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
             table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
         )
     lines = np.array(table.lines, np.int64)
-    return [_translate(table, "instance", instance_number), label, verdict, is_sample, lines, _chances(table)]
+    return [cells.instance, label, verdict, is_sample, lines, _chances(table)]
 
 
 def _chances(table: Table) -> np.ndarray:
@@ -171,13 +232,12 @@ def _chances(table: Table) -> np.ndarray:
     return found
 
 
-def _translate(table: Table, name: str, number: Callable[[str], int]) -> np.ndarray:
-    """Convert a column to numbers by a function, which raises a ValueError with the reason if a value is wrong."""
-    values = table.columns[name]
-    translated: dict[str, int] = {}
+def _translate(table: Table, values: Sequence[T], number: Callable[[T], int]) -> np.ndarray:
+    """Convert values of rows to numbers by a function, which raises a ValueError with the reason if one is wrong."""
+    translated: dict[T, int] = {}
     for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
         try:
-            translated[value] = number(value.strip())
+            translated[value] = number(value)
         except ValueError as error:
             raise InputError(table.source, table.lines[values.index(value)], str(error)) from None
     return np.fromiter((translated[value] for value in values), np.int64, len(values))
@@ -256,6 +316,8 @@ def write(
     of: Source | None = None,
     checksum: str | None = None,
     names: LabelNames | None = None,
+    ids: RecordIds | None = None,
+    with_numbers: bool = False,
 ) -> None:
     """Write a review file, or one of suggestions, which is a review file without verdicts.
 
@@ -270,6 +332,10 @@ def write(
         Checksum of the data (see `numbering.checksum`), so that the file is refused for other data.
     names : LabelNames, optional
         Labels are written by these names.
+    ids : RecordIds, optional
+        The ids of instances: a further column.
+    with_numbers : bool
+        Whether the numbers of labels are a further column, for readers without these names.
 
     Examples
     --------
@@ -290,17 +356,19 @@ def write(
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
         out.write(numbering.comment(checksum).encode())
-    both = ("probability", lines.probability), (DRAWN, lines.drawn)
+    both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)
     shares = {name: values for name, values in both if values is not None}
-    columns = ["instance", "label", *shares, "verdict", SOURCE]
+    numbers = [NUMBER] * with_numbers
+    columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *numbers, *shares, VERDICT, SOURCE]
     out.write(("\t".join(columns) + "\n").encode())
     for start in range(0, len(lines), _ROWS):
         part = slice(start, start + _ROWS)
         size = len(lines.instance[part])
-        texts: list[Iterable[str]] = [
-            map(str, (lines.instance[part] + 1).tolist()),
-            (label_text(number, names) for number in lines.label[part].tolist()),
-        ]
+        texts: list[Iterable[str]] = [map(str, (lines.instance[part] + 1).tolist())]
+        if ids is not None:
+            texts.append([cell(ids.texts[instance]) for instance in lines.instance[part].tolist()])
+        labels = lines.label[part].tolist()
+        texts += [[label_text(label, by) for label in labels] for by in (names, *[None] * with_numbers)]
         texts += [(f"{value:.4g}" for value in values[part].tolist()) for values in shares.values()]
         texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
         out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())

@@ -47,6 +47,10 @@ class Export:
         Name and checksum of the data, from the tasks; None without tasks.
     rows : list of (int, int, str, str)
         Instance from 0, label, verdict and source of each decision, as for `decisions.write`.
+    ids : dict
+        The ids of instances that have one.
+    names : LabelNames or None
+        The options of the tasks, and other names where there are some; None without any name.
     tasks, open_tasks : int
         Number of tasks, and of tasks without annotation.
     """
@@ -54,6 +58,8 @@ class Export:
     file: str | None
     checksum: str | None
     rows: list[tuple[int, int, str, str]]
+    ids: dict[int, str]
+    names: LabelNames | None
     tasks: int
     open_tasks: int
 
@@ -91,6 +97,7 @@ def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
             "options": options,
             "labels": item.annotated + [one.label for one in item.suggested],  # of the options
             "instance": item.instance + 1,
+            **({} if item.id is None else {"id": item.id}),
             "file": work.file,
             "checksum": work.checksum,
             "source": work.source,
@@ -125,11 +132,16 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     rows: list[tuple[int, int, str, str]] = []
     decided: dict[tuple[int, int], str] = {}
     about: set[tuple[str, str]] = set()
+    ids: dict[int, str] = {}
+    options: dict[int, str] = {}
     open_tasks = 0
     for i, task in enumerate(export, 1):
         try:
             data = _data(task["data"])
             about.add((data.file, data.checksum))
+            options |= {label: text for text, label in data.options.items() if not is_number(text)}
+            if data.id is not None:
+                ids[data.instance] = data.id
             annotations = _that_count(task["annotations"])
             for row in _rows(data, annotations, names):
                 if decided.setdefault(row[:2], row[2]) != row[2]:
@@ -150,7 +162,8 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     if len(about) > 1:
         raise InputError(str(source), None, "these are tasks of several files; export them one by one")
     file, checksum = about.pop() if about else (None, None)
-    return Export(file, checksum, rows, len(export), open_tasks)
+    known = names or (LabelNames.of({label: (text,) for label, text in options.items()}) if options else None)
+    return Export(file, checksum, rows, ids, known, len(export), open_tasks)
 
 
 def _of_kind(kind: type[T], value: object) -> T:
@@ -174,6 +187,7 @@ class _Data:
     instance: int
     source: str
     options: dict[str, int]
+    id: str | None = None
 
 
 def _data(data: dict) -> _Data:
@@ -187,7 +201,9 @@ def _data(data: dict) -> _Data:
         is_sample_word(source)
         for label in labels:
             label_number(str(label))
-        return _Data(file, checked(checksum), instance_number(str(_of_kind(int, data["instance"]))), source, options)
+        instance = instance_number(str(_of_kind(int, data["instance"])))
+        key = _of_kind(str, data["id"]) if "id" in data else None
+        return _Data(file, checked(checksum), instance, source, options, key)
     except ValueError as error:
         raise _ForeignTaskError(str(error)) from None
 

@@ -12,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from mpu_cli.errors import shown
-from mpu_cli.review.worklist import Item, Suggested, Worklist
+from mpu_cli.names.cells import cell
+from mpu_cli.review.worklist import Item, Labels, Suggested, Worklist
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -72,10 +73,18 @@ def _data(work: Worklist) -> dict:
         "named": work.labels.named,
         "numbers": work.labels.numbers,
         "names": work.labels.names if work.labels.named else [],
+        "written": _cells(work.labels),
+        **({} if work.link is None else {"link": work.link}),
         "counts": work.labels.counts,
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
         "items": items,
     }
+
+
+def _cells(labels: Labels) -> dict[int, str]:
+    """Return, by their places, the cells of labels in review files that are not just their names."""
+    cells = [cell(text) for text in labels.written] if labels.named else []
+    return {i: text for i, text in enumerate(cells) if text != labels.names[i]}
 
 
 def _suggested(one: Suggested, place: dict[int, int]) -> list:
@@ -85,12 +94,15 @@ def _suggested(one: Suggested, place: dict[int, int]) -> list:
 
 
 def _item(item: Item, place: dict[int, int]) -> dict:
-    """Short names, since there may be many: n the instance, a annotated, s suggested, t text, f features."""
+    """Return an instance by short names: n number, i id, a annotated, s suggested, h title, t text, f features."""
     shown: dict = {
         "n": item.instance + 1,
         "a": [place[label] for label in item.annotated],
         "s": [_suggested(one, place) for one in item.suggested],
     }
-    if item.text is not None:
-        return shown | {"t": item.text}
-    return shown | {"f": item.features}
+    if item.id is not None:
+        shown["i"] = item.id
+    if item.texts is None:
+        return shown | {"f": item.features}
+    title, *others = item.texts if len(item.texts) > 1 else ("", *item.texts)
+    return shown | ({"h": title} if title else {}) | {"t": "\n\n".join(filter(None, others))}

@@ -5,7 +5,7 @@ around the names of columns and around values, empty fields at the end of a line
 columns that are not requested.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -39,7 +39,9 @@ class Table:
     comments: list[tuple[int, str]]
 
 
-def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
+def read_table(
+    source: str | Path, required: Sequence[str], optional: Sequence[str] = (), in_place: Mapping[str, str] | None = None
+) -> Table:
     """Read chosen columns of a file, plain or compressed by suffix; ``-`` is standard input.
 
     Parameters
@@ -47,6 +49,8 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
     source : str or Path
     required, optional : sequence of str
         Names of columns, at least two in all, in lower case.
+    in_place : mapping, optional
+        For the name of a required column, that of an optional one with which it may be missing.
 
     Raises
     ------
@@ -69,7 +73,8 @@ def read_table(source: str | Path, required: Sequence[str], optional: Sequence[s
         )
     while header and not header[-1]:
         header.pop()
-    _check(str(source), number, header, required)
+    absent = {name for name, other in (in_place or {}).items() if name not in header and other in header}
+    _check(str(source), number, header, [name for name in required if name not in absent])
     names = [name for name in header if name in (*required, *optional)]
     wanted = [header.index(name) for name in names]
     pick = itemgetter(*wanted)

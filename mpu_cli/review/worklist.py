@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.names import LabelNames
+from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.name_files import Names
 from mpu_cli.review import numbering
-from mpu_cli.review.decisions import COLUMNS, DRAWN, SOURCE
-from mpu_cli.review.tables import read_table
-from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, instance_number, label_number
+from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, read_cells
+from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, chance
 from mpu_cli.svmlight.dataset import Dataset
 
 MOST_INSTANCES = 100_000  # on one page
@@ -49,7 +48,10 @@ class Item:
         Labels, ascending.
     suggested : list of Suggested
         The most probable first.
-    text : str or None
+    id : str or None
+        That of its record.
+    texts : tuple of str or None
+        The values of the fields that have its text; of several, the first one is the title.
     features : list of (str, float)
         The heaviest ones, by name or number; empty if there is a text.
     """
@@ -57,8 +59,14 @@ class Item:
     instance: int
     annotated: list[int]
     suggested: list[Suggested]
-    text: str | None = None
+    id: str | None = None
+    texts: tuple[str, ...] | None = None
     features: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def text(self) -> str | None:
+        """The text as one, in paragraphs; None without one."""
+        return None if self.texts is None else "\n\n".join(filter(None, self.texts))
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,8 @@ class Worklist:
     items : list of Item
         In the order of reviewing.
     labels : Labels
+    link : str or None
+        The address of a record, with ``{id}`` in place of its id.
     """
 
     file: str
@@ -107,6 +117,25 @@ class Worklist:
     source: str
     items: list[Item]
     labels: Labels
+    link: str | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of the records of instances.
+
+    Attributes
+    ----------
+    ids : RecordIds or None
+    texts : mapping of int to tuple of str, or None
+        As `Item` has them. An instance without is shown by its features.
+    link : str or None
+        As `Worklist` has it.
+    """
+
+    ids: RecordIds | None = None
+    texts: Mapping[int, tuple[str, ...]] | None = None
+    link: str | None = None
 
 
 Suggestions = dict[int, list[Suggested]]
@@ -126,7 +155,12 @@ def draw(n: int, size: int, seed: int) -> list[int]:
 
 
 def read_suggestions(
-    path: str | Path, data: Dataset, source: str | Path, digits: str, names: LabelNames | None = None
+    path: str | Path,
+    data: Dataset,
+    source: str | Path,
+    digits: str,
+    names: LabelNames | None = None,
+    ids: RecordIds | None = None,
 ) -> Suggestions:
     """Read suggestions, in the format of a review file with a column ``probability``, if there is one.
 
@@ -140,8 +174,8 @@ def read_suggestions(
         The file of the data, as the user named it.
     digits : str
         The checksum of the data.
-    names : LabelNames, optional
-        Names that labels may have in the file.
+    names, ids
+        As for `decisions.read`.
 
     Returns
     -------
@@ -153,20 +187,15 @@ def read_suggestions(
     InputError
         The file is not one of suggestions, or does not belong to the data.
     """
-    optional = ("probability", DRAWN, SOURCE)
-    table = read_table(path, COLUMNS, optional)
-    numbering.check(table.source, numbering.find(table.source, table.comments), digits, source)
-    rows = zip(
-        table.lines,
-        *(table.columns[name] for name in COLUMNS),
-        *(table.columns.get(name, [""] * len(table.lines)) for name in optional),
-        strict=True,
-    )
+    optional = (PROBABILITY, DRAWN, SOURCE)
+    cells = read_cells(path, optional, names, ids)
+    table = cells.table
+    numbering.check(table.source, cells.checksum, digits, source)
+    texts = (table.columns.get(name, [""] * len(table.lines)) for name in (VERDICT, *optional))
     suggested: dict[int, dict[int, Suggested]] = {}
-    for line, instance_text, label_text, verdict, probability_text, drawn_text, kind in rows:
+    rows = zip(table.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
+    for line, instance, label, verdict, probability_text, drawn_text, kind in rows:
         try:
-            label = label_number(label_text.strip(), names)
-            instance = instance_number(instance_text.strip())
             probability = _probability(probability_text.strip())
             drawn = chance(drawn_text.strip(), kind)
         except ValueError as error:
@@ -207,7 +236,7 @@ def make(
     digits: str,
     sample: list[int] | None = None,
     suggestions: Suggestions | None = None,
-    texts: Mapping[int, str] | None = None,
+    shown: Shown = Shown(),
     label_names: LabelNames | None = None,
     feature_names: Names | None = None,
 ) -> Worklist:
@@ -221,8 +250,7 @@ def make(
         Instances drawn at random.
     suggestions : dict, optional
         Shown for a sample too, which stays random: suggestions do not change its instances.
-    texts : mapping of int to str, optional
-        Texts of all instances to review.
+    shown : Shown
     label_names : LabelNames, optional
     feature_names : dict, optional
         The names of each feature, from `names.name_files.read_names`. Features without a name are shown by number.
@@ -232,12 +260,12 @@ def make(
     for instance in order:
         annotated = _annotated(data, instance)
         suggested = (suggestions or {}).get(instance, [])
-        if texts is not None:
-            items.append(Item(instance, annotated, suggested, text=texts[instance]))
-        else:
-            items.append(Item(instance, annotated, suggested, features=_heaviest(data, instance, feature_names)))
+        own = (shown.texts or {}).get(instance)
+        heaviest = _heaviest(data, instance, feature_names) if own is None else ()
+        key = None if shown.ids is None else shown.ids.texts[instance]
+        items.append(Item(instance, annotated, suggested, key, own, heaviest))
     kind = SAMPLE if sample is not None else SUGGESTION if suggestions is not None else ""
-    return Worklist(str(source), digits, kind, items, _labels(data, items, label_names))
+    return Worklist(str(source), digits, kind, items, _labels(data, items, label_names), shown.link)
 
 
 def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:

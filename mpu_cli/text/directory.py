@@ -1,15 +1,15 @@
 """The directory beside a data file that was made of texts: ``news.text`` beside ``news.svm``.
 
 It holds
-- ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`); line j of ``features`` names feature j;
-  where features are hashed, there is ``hashes.npy`` in its place;
+- ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`), and where the records are; line j of
+  ``features`` names feature j; where features are hashed, there is ``hashes.npy`` in its place;
 - ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
 - ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
 - ``ids``: a line for each instance, its id; there is no such file where the records have none;
 - ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,10 +110,15 @@ def read_vectorization(like: str | Path) -> Vectorization:
 
 
 def write_directory(
-    path: Path, vectorizer: "Vectorizer", labels: Labels, fields: Fields, content: stored.Content
+    path: Path,
+    vectorizer: "Vectorizer",
+    labels: Labels,
+    fields: Fields,
+    content: stored.Content,
+    records: stored.Records | None = None,
 ) -> None:
     """Write all files but ``ids`` into an existing directory."""
-    stored.save(path, vectorizer.stored(fields, content))
+    stored.save(path, replace(vectorizer.stored(fields, content), records=records))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
         (path / BROADER).write_text(labels.broader_lines())

@@ -4,13 +4,14 @@ They are used only where the data are those that the directory was made with, by
 """
 
 import logging
+from pathlib import Path
 
 import numpy as np
 
 from mpu_cli.errors import InputError, shown
-from mpu_cli.names import LabelNames, Naming
-from mpu_cli.names.beside import IDS, LABELS, folder_of
-from mpu_cli.svmlight.sources import Content, Contents, Counted, Source, files_of
+from mpu_cli.names import LabelNames, Naming, RecordIds, read_ids
+from mpu_cli.names.beside import IDS, LABELS, folder_of, ids_file
+from mpu_cli.svmlight.sources import Content, Contents, Counted, Files, Source, files_of
 from mpu_cli.svmlight.streams import BLOCK_BYTES, open_input
 from mpu_cli.text import stored
 from mpu_cli.text.directory import directory_of, made_with
@@ -58,6 +59,32 @@ class Sidecars:
     def refuse_ids(self) -> None:
         """Raise InputError if the ids beside the data belong to other data."""
         self._refuse(IDS)
+
+    def ids(self, instances: int) -> RecordIds | None:
+        """Read the id of each of so many instances; None where there are none of these data, beside each of the files.
+
+        Raises
+        ------
+        InputError
+            They are more or fewer than the instances.
+        """
+        texts: list[str] = []
+        for file in files_of(self._source):
+            if (ids := read_ids(file)) is None:
+                return None
+            texts += ids
+        if self.stranger() is not None:
+            return None
+        if len(texts) != instances:
+            raise InputError(str(ids_file(file)), None, wrong_number_of_ids(len(texts) > instances, self._source))
+        return RecordIds(texts)
+
+    def records(self) -> stored.Records | None:
+        """Return which records the data were made of; None where nothing tells, or of several files."""
+        if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
+            return None
+        kept = stored.records_of(stored.read_manifest(folder_of(self._source)))
+        return None if kept is None else kept.seen_from(Path(self._source))
 
     def vectorizer(self, instances: int) -> stored.Stored | None:
         """Return the vectoriser that made the data; None if there is none.
@@ -115,3 +142,12 @@ class Sidecars:
                     pass
             content = self.contents[file] = counted.content()
         return content
+
+
+def wrong_number_of_ids(are_more: bool, source: Source) -> str:
+    """Return the message that ids are not as many as instances."""
+    how = "more" if are_more else "fewer"
+    return (
+        f"has {how} ids than {shown(source)} has instances; each has one, on a line: remove this file, or make both "
+        "anew"
+    )

@@ -20,8 +20,10 @@ from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.files import checksum, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.runtime.untrusted import json_value, read_npy
+from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
+from mpu_cli.text.rows import FORMATS
 from mpu_cli.text.vectorizer_options import TextOptions
 from mpu_cli.version import __version__
 
@@ -30,6 +32,7 @@ _DENSE, _SPARSE = VERSIONS = 1, 2  # an inverse document frequency of every feat
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator")
+_PLACE = ("file", "form", "skip_bad")
 _HEADER_BYTES = 4096  # of an array, at most
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -56,6 +59,38 @@ class Content:
 
 
 @dataclass(frozen=True)
+class Records:
+    """The file of records that a data file was made of.
+
+    Attributes
+    ----------
+    file : str
+        Its path, relative to the directory of the data file.
+    form : str
+        One of `text.rows.FORMATS`.
+    skip_bad : bool
+        Whether bad records are no instances.
+    fields : Fields
+    """
+
+    file: str
+    form: str
+    skip_bad: bool
+    fields: Fields = DEFAULT_FIELDS
+
+    @classmethod
+    def beside(cls, data: str | Path, file: str | Path, form: str, skip_bad: bool) -> "Records | None":
+        """Name a file by its place beside a data file; None where it has no place: standard input, a URL, a pipe."""
+        if is_url(file) or not Path(file).is_file():
+            return None
+        return cls(os.path.relpath(file, Path(data).parent), form, skip_bad)
+
+    def seen_from(self, data: Path) -> "Records":
+        """Return the same with the path of the file, for the data file as it is called."""
+        return replace(self, file=os.path.normpath(data.parent / self.file))
+
+
+@dataclass(frozen=True)
 class Stored:
     """The stored state of a vectoriser.
 
@@ -72,6 +107,8 @@ class Stored:
         None if it belongs to no data file.
     hashes : ndarray of int32, shape (m,), or None
         Where features are hashed, those that occur, ascending.
+    records : Records or None
+        What the data file was made of.
     """
 
     options: TextOptions
@@ -80,6 +117,7 @@ class Stored:
     fields: Fields = DEFAULT_FIELDS
     content: Content | None = None
     hashes: np.ndarray | None = None
+    records: Records | None = None
 
     @property
     def width(self) -> int:
@@ -150,6 +188,7 @@ def described(stored: Stored) -> dict[str, Any]:
         **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
         "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
+        **({} if stored.records is None else {"records": {name: getattr(stored.records, name) for name in _PLACE}}),
     }
 
 
@@ -223,6 +262,15 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
     _expect(all(type(count) is int and count >= 0 for count in counts), "its content is not counted in whole numbers")
     _expect(isinstance(content.sha256, str) and bool(_SHA256.fullmatch(content.sha256)), "its content has no checksum")
     return content
+
+
+def records_of(values: Mapping[str, Any]) -> Records | None:
+    """Return what the data of a manifest were made of; None where it does not tell. A damaged one tells nothing."""
+    try:
+        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool), strict=True)}
+        return Records(**place, fields=_fields(values["fields"])) if place["form"] in FORMATS else None
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def written(options: TextOptions) -> dict[str, Any]:

@@ -75,6 +75,7 @@ class ClusterData(TrainingSet):
             shards=shards,
             ids=collection.ids,
             names=sidecars.names_of(sources.naming, first.ids),
+            sidecars=sidecars,
             source=provenance.Source.by_name(sources.file),
         )
         if sources.reviewed:

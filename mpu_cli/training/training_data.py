@@ -19,7 +19,7 @@ from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency,
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.methods import Fitted
-from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
@@ -148,6 +148,8 @@ class TrainingSet(LabelInformation, ABC):
         The label, as written in files, of each column; ascending.
     names : LabelNames or None
         The names of labels, where there are some; also of labels that do not occur.
+    sidecars : Sidecars or None
+        Of the data file, which have the ids of its records.
     vectorizer : Stored or None
         That which made the data of texts.
     source : provenance.Source or None
@@ -159,6 +161,7 @@ class TrainingSet(LabelInformation, ABC):
 
     ids: np.ndarray
     names: LabelNames | None = None
+    sidecars: Sidecars | None = None
     vectorizer: Stored | None = None
     source: provenance.Source | None = None
     review: ReviewCounts | None = None
@@ -171,6 +174,11 @@ class TrainingSet(LabelInformation, ABC):
     def of_file(self) -> int:
         """How many instances are those of the file, and not of the second one."""
         return len(self) if self.second is None else int(self.second[0])
+
+    @property
+    def record_ids(self) -> RecordIds | None:
+        """The ids of the records of the file, read now; None without any."""
+        return None if self.sidecars is None else self.sidecars.ids(self.of_file)
 
     @property
     def has_complete_sets(self) -> bool:
@@ -366,7 +374,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     file = read(sources.file, sources.reading, run, sources.cache, sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
-    data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, source=source)
+    data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
     if sources.reviewed:
         data = with_reviews(data, sources, file)
     if sources.groups is not None:
@@ -399,7 +407,7 @@ def with_reviews(
     InputError
         A review cannot be read, or does not fit the file.
     """
-    decided = decisions.read(sources.reviewed, data.names)
+    decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
     found = matching.match(decided, file, sources.file, sources.reviewed_wins, named, checksum_of)
     every = np.union1d(data.ids, found.ids)

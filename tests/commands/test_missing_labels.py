@@ -91,7 +91,7 @@ def test_checked_cells_are_not_listed_again(data):
 def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
     path, features, *_ = data
     found = find(data)
-    missing_labels.write_list(tmp_path / "missing.tsv", found, checksum(features), path)
+    missing_labels.write_cells(tmp_path / "missing.tsv", found.listed, found, checksum(features), path)
     lines = (tmp_path / "missing.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     assert rows[0] == ["instance", "label", "probability", "verdict", "source"]
@@ -118,7 +118,7 @@ def test_suspects_are_annotated_labels_that_are_improbable(data, tmp_path):
     first = found.suspects(len(added))
     hits = len({*zip(first.rows.tolist(), first.columns.tolist(), strict=True)} & {*added})
     assert hits / len(added) > 3 * len(added) / wrong.sum()
-    assert missing_labels.write_suspects(tmp_path / "suspects.tsv", found, checksum(features), path, 5) == 5
+    missing_labels.write_cells(tmp_path / "suspects.tsv", found.suspects(5), found, checksum(features), path)
     assert len((tmp_path / "suspects.tsv").read_text().splitlines()) == 2 + 1 + 5
 
 

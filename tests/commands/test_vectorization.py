@@ -98,8 +98,11 @@ def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):
     (tmp_path / "news.jsonl.gz").write_bytes(gzip.compress(source.read_bytes()))
     vectorize(Source(tmp_path / "news.jsonl.gz"), tmp_path / "other" / "news.svm.gz", options=NO_STEMS)
     assert gzip.decompress((tmp_path / "other" / "news.svm.gz").read_bytes()) == made.read_bytes()
-    for file in (tmp_path / "news.text").iterdir():
-        assert (tmp_path / "other" / "news.text" / file.name).read_bytes() == file.read_bytes()
+    other = tmp_path / "other" / "news.text"
+    manifests = [(path / "manifest.json").read_text() for path in (other, tmp_path / "news.text")]
+    assert manifests[0].replace("../news.jsonl.gz", "news.jsonl") == manifests[1]  # where the records are
+    for file in {*(tmp_path / "news.text").iterdir()} - {tmp_path / "news.text" / "manifest.json"}:
+        assert (other / file.name).read_bytes() == file.read_bytes()
 
 
 def test_the_transformer_comes_back_from_the_directory(made):

@@ -307,3 +307,34 @@ def test_thousands_of_instances_and_labels_stay_fluid(open_page, tmp_path):
         """
     )
     assert max(seconds.values()) < 200, seconds  # milliseconds; 5 to 20 where nothing else runs
+
+
+RECORDS = """{"id": "b 1", "title": "Football", "abstract": "Of football.", "tags": ["sports"]}
+{"id": "=b2", "title": "Songs", "abstract": "Of songs.", "tags": ["\\"Music\\" (1)"]}
+"""
+
+
+def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_path):
+    (tmp_path / "news.jsonl").write_text(RECORDS)
+    fields = "--text", "title", "--text", "abstract"
+    assert run("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "n.svm", "--min-df", 1).exit_code == 0
+    page = open_page(tmp_path / "n.svm", "--link", "https://library.example/{id}?x=1")
+    assert (page.text("#title"), page.text("#text")) == ("Football", "Of football.")
+    assert page.text("#record") == "b 1 · Instance 1 Open the record"
+    assert page.find("#record a").get_attribute("href") == "https://library.example/b%201?x=1"
+    page.press("/", "music", ENTER, ESCAPE, ARROWS["right"], "e")
+    path = page.export()
+    rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert rows == [
+        ["instance", "id", "label", "number", "verdict", "source"],
+        ["1", "b 1", '"""Music"" (1)"', "1", "yes", ""],
+        ["2", "'=b2", "*", "*", "no", ""],
+    ]
+    given = "--data", tmp_path / "n.svm", "--reviewed", path
+    assert run("apply", tmp_path / "news.jsonl", *given, "-o", tmp_path / "new.jsonl").exit_code == 0
+    mine = tmp_path / "mine.tsv"
+    mine.write_text('id\tlabel\tverdict\n"\'=b2"\tsports\tyes\nb9\tsports\tno\n')
+    assert page.import_file(mine) == "mine.tsv: 1 decisions."
+    mine.write_text("instance\tid\tlabel\tverdict\n1\t'=b2\tsports\tyes\n")
+    assert "instance 1 has not the id" in page.import_file(mine)
+    assert page.messages() == []

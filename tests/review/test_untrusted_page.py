@@ -106,7 +106,7 @@ def test_the_policy_stops_what_would_get_in(page):
 
 def test_the_page_is_one_file_whose_data_are_what_was_given():
     labels = Labels(list(range(len(EVIL))), EVIL, [1] * len(EVIL), named=True, written=EVIL)
-    work = Worklist("x.svm", "0" * 64, "", [Item(i, [i], [], text=text) for i, text in enumerate(EVIL)], labels)
+    work = Worklist("x.svm", "0" * 64, "", [Item(i, [i], [], texts=(text,)) for i, text in enumerate(EVIL)], labels)
     html = make_page(work).decode()
     (blocks,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     data = json.loads(blocks)

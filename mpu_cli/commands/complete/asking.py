@@ -103,6 +103,7 @@ def ask(
             probability=drawn.probabilities,
             drawn=drawn.chance,
         )
-        decisions.write(out, lines, of=sources.file, checksum=digits, names=None if by_number else data.names)
+        names = None if by_number else data.names
+        decisions.write(out, lines, of=sources.file, checksum=digits, names=names, ids=data.record_ids)
     size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
     return Report(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)

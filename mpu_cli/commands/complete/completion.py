@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.complete.implied import read_implications
-from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_filled, write_list, write_suspects
+from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Choice, Count
@@ -205,9 +205,10 @@ def complete(
                 sources.file, target, found, most, rules, sources.reading, data.of_file, data.file_content
             )
         else:
-            write_list(target, found, digits, sources.file, names)
+            write_cells(target, found.listed, found, digits, sources.file, names, data.record_ids)
         if suspects is not None:
-            write_suspects(suspects, found, digits, sources.file, choice.top, names)
+            cells = found.suspects(choice.top)
+            write_cells(suspects, cells, found, digits, sources.file, names, data.record_ids)
         if out_of_fold is not None:
             write_out_of_fold(out_of_fold, fitted, data.ids, data.of_file)
         if save is not None:

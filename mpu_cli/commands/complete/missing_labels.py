@@ -19,7 +19,7 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.methods import Fitted
-from mpu_cli.names import LabelNames
+from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import STANDARD_STREAM
@@ -139,15 +139,22 @@ def find(
     )
 
 
-def write_list(
-    target: str | Path, found: Completion, digits: str, source: Source, names: LabelNames | None = None
+def write_cells(
+    target: str | Path,
+    cells: Cells,
+    found: Completion,
+    digits: str,
+    source: Source,
+    names: LabelNames | None = None,
+    ids: RecordIds | None = None,
 ) -> None:
-    """Write the suggestions as a review file in which nothing is decided.
+    """Write some cells, such as `found.listed`, as a review file in which nothing is decided.
 
     Parameters
     ----------
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
+    cells : Cells
     found : Completion
     digits : str
         The checksum of the features, by which a review of these suggestions is known to be one of these data.
@@ -155,35 +162,12 @@ def write_list(
         The data, for those who read the file.
     names : LabelNames, optional
         By which labels are written.
+    ids : RecordIds, optional
+        Those of the instances.
     """
-    _write_cells(target, found.listed, found, digits, source, names)
-
-
-def write_suspects(
-    target: str | Path,
-    found: Completion,
-    digits: str,
-    source: Source,
-    top: int | None = None,
-    names: LabelNames | None = None,
-) -> int:
-    """Write annotated labels that are probably false, the least probable first; return how many. As `write_list`."""
-    cells = found.suspects(top)
-    _write_cells(target, cells, found, digits, source, names)
-    return len(cells)
-
-
-def _write_cells(
-    target: str | Path,
-    cells: Cells,
-    found: Completion,
-    digits: str,
-    source: Source,
-    names: LabelNames | None,
-) -> None:
+    lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities)
     with open_output(target) as out:
-        lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities)
-        decisions.write(out, lines, of=source, checksum=digits, names=names)
+        decisions.write(out, lines, of=source, checksum=digits, names=names, ids=ids)
 
 
 def write_filled(

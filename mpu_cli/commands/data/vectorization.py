@@ -20,7 +20,7 @@ from mpu_cli.text.directory import Vectorization, check_target, directory_of, re
 from mpu_cli.text.labels import Labels, confusable, read_labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records
 from mpu_cli.text.rows import Bad
-from mpu_cli.text.stored import written
+from mpu_cli.text.stored import Records, written
 from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 from mpu_cli.thesaurus import is_thesaurus, read_thesaurus
@@ -169,7 +169,8 @@ def vectorize(
             if first not in (None, reader.content):
                 raise InputError(str(source.file), None, "changed while it was being read; try again")
             if work is not None:
-                write_directory(work, known.vectorizer, known.labels, fields, writer.content())
+                records = Records.beside(target, source.file, form, source.skip_bad)
+                write_directory(work, known.vectorizer, known.labels, fields, writer.content(), records)
         if put is not None:
             put()
     report = _report(reader, writer, known, labels if like is None else like, given)

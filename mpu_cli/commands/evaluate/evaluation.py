@@ -245,7 +245,7 @@ def _reviewed_pair(
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
-    matched = match(decisions.read(metrics.reviewed, names), data, truth, wins=True)
+    matched = match(decisions.read(metrics.reviewed, names, sidecars.ids(len(data))), data, truth, wins=True)
     if not len(matched.sampled):
         raise MpuError(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "

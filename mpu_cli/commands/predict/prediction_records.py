@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.errors import InputError, shown
+from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames, read_ids
 from mpu_cli.names.beside import ids_file
 from mpu_cli.names.cells import cell
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.sidecars import Sidecars, wrong_number_of_ids
 
 RECORD_FORMS = ("jsonl", "tsv")
 
@@ -31,22 +31,17 @@ class Ids:
         """Return the next n ids; InputError where there are fewer."""
         taken = [text for _, text in zip(range(n), self._ids, strict=False)]
         if len(taken) < n:
-            raise self._error("fewer")
+            raise self._error(are_more=False)
         return taken
 
     def finish(self) -> None:
         """Raise InputError where there are more ids than instances, or they are those of other data."""
         if self._has_file and next(self._ids, None) is not None:
-            raise self._error("more")
+            raise self._error(are_more=True)
         self.sidecars.refuse_ids()
 
-    def _error(self, how: str) -> InputError:
-        return InputError(
-            str(ids_file(self.source)),
-            None,
-            f"has {how} ids than {shown(self.source)} has instances; each has one, on a line: remove this file, or "
-            "make both anew",
-        )
+    def _error(self, are_more: bool) -> InputError:
+        return InputError(str(ids_file(self.source)), None, wrong_number_of_ids(are_more, self.source))
 
 
 def header(form: str, names: LabelNames | None) -> bytes:

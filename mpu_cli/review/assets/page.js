@@ -106,7 +106,10 @@ function verdictButton(label, word, isPressed, isEntry) {
 
 function renderInstance() {
   const one = item();
-  $("title").textContent = `Instance ${one.n.toLocaleString("en")}`;
+  const [title, ...others] = [one.h, one.i, `Instance ${one.n.toLocaleString("en")}`].filter((text) => text !== undefined);
+  $("title").textContent = title;
+  $("record").hidden = !others.length;
+  $("record").replaceChildren(others.join(" · "), ...(data.link === undefined ? [] : [" ", linkTo(one.i)]));
   $("text").hidden = one.t === undefined;
   $("text").textContent = one.t ?? "";
   $("features").hidden = one.f === undefined;
@@ -123,6 +126,11 @@ function renderInstance() {
   $("next").disabled = at === data.items.length - 1;
   marked = null;
   render();
+}
+
+function linkTo(id) {
+  const href = data.link.replaceAll("{id}", () => encodeURIComponent(id));
+  return element("a", { href, target: "_blank", rel: "noopener noreferrer", textContent: "Open the record" });
 }
 
 function renderProgress() {

@@ -101,18 +101,29 @@ class Reviews {
     return size;
   }
 
-  // The review file: tab-separated text, a decision on each line.
+  // The review file: tab-separated text, a decision on each line; a label by name, and its number for those without.
   toText() {
+    const { data } = this;
+    const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [n, i]));
+    const place = new Map(data.numbers.map((number, i) => [String(number), i]));
+    const written = (label) => (place.has(label) ? data.written[place.get(label)] ?? data.names[place.get(label)] : label);
+    const columns = {
+      instance: (instance) => instance,
+      ...(ids.size ? { id: (instance) => cell(ids.get(instance) ?? "") } : {}),
+      label: (_, label) => (data.named ? written(label) : label),
+      ...(data.named ? { number: (_, label) => label } : {}),
+      verdict: (_, label, verdict) => (verdict ? "yes" : "no"),
+      source: (instance, label) => (this.drawn.has(`${instance} ${label}`) ? "question" : data.source),
+      ...(this.drawn.size ? { drawn: (instance, label) => this.drawn.get(`${instance} ${label}`) ?? "" } : {}),
+    };
     const lines = [
-      `# review of ${this.data.file.replace(/\s+/g, " ")}`,
-      `# checksum ${this.data.checksum}`,
-      ["instance", "label", "verdict", "source", ...(this.drawn.size ? ["drawn"] : [])].join("\t"),
+      `# review of ${data.file.replace(/\s+/g, " ")}`,
+      `# checksum ${data.checksum}`,
+      Object.keys(columns).join("\t"),
     ];
     for (const instance of [...this.byInstance.keys()].sort((a, b) => a - b)) {
       for (const [label, verdict] of this.of(instance)) {
-        const chance = this.drawn.get(`${instance} ${label}`);
-        const source = chance === undefined ? [this.data.source] : ["question", chance];
-        lines.push([instance, label, verdict ? "yes" : "no", ...source].join("\t"));
+        lines.push(Object.values(columns).map((value) => value(instance, label, verdict)).join("\t"));
       }
     }
     return lines.join("\n") + "\n";
@@ -147,6 +158,13 @@ function numbersByName({ named, numbers, names }) {
   return found;
 }
 
+// As names/cells.py writes it: no formula, one line, no tab.
+function cell(text) {
+  const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
+  if (/^'*[=+\-@＋－＝＠]/.test(line)) return `'${line}`;
+  return line.startsWith('"') ? `"${line.replace(/"/g, '""')}"` : line;
+}
+
 // What a cell may stand for: spreadsheets quote, and an apostrophe keeps them from taking a name for a formula.
 function meanings(text) {
   const quoted = /^"((?:[^"]|"")*)"$/.exec(text);
@@ -171,6 +189,7 @@ function parse(text, data) {
   const rows = [];
   const seen = new Map();
   let columns = null;
+  const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [i, n]));
   text.replace(/^\ufeff/, "").split(/\r?\n/).forEach((line, i) => {
     const fail = (problem) => { throw new Error(`line ${i + 1}: ${problem}`); };
     if (/^"?#/.test(line)) {
@@ -182,12 +201,21 @@ function parse(text, data) {
     const fields = line.split("\t").map((field) => field.trim());
     if (!columns) {
       const names = fields.map((name) => name.toLowerCase());
-      columns = ["instance", "label", "verdict"].map((name) => names.indexOf(name));
-      if (columns.includes(-1)) fail("the columns instance, label and verdict should be named here, separated by tabs");
+      const label = !data.named && names.includes("number") ? "number" : "label";
+      columns = ["id", "instance", label, "verdict"].map((name) => names.indexOf(name));
+      if (columns[1] < 0 && ids.size) columns[1] = columns[0];
+      if (columns.slice(1).includes(-1)) {
+        fail("the columns instance, label and verdict should be named here, separated by tabs");
+      }
       return;
     }
-    const [instance, written, word] = columns.map((column) => fields[column] ?? "");
+    const [id, given, written, word] = columns.map((column) => fields[column] ?? "");
+    const own = meanings(id).find((form) => ids.has(form));
+    const isById = columns[1] === columns[0] || (!given && own !== undefined);
+    if (isById && own === undefined) return; // of a record that is not on this page
+    const instance = isById ? String(ids.get(own)) : given;
     const number = whole(instance, data.most.instance);
+    if (own !== undefined && ids.get(own) !== number) fail(`instance ${instance} has not the id “${own}”`);
     if (!number) fail(`“${instance}” is no number of an instance`);
     const label = labelOf(written, known, data.most.label, fail);
     if (!WORDS.has(word.toLowerCase())) fail(`verdict “${word}” is not yes, no or empty`);

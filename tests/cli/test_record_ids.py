@@ -1,0 +1,170 @@
+"""Ids of records and names of labels in files that people see: written, read back, refused where they differ."""
+
+import csv
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from tests.cli.training import message
+
+TOPICS = {"apple": "fruit", "pear": "fruit", "car": "=wheels", "bus": "=wheels"}
+
+
+@pytest.fixture
+def books(run, tmp_path):
+    """Records with ids, titles and abstracts, and the data file made of them."""
+    path = tmp_path / "in" / "books.jsonl"
+    path.parent.mkdir()
+    words = [(f"b{i}", *each) for i, each in enumerate(list(TOPICS.items()) * 15)]
+    rows = [
+        {"id": key, "title": f"Of {word}", "abstract": f"a sweet {word}" * (key != "b3"), "tags": [tag][: i % 5]}
+        for i, (key, word, tag) in enumerate(words)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = tmp_path / "books.svm"
+    made = run("vectorize", path, "--text", "title", "--text", "abstract", "--min-df", 1, "-o", data, "-q")
+    assert made.exit_code == 0, made.stderr
+    return SimpleNamespace(records=path, data=data, rows=rows)
+
+
+@pytest.fixture
+def page_of(run, books, tmp_path):
+    def made(*arguments):
+        result = run("review", books.data, *arguments, "-o", tmp_path / "review.html")
+        assert result.exit_code == 0, result.stderr
+        html = (tmp_path / "review.html").read_text()
+        return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1]), result.stderr
+
+    return made
+
+
+def table(path):
+    lines = (line for line in path.read_text().splitlines() if not line.startswith("#"))
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c", "0.8", "--prior", "0")
+
+
+def test_suggestions_and_suspects_have_ids_and_names(run, books, tmp_path):
+    out, suspects = tmp_path / "missing.tsv", tmp_path / "wrong.tsv"
+    assert run("complete", books.data, "--top", 8, *QUICK, "-o", out, "--suspects", suspects, "-q").exit_code == 0
+    for path in (out, suspects):
+        rows = table(path)
+        assert list(rows[0]) == ["instance", "id", "label", "probability", "verdict", "source"]
+        assert {row["id"] == f"b{int(row['instance']) - 1}" for row in rows} == {True}
+        assert {row["label"] for row in rows} <= {"fruit", "'=wheels"}
+    assert run("complete", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q").exit_code == 0
+    assert {row["label"] for row in table(out)} <= {"1", "2"}
+
+
+def test_questions_have_ids(run, books, tmp_path):
+    assert run("complete", books.data, "--questions", 5, "-o", tmp_path / "q.tsv", "-q").exit_code == 0
+    assert {row["id"] == f"b{int(row['instance']) - 1}" for row in table(tmp_path / "q.tsv")} == {True}
+
+
+REVIEWS = {
+    "number and id": "instance\tid\tlabel\tverdict\n1\tb0\tfruit\tyes\n",
+    "id alone": "id\tlabel\tverdict\nb0\tfruit\tyes\n",
+    "number alone": "instance\tlabel\tverdict\n1\t2\tyes\n",
+    "either": "instance\tid\tlabel\tverdict\n1\t\t2\tyes\n\tb5\tfruit\tyes\n",
+}
+
+
+@pytest.mark.parametrize("case", REVIEWS)
+def test_reviews_by_id_or_number(run, books, tmp_path, case):
+    checked = tmp_path / "checked.tsv"
+    checked.write_text(REVIEWS[case])
+    new = tmp_path / "new.jsonl"
+    assert run("apply", books.records, "--data", books.data, "--reviewed", checked, "-o", new, "-q").exit_code == 0
+    assert json.loads(new.read_text().splitlines()[0])["tags"] == ["fruit"]
+    assert run("train", books.data, "--reviewed", checked, *QUICK, "-q").exit_code == 0
+    assert run("review", books.data, "--suggestions", checked, "-o", tmp_path / "r.html").exit_code == 1  # all decided
+
+
+REFUSED = {
+    "2\tb0\tfruit\tyes": "checked.tsv:2: instance 2 has the id 'b1', and not 'b0'",
+    "\tb99\tfruit\tyes": "checked.tsv:2: no record has the id 'b99'",
+    "\t\tfruit\tyes": "checked.tsv:2: instance '' is no number",
+}
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_ids_that_do_not_fit_are_refused(run, books, tmp_path, row):
+    checked = tmp_path / "checked.tsv"
+    checked.write_text(f"instance\tid\tlabel\tverdict\n{row}\n")
+    assert REFUSED[row] in message(run("train", books.data, "--reviewed", checked, *QUICK, "-q"))
+
+
+def test_an_id_without_ids_of_the_data_is_refused(run, tmp_path):
+    (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n")
+    (tmp_path / "checked.tsv").write_text("id\tlabel\tverdict\nb0\t1\tyes\n")
+    result = run("train", tmp_path / "n.svm", "--reviewed", tmp_path / "checked.tsv", "-q")
+    assert "id 'b0' has no number of an instance beside it, and the data have no ids" in message(result)
+
+
+def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path):
+    (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n" * 10)
+    checked = tmp_path / "checked.tsv"
+    checked.write_text("instance\tlabel\tnumber\tverdict\n1\tsports\t2\tyes\n")
+    assert run("train", tmp_path / "n.svm", "--reviewed", checked, *QUICK[:-2], "-q").exit_code == 0
+    (tmp_path / "tags").write_text("music\nart\n")
+    result = run("train", tmp_path / "n.svm", "--reviewed", checked, "--labels", tmp_path / "tags", "-q")
+    assert "there is no label called 'sports'" in message(result)
+
+
+def test_the_page_finds_texts_titles_and_ids_by_itself(page_of, books):
+    data, said = page_of("--link", "https://library.example/{id}")
+    assert f"texts: {books.records}, title, abstract" in said
+    first = data["items"][0]
+    assert (first["i"], first["h"], first["t"]) == ("b0", "Of apple", "a sweet apple")
+    assert data["items"][3]["t"] == ""
+    assert data["link"] == "https://library.example/{id}"
+    assert data["written"] == {str(data["names"].index("=wheels")): "'=wheels"}
+
+
+def test_one_field_has_no_title(page_of):
+    data, _ = page_of("--text-field", "abstract")
+    assert "h" not in data["items"][0]
+    assert data["items"][0]["t"] == "a sweet apple"
+
+
+def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):
+    changed = [{"id": "new", "title": "New", "abstract": ""}, *books.rows[:0:-1]]
+    books.records.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    data, said = page_of()
+    assert data["items"][1]["h"] == books.rows[1]["title"]
+    assert "has no text of 1 instance, by the ids" in said
+    assert "f" in data["items"][0]
+
+
+def test_without_the_records_the_page_shows_features(page_of, books):
+    books.records.unlink()
+    data, said = page_of()
+    assert "no texts are shown" in said
+    assert "f" in data["items"][0]
+
+
+def test_a_link_needs_ids(run, tmp_path):
+    (tmp_path / "n.svm").write_text("1 1:1\n")
+    result = run("review", tmp_path / "n.svm", "--link", "https://a.example/{id}", "-o", tmp_path / "r.html", "-q")
+    assert "its records have no ids" in message(result)
+    for link in ("javascript:{id}", "https://a.example/"):
+        assert run("review", tmp_path / "n.svm", "--link", link, "-o", tmp_path / "r.html").exit_code == 2
+
+
+def test_label_studio_keeps_ids_and_names(run, books, tmp_path):
+    tasks, checked = tmp_path / "tasks.json", tmp_path / "checked.tsv"
+    assert run("review", books.data, "--export", "label-studio", "-o", tasks, "-q").exit_code == 0
+    exported = json.loads(tasks.read_text())[1:2]
+    assert exported[0]["data"]["id"] == "b1"
+    assert exported[0]["data"]["text"] == "Of pear\n\na sweet pear"
+    value = {"choices": ["fruit"]}
+    exported[0]["annotations"] = [{"result": [{"from_name": "labels", "type": "choices", "value": value}]}]
+    (tmp_path / "export.json").write_text(json.dumps(exported))
+    assert run("review", "--import", tmp_path / "export.json", "-o", checked, "-q").exit_code == 0
+    assert table(checked) == [
+        {"instance": "2", "id": "b1", "label": "fruit", "number": "2", "verdict": "yes", "source": ""}
+    ]
