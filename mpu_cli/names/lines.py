@@ -3,7 +3,7 @@
 A byte order mark and CRLF are allowed. Lines have a limit, so that a file without line ends does not fill the memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BYTES = (1 << 23) - 1
 
 
-def text_lines(source: str | Path, lenient: bool = False) -> Iterator[str]:
+def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None, None]:
     """Yield the lines of a text file, plain or compressed by suffix, without their ends.
 
     Parameters

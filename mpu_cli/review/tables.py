@@ -5,7 +5,8 @@ around the names of columns and around values, empty fields at the end of a line
 columns that are not requested.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -58,7 +59,17 @@ def read_table(
         The file cannot be read, is not UTF-8 text, or has no line that names the columns; one of `required` is
         missing, a name is there twice, or a line has more values than there are names.
     """
-    lines = enumerate(text_lines(source), 1)
+    with closing(text_lines(source)) as lines:
+        return _read(enumerate(lines, 1), str(source), required, optional, in_place or {})
+
+
+def _read(
+    lines: Iterator[tuple[int, str]],
+    source: str,
+    required: Sequence[str],
+    optional: Sequence[str],
+    in_place: Mapping[str, str],
+) -> Table:
     comments: list[tuple[int, str]] = []
     number, header = 0, None
     for number, line in lines:
@@ -68,13 +79,11 @@ def read_table(
             header = [name.strip().lower() for name in line.split("\t")]
             break
     if header is None:
-        raise InputError(
-            str(source), None, f"it is empty; its first line should name the columns: {', '.join(required)}"
-        )
+        raise InputError(source, None, f"it is empty; its first line should name the columns: {', '.join(required)}")
     while header and not header[-1]:
         header.pop()
-    absent = {name for name, other in (in_place or {}).items() if name not in header and other in header}
-    _check(str(source), number, header, [name for name in required if name not in absent])
+    absent = {name for name, other in in_place.items() if name not in header and other in header}
+    _check(source, number, header, [name for name in required if name not in absent])
     names = [name for name in header if name in (*required, *optional)]
     wanted = [header.index(name) for name in names]
     pick = itemgetter(*wanted)
@@ -91,7 +100,7 @@ def read_table(
         fields = line.split("\t")
         if any(field.strip() for field in fields[width:]):
             there = ", ".join(header)[:200]
-            raise InputError(str(source), number, f"there are {len(fields)} values, but the columns are {there}")
+            raise InputError(source, number, f"there are {len(fields)} values, but the columns are {there}")
         if len(fields) < needed:  # which take no more time than they have, however long the header is
             rows.append(tuple(fields[column] if column < len(fields) else "" for column in wanted))
         else:
@@ -100,7 +109,7 @@ def read_table(
         if len(rows) == _ROWS:
             _move(rows, columns, same)
     _move(rows, columns, same)
-    return Table(str(source), dict(zip(names, columns, strict=True)), places, comments)
+    return Table(source, dict(zip(names, columns, strict=True)), places, comments)
 
 
 def _move(rows: list[tuple[str, ...]], columns: list[list[str]], same: dict[str, str]) -> None:
