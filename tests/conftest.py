@@ -17,6 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
 from tests.kernels import NUMBA
+from tests.printed import assert_run_valid
 from tests.served import Files, serving
 
 ROOT = Path(__file__).parent.parent
@@ -63,12 +64,16 @@ def compiled():
 
 @pytest.fixture(scope="session")
 def run():
-    """Run ``mpu`` with arguments (and bytes for standard input); give click's Result (exit_code, stdout, stderr)."""
+    """Run ``mpu`` with arguments (and bytes for standard input); give click's Result (exit_code, stdout, stderr).
+
+    What it prints as JSON is as docs/schemas says.
+    """
 
     def invoke(*args, stdin: bytes | None = None) -> Result:
         result = CliRunner().invoke(mpu, [str(arg) for arg in args], input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
+        assert_run_valid([str(arg) for arg in args], result.exit_code, result.stdout, result.stderr)
         return result
 
     return invoke

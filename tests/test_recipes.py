@@ -126,7 +126,7 @@ def test_cron_with_a_log_has_nothing_to_mail_after_a_success(shell, tmp_path):
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert json.loads((tmp_path / "reports.json").read_text())["instances"] == 90
     *steps, last = map(json.loads, (tmp_path / "train.log").read_text().splitlines())
-    assert [step["step"] for step in steps[-2:]] == ["write", "test"]
+    assert [step["step"] for step in steps[-2:]] == ["writing the model", "testing the new model"]
     assert last["report"] == json.loads((tmp_path / "reports.json").read_text())
 
 

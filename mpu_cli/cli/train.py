@@ -10,6 +10,7 @@ from mpu_cli.cli.options.input_files import label_features_option, training_file
 from mpu_cli.cli.options.training import GroupedCommand, acceptance_options, training_options
 from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options, warn
 from mpu_cli.cli.output.model_report import print_report
+from mpu_cli.cli.output.progress import by_name
 from mpu_cli.cli.output.reports import json_option, log_report, print_json
 from mpu_cli.errors import RejectedError
 
@@ -147,7 +148,8 @@ def train(
     )
     for warning in done.warnings:
         warn(warning)
-    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))
+    seconds = by_name(done.seconds)
+    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     report = {
         "model": str(done.model),
         "method": done.method,
@@ -158,12 +160,11 @@ def train(
         **({} if done.review is None else {"review": asdict(done.review)}),
         **done.findings,
         **({"c_assumption": _assumption(done.findings)} if "c_interval" in done.findings else {}),
-        "thresholds": {str(label): threshold for label, threshold in done.thresholds.items()},
-        "seconds": done.seconds,
+        **_thresholds(done.thresholds),
+        "seconds": seconds,
         "peak_bytes": peak_bytes(),
         **({} if done.cluster is None else {"cluster": done.cluster}),
         **({} if done.verdict is None else {"acceptance": {"version": done.version, **done.verdict.as_json()}}),
-        "warnings": done.warnings,
     }
     log_report(report)
     if as_json:
@@ -181,6 +182,13 @@ def default_model(source: str) -> Path:
     from mpu_cli.svmlight.streams import stem
 
     return (Path() if is_url(source) else Path(source).parent) / f"{stem(source)}.mpu"
+
+
+def _thresholds(thresholds: dict[int, float]) -> dict[str, Any]:
+    """Say a threshold that all labels share once."""
+    if len(set(thresholds.values())) == 1:
+        return {"threshold": next(iter(thresholds.values()))}
+    return {"thresholds": {str(label): threshold for label, threshold in thresholds.items()}}
 
 
 def _assumption(findings: dict) -> str:

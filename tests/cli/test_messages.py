@@ -37,7 +37,20 @@ def test_steps_have_their_ticks_and_seconds(run, tiny):
     lines = objects(run("train", tiny, *QUICK, "--folds", 2, "--log-format", "json").stderr)
     assert lines.pop()["report"]["labels"] == 3
     steps = {line["step"]: line["ticks"] for line in lines}
-    assert steps == {"read": 0, "level 0": 1, "level 0, out of fold": 2, "thresholds": 0, "write": 0}
+    out_of_fold = {"learning level 1": 1, "predicting level 1 out of fold": 2}
+    assert steps == {"reading data": 0, **out_of_fold, "choosing thresholds": 0, "writing the model": 0}
+
+
+def test_steps_have_the_same_names_in_text_in_json_and_in_the_report(run, tiny):
+    text = run("train", tiny, *QUICK).stderr
+    result = run("train", tiny, *QUICK, "--log-format", "json", "--json")
+    lines = [line for line in objects(result.stderr) if "step" in line]
+    assert [line["step"] for line in lines] == [line.rpartition(": ")[0] for line in text.splitlines()]
+    assert [line["step"] for line in lines] == list(json.loads(result.stdout)["seconds"])
+
+
+def test_lines_have_seconds(run, tiny):
+    lines = [line for line in objects(run("train", tiny, *QUICK, "--log-format", "json").stderr) if "step" in line]
     assert all(line["seconds"] >= 0 for line in lines)
 
 

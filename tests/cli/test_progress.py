@@ -130,7 +130,11 @@ def test_elsewhere_a_phase_is_a_line(run, small):
     said = run("estimate-c", small).stderr.splitlines()
     assert [line.partition(":")[0] for line in said] == ["reading data", "predicting out of fold", "estimating c"]
     lines = [json.loads(line) for line in run("estimate-c", small, "--log-format", "json").stderr.splitlines()]
-    assert [line.get("step") for line in lines[:-1]] == ["read", "out-of-fold predictions", "estimate c"]
+    assert [line.get("step") for line in lines[:-1]] == [
+        "reading data",
+        "predicting out of fold",
+        "estimating c",
+    ]
     assert "report" in lines[-1]
 
 

@@ -127,7 +127,7 @@ def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
 
 def test_the_last_line_is_json_too(tiny):
     process = start("train", tiny, "--log-format", "json", *FOREVER, *ALONE)
-    assert '"step": "read"' in process.stderr.readline()
+    assert '"step": "reading data"' in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
     line = process.communicate(timeout=20)[1]
     assert line.endswith('"level": "error", "message": "terminated"}\n')

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import click
@@ -73,6 +73,7 @@ status_line = StatusLine()
 
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
+_MOST_WARNINGS = 1000  # in a report; a service may warn for years
 
 
 @dataclass
@@ -81,6 +82,7 @@ class _Manner:
 
     verbosity: int = _NORMAL
     as_json: bool = False
+    warnings: list[str] = field(default_factory=list)
 
 
 _manner = _Manner()
@@ -148,6 +150,8 @@ def error(message: str) -> None:
 
 def warn(message: str, **counts: int) -> None:
     """Print a warning, even with ``--quiet``. In JSON, the counts become fields of their own."""
+    if len(_manner.warnings) < _MOST_WARNINGS:
+        _manner.warnings.append(one_line(without_secrets(message)))
     _say("warning", f"warning: {message}", message=message, **counts)
 
 
@@ -163,9 +167,14 @@ def detail(message: str, **counts: int) -> None:
         _say("debug", message, message=message, **counts)
 
 
-def finished(step: str, name: str, ticks: int, seconds: float) -> None:
-    """Print that a step is done, whose name is another one for people."""
-    _say("info", f"{name}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
+def warnings() -> list[str]:
+    """Return the warnings so far, which are part of every report."""
+    return list(_manner.warnings)
+
+
+def finished(step: str, ticks: int, seconds: float) -> None:
+    """Print that a step is done."""
+    _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
 
 
 def report(values: dict) -> None:

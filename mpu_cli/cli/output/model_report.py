@@ -14,11 +14,11 @@ def print_report(report: dict) -> None:
     report : dict
         As `mpu train --json` prints it.
     """
-    rest = {name: value for name, value in report.items() if name not in ("c_assumption", "c_by_group", "warnings")}
+    rest = {name: value for name, value in report.items() if name not in ("c_assumption", "c_by_group")}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
     model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
     memory = rest.pop("peak_bytes") / 1e9
-    thresholds = rest.pop("thresholds").values()
+    thresholds = [rest.pop("threshold")] if "threshold" in rest else rest.pop("thresholds").values()
     low, high = min(thresholds), max(thresholds)
     lines = {
         "method": rest.pop("method"),

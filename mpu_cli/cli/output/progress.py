@@ -3,14 +3,14 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from mpu_cli.cli.output import messages
 from mpu_cli.cli.output.messages import status_line
 from mpu_cli.errors import counted
 
-# The steps of the library in messages; a level of the stack is numbered.
+# The steps of the library in messages and reports, as docs/reports.md lists them; a level of the stack is numbered.
 _NAMES = {
     "read": "reading data",
     "estimate c": "estimating c",
@@ -58,6 +58,19 @@ def name_of(step: str) -> str:
         number = int(level[1]) + 1
         return f"predicting level {number} out of fold" if level[2] else f"learning level {number}"
     return _NAMES.get(step, step)
+
+
+def step_names() -> set[str]:
+    """Return the names of all steps but those of levels."""
+    return set(_NAMES.values())
+
+
+def by_name(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Return the time of each step of the library by its name in messages; two steps may share one."""
+    named: dict[str, float] = {}
+    for step, time_of_step in seconds.items():
+        named[name_of(step)] = named.get(name_of(step), 0.0) + time_of_step
+    return named
 
 
 class Phase:
@@ -170,7 +183,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     with _drawn(phase):
         yield phase.advance
     if _has_lines():
-        messages.finished(step, phase.name, phase.ticks, phase.seconds())
+        messages.finished(phase.name, phase.ticks, phase.seconds())
 
 
 @contextmanager

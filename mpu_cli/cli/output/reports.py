@@ -15,13 +15,17 @@ def json_option(function: Callable) -> Callable:
 
 
 def print_json(report: dict) -> None:
-    """Print a report as one JSON object. Keys keep their order; NaN is printed as null."""
-    click.echo(json.dumps(_without_nan(report), allow_nan=False))
+    """Print a report as one JSON object, with the warnings so far. Keys keep their order; NaN is printed as null."""
+    click.echo(json.dumps(_whole(report), allow_nan=False))
 
 
 def log_report(report: dict) -> None:
     """Print a report as the last message on standard error, where messages are JSON lines; otherwise nothing."""
-    messages.report(_without_nan(report))
+    messages.report(_whole(report))
+
+
+def _whole(report: dict) -> dict:
+    return _without_nan({**report, "warnings": messages.warnings()})
 
 
 def _without_nan(value):
