@@ -1,4 +1,4 @@
-"""Functions for people with arrays: c, thresholds and out-of-fold predictions where labels are incomplete."""
+"""Functions on arrays: c, questions, thresholds and out-of-fold predictions where labels are incomplete."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
 
     It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
-    the features tell apart well; else it also looks at labels that are mostly annotated together.
+    the features predict well; else it also looks at labels that are mostly annotated together.
 
     Parameters
     ----------
@@ -81,20 +81,20 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     >>> X = np.eye(5)[np.arange(500) % 5]
     >>> S = (X + np.roll(X, 1, axis=1)).astype(int)
     >>> S[np.arange(500) % 4 == 0] = 0    # a quarter of the labels is missing
-    >>> found = estimate_c(X, S)
-    >>> round(found.c, 2)
+    >>> estimate = estimate_c(X, S)
+    >>> round(estimate.c, 2)
     0.75
-    >>> low, high = found.interval
-    >>> low < found.c < high
+    >>> low, high = estimate.interval
+    >>> low < estimate.c < high
     True
     """
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
-    given = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
+    chosen = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
     annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored)
-    return learning.estimate_frequency(parameters.checked(given), matrix, annotations, method)
+    return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method)
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
@@ -110,8 +110,8 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     Returns
     -------
     ReviewedFrequency
-        `c` and `rates`, one for each label that is annotated or was found, in the order of the columns of y, with 90 %
-        credible intervals.
+        `c` and `rates`, one for each label that is annotated or verified as true, in the order of the columns of y,
+        with 90 % credible intervals.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     >>> S = np.zeros((400, 1), int)
     >>> S[:100] = 1
     >>> sampled = np.arange(400) % 10 == 0
-    >>> found = c_from_review(S, reviewed=np.where(sampled, 1, 0)[:, None], sampled=sampled)
-    >>> found.instances, bool(found.interval[0] < 0.25 < found.interval[1])
+    >>> review = c_from_review(S, reviewed=np.where(sampled, 1, 0)[:, None], sampled=sampled)
+    >>> review.instances, bool(review.interval[0] < 0.25 < review.interval[1])
     (40, True)
     """
     annotations = Annotations.of(indicator(y), reviewed=reviewed, sampled=sampled)
@@ -203,8 +203,7 @@ def questions(
         raise DataError(f"n is {n}: give the number of questions, 1 or more")
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
-    given = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
-    annotations = Annotations.of(annotated, **given)
+    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
     chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": seed})
     return learning.questions(chosen, matrix, annotations, n)
 
@@ -276,22 +275,21 @@ def out_of_fold(
     >>> X = np.eye(3)[np.arange(300) % 3]
     >>> S = X.astype(int)
     >>> S[0] = 0                          # a label is missing
-    >>> found = out_of_fold(X, S, MPUClassifier(levels=1, c=0.9))
-    >>> missing = np.where(S, 0, found.posteriors)
+    >>> held_out = out_of_fold(X, S, MPUClassifier(levels=1, c=0.9))
+    >>> missing = np.where(S, 0, held_out.posteriors)
     >>> np.unravel_index(missing.argmax(), missing.shape) == (np.int64(0), np.int64(0))
     True
     """
     annotated = indicator(y)
     matrix = arrays.features(X, annotated)
-    known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
-    annotations = Annotations.of(annotated, **known)
+    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
-    found = learning.held_out(chosen, matrix, annotations)
-    posteriors = unannotated_posterior(found.given_others, found.c)
+    held_out = learning.held_out(chosen, matrix, annotations)
+    posteriors = unannotated_posterior(held_out.given_others, held_out.c)
     columns, width = annotations.columns, annotations.width
     return OutOfFold(
-        arrays.widened(found.probabilities, columns, width),
-        arrays.widened(found.c, columns, width, np.nan),
+        arrays.widened(held_out.probabilities, columns, width),
+        arrays.widened(held_out.c, columns, width, np.nan),
         arrays.widened(posteriors, columns, width),
     )
 
@@ -359,8 +357,8 @@ def choose_thresholds(
     Examples
     --------
     >>> from mpu_cli import choose_thresholds
-    >>> found = choose_thresholds([[0.9], [0.8], [0.7], [0.6]], [[1], [0], [1], [0]], c=0.8)
-    >>> bool(0.6 < found.thresholds[0] <= 0.7), round(found.expected_f1, 2)
+    >>> best = choose_thresholds([[0.9], [0.8], [0.7], [0.6]], [[1], [0], [1], [0]], c=0.8)
+    >>> bool(0.6 < best.thresholds[0] <= 0.7), round(best.expected_f1, 2)
     (True, 0.91)
     """
     if criterion not in CRITERIA:
@@ -376,5 +374,5 @@ def choose_thresholds(
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
     rates = np.broadcast_to(np.asarray(c, float), (width,))[columns]
-    found, f1 = learning.best_thresholds(np.ascontiguousarray(P[:, columns]), annotations, rates, criterion)
-    return Thresholds(arrays.widened(found, columns, width, np.inf), f1)
+    best, f1 = learning.best_thresholds(np.ascontiguousarray(P[:, columns]), annotations, rates, criterion)
+    return Thresholds(arrays.widened(best, columns, width, np.inf), f1)

@@ -1,4 +1,4 @@
-"""Arrays of callers from Python, checked and brought into the form that everything below takes."""
+"""Arguments from Python: arrays, checked and converted to CSR arrays."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 @dataclass(frozen=True)
 class Checked:
-    """What callers say of n instances and of the columns of an indicator matrix, beside annotations. Made by `of`.
+    """The checked arguments of `MPUClassifier.fit` beside features and annotations. Made by `of`.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Checked:
         return columns if numbers is None else columns[np.argsort(numbers[columns], kind="stable")]
 
     def label_information(self, columns: np.ndarray) -> LabelInformation:
-        """Return the same of some columns, as methods take it."""
+        """Return the information on the labels of some columns, as methods take it."""
         features = None if self.label_features is None else self.label_features[columns]
         if self.verdicts is None and self.ignored is None and not self.complete.any():
             return LabelInformation(label_features=features)
@@ -105,16 +105,16 @@ class Checked:
 
 @dataclass(frozen=True)
 class Annotations(LabelInformation):
-    """An indicator matrix without the labels that nothing can be learned of, and what else is given of the others.
+    """The annotations of the labels that can be learned, and other information on these labels.
 
     Attributes
     ----------
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
     columns : ndarray of int, shape (q,)
-        Which columns of the caller's matrix these are.
+        The columns of these labels in the matrix of the caller.
     width : int
-        How many columns that has.
+        The number of columns of that matrix.
     """
 
     labels: csr_array
@@ -143,15 +143,16 @@ class Annotations(LabelInformation):
         DataError
             One of these has another shape or other values, or no label is annotated.
         """
-        given = Checked.of(annotated.shape, **checked)
+        arguments = Checked.of(annotated.shape, **checked)
         occurs = np.zeros(annotated.shape[1], bool)
         occurs[annotated.indices] = True
-        columns = given.columns(occurs, numbers)
-        return cls(_columns(annotated, columns), columns, annotated.shape[1], **vars(given.label_information(columns)))
+        columns = arguments.columns(occurs, numbers)
+        information = vars(arguments.label_information(columns))
+        return cls(_columns(annotated, columns), columns, annotated.shape[1], **information)
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
-    """Put the entries of the last axis at given places among `width`, and another number at the others."""
+    """Put the entries of the last axis into these of `width` columns, and another number into the others."""
     wide = np.full((*values.shape[:-1], width), absent, values.dtype)
     wide[..., columns] = values
     return wide
@@ -307,22 +308,22 @@ def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
 
 def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
     refuse_broken(values, name)
-    found = check_array(
+    matrix = check_array(
         values, accept_sparse="csr", dtype=None, ensure_2d=False, ensure_min_features=0, input_name=name, copy=False
     )
-    if found.ndim != 2:
+    if matrix.ndim != 2:
         raise DataError(
-            f"Unknown label type: {name} has shape {found.shape}. Only binary classification is supported, in a column "
-            "for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of label "
-            "sets, or a list of names for each instance"
+            f"Unknown label type: {name} has shape {matrix.shape}. Only binary classification is supported, in a "
+            "column for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of "
+            "label sets, or a list of names for each instance"
         )
-    if shape is not None and found.shape != shape:
-        raise DataError(f"{name} has shape {found.shape}, and y has {shape}: give one value for each cell of y")
-    entries = found.data if issparse(found) else found
-    if found.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
+    if shape is not None and matrix.shape != shape:
+        raise DataError(f"{name} has shape {matrix.shape}, and y has {shape}: give one value for each cell of y")
+    entries = matrix.data if issparse(matrix) else matrix
+    if matrix.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
         what = "Unknown label type: " if shape is None else ""
         raise DataError(f"{what}{name} holds other values than {', '.join(map(str, allowed))}")
-    sparse = csr_array(found, dtype=np.int8)
+    sparse = csr_array(matrix, dtype=np.int8)
     if not sparse.has_canonical_format or not sparse.data.all():
         sparse = sparse.copy()
         sparse.sum_duplicates()
@@ -346,8 +347,8 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
     if not issparse(sampled) and np.ndim(sampled) == 1:
         return _mask(sampled, "sampled", n), None
     refuse_broken(sampled, "sampled")
-    found = check_array(sampled, accept_sparse="csr", dtype=np.float64, input_name="sampled")
-    chances = csr_array(found, copy=True)
+    matrix = check_array(sampled, accept_sparse="csr", dtype=np.float64, input_name="sampled")
+    chances = csr_array(matrix, copy=True)
     chances.sum_duplicates()
     if chances.shape != shape:
         raise DataError(f"sampled has shape {chances.shape}: give one value for each instance, or for each cell of y")

@@ -98,13 +98,13 @@ def _predicted(block: Any, method: str, estimator: Any, arguments: dict[str, Any
 
 @dataclass(frozen=True)
 class Learned:
-    """A model, and what its labels and features are to the caller.
+    """A model, with the columns and names of its labels in the arrays of the caller.
 
     Attributes
     ----------
     model : TrainedModel
     columns : ndarray of int, shape (q,)
-        The places of its labels among all.
+        The columns of its labels among all.
     classes : ndarray
         Names of all labels.
     sparse : bool
@@ -118,11 +118,13 @@ class Learned:
 
 
 def is_meant(X: Any, y: Any, client: Any) -> bool:
-    """Whether a cluster is to learn: a client is given, or something that lives on one, or names of files."""
+    """Whether to learn on a cluster: there is a client, X or y is an array of Dask, or X is a list of files."""
     return client is not None or is_lazy(X) or is_lazy(y) or (y is None and _are_files(X))
 
 
-def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, known: Mapping[str, Any]) -> Learned:
+def learn(
+    chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, arguments: Mapping[str, Any]
+) -> Learned:
     """Learn a model of all labels on a cluster.
 
     Parameters
@@ -131,25 +133,25 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
         Every parameter, from `parameters.checked`.
     X, y, classes, client
         As for `MPUClassifier` and its `fit`.
-    known : mapping
-        Other arguments of that, by name: what else is given of labels, for dask arrays.
+    arguments : mapping
+        The other arguments of `fit`, such as `reviewed`, by name; only with dask arrays.
 
     Raises
     ------
     DataError
-        Something is not what a cluster can learn from.
+        A cluster cannot learn from these arguments.
     MpuError
         As for `commands.train.training.train`.
     """
-    given = {name: value for name, value in known.items() if value is not None}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
     if chosen["method"] != "mpu":
         raise DataError(f"a cluster learns by the method mpu, not by {chosen['method']}")
     if _are_files(X):
         if y is not None or classes is not None:
             raise DataError("X names files, which have the labels too: give neither y nor classes")
-        if given:
+        if arguments:
             raise DataError(
-                f"X names files, and {min(given)} is an array of their labels: give dask arrays X and y, or use "
+                f"X names files, and {min(arguments)} is an array of their labels: give dask arrays X and y, or use "
                 "`mpu train --cluster`, which reads reviews and features of labels from files"
             )
         refuse_repeated("X", list(map(os.fspath, X)))
@@ -158,7 +160,7 @@ def learn(chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, client: Any, 
     with connection().borrowed(client, OnCluster.timeout) as executor:
         if _are_files(X):
             return _of_files(executor, chosen, as_one([absolute(os.fspath(path)) for path in X]))
-        return _of_arrays(executor, chosen, X, y, classes, given)
+        return _of_arrays(executor, chosen, X, y, classes, arguments)
 
 
 def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: Source) -> Learned:
@@ -169,7 +171,7 @@ def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: Source
 
 
 def _of_arrays(
-    executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, given: Mapping[str, Any]
+    executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, arguments: Mapping[str, Any]
 ) -> Learned:
     from mpu_cli.cluster.training import Collection
 
@@ -177,9 +179,9 @@ def _of_arrays(
     names = arrays.class_names(classes, q)
     own_numbers = arrays.label_numbers(names)
     numbers = np.arange(1, q + 1) if own_numbers is None else own_numbers
-    known = {name: executor.computed(value) if is_lazy(value) else value for name, value in given.items()}
-    if "label_features" in known:
-        known["label_features"] = arrays.label_features(known["label_features"], q, width)
+    here = {name: executor.computed(value) if is_lazy(value) else value for name, value in arguments.items()}
+    if "label_features" in here:
+        here["label_features"] = arrays.label_features(here["label_features"], q, width)
     of_x, of_y = executor.blocks(X, y)
     parts = [Part(f"block {number}") for number in range(len(of_x))]
     instances = [
@@ -189,7 +191,7 @@ def _of_arrays(
     is_sparse = executor.submit(issparse, of_y[0])
     del of_x, of_y  # the workers need not keep them beside the instances
     collection = Collection.of(executor, parts, instances)
-    checked = arrays.Checked.of((len(collection), q), **known)
+    checked = arrays.Checked.of((len(collection), q), **here)
     columns = checked.columns(np.isin(numbers, collection.ids), numbers)
     information = vars(checked.label_information(columns))
     data = ClusterData(collection=collection, shards=chosen["shards"], ids=numbers[columns], **information)
@@ -252,10 +254,11 @@ def _refuse_uneven(X: Any, y: Any) -> None:
     rows, others = X.chunks[0], y.chunks[0]
     if len(rows) != len(others) or any(a != b for a, b in zip(rows, others, strict=True) if a == a and b == b):
         raise DataError(
-            f"X has {_told(rows)}, and y has {_told(others)}: give them the same rows, y.rechunk((X.chunks[0], -1))"
+            f"X has {_described(rows)}, and y has {_described(others)}: give them the same rows, "
+            "y.rechunk((X.chunks[0], -1))"
         )
 
 
-def _told(rows: tuple[float, ...]) -> str:
-    some = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
-    return f"{len(rows):,} blocks of {some} rows"
+def _described(rows: tuple[float, ...]) -> str:
+    sizes = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
+    return f"{len(rows):,} blocks of {sizes} rows"

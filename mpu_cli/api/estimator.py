@@ -17,6 +17,7 @@ from mpu_cli import bundle, methods
 from mpu_cli.api import arrays, cluster_learning, learning, parameters
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
+from mpu_cli.runtime.options import FREQUENCY, checked
 
 
 @parameters.declared
@@ -38,13 +39,13 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (q,)
         Names of the labels.
     c_ : ndarray of float, shape (q,)
-        Label frequency of each label; where it differs between labels, NaN for those that nothing is known of.
+        Label frequency of each label; where it differs between labels, NaN for labels that are not in the model.
     thresholds_ : ndarray of float32, shape (q,)
-        A label is predicted where its probability is at least its threshold; infinite where nothing is known of it.
+        A label is predicted where its probability is at least its threshold; infinite for labels not in the model.
     expected_f1_ : float
         Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones. Of mpu and br only.
     record_ : dict
-        What the training was asked for, and what it found, as `save` records it.
+        Options and results of the training, as `save` records them.
     sparse_output_ : bool
         Whether `predict` returns a sparse matrix: where `y` was sparse or label sets, and after `load`.
     n_features_in_ : int
@@ -81,13 +82,13 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     [('news',), ('arts', 'film')]
     """
 
-    def __init__(self, *, classes: ArrayLike | None = None, **given: Any) -> None:
-        if unknown := given.keys() - parameters.DECLARED.keys():
+    def __init__(self, *, classes: ArrayLike | None = None, **chosen: Any) -> None:
+        if unknown := chosen.keys() - parameters.DECLARED.keys():
             raise TypeError(
                 f"{min(unknown)} is not a parameter; there are {', '.join(parameters.DECLARED)} and classes"
             )
         for name, option in parameters.DECLARED.items():
-            setattr(self, name, given.get(name, option.written_default))
+            setattr(self, name, chosen.get(name, option.written_default))
         self.classes = classes
 
     def fit(
@@ -103,7 +104,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
-        Labels that are neither annotated nor found in a review, and have no features of their own, cannot be learned:
+        Labels that are neither annotated nor verified as true, and have no features of their own, cannot be learned:
         they keep their column, have probability 0, and are never predicted.
 
         Parameters
@@ -114,8 +115,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             S, the annotated labels: 1 where the label is annotated, else 0. Or the names of the labels of each
             instance, as lists or sets.
         reviewed : array_like or sparse matrix, shape (n, q), optional
-            What somebody has checked, whatever is annotated: 1 where the label is true, -1 where it is false, 0 where
-            nothing is known.
+            Verified labels, annotated or not: 1 where the label is true, -1 where it is false, 0 where it was not
+            verified.
         complete : array_like of bool, shape (n,), optional
             Instances whose labels are complete: what is not annotated is false.
         ignored : array_like or sparse matrix, shape (n, q), optional
@@ -127,11 +128,11 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             were drawn is one that was drawn at random.
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
-            far as that helps (`prior`). A row of zeros: nothing is known of the label.
+            far as that helps (`prior`). A row of zeros: the label has no features.
         client : distributed.Client, optional
             Learn on its Dask cluster, as ``mpu train --cluster`` does. X and y are dask arrays with the same chunks of
-            whole rows, dense or of sparse matrices; what else is known of labels is in arrays as above, or in dask
-            arrays, which are brought here. Or X is a list of LIBSVM files or URLs, which the workers read, and all
+            whole rows, dense or of sparse matrices; other arguments are arrays as above, or dask arrays,
+            which are brought here. Or X is a list of LIBSVM files or URLs, which the workers read, and all
             other arrays are left out. Default, for such X: Dask's present client.
 
         Returns
@@ -150,12 +151,12 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         MpuWarning
-            What to know before the model is trusted, as where c cannot be told.
+            Before the model is trusted, such as where the data do not determine c.
         """
-        known = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
-        known["label_features"] = label_features
+        verified = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+        arguments = verified | {"label_features": label_features}
         if cluster_learning.is_meant(X, y, client):
-            learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, known)
+            learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, arguments)
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             self.n_features_in_ = learned.model.predictor.n_features
             return self._become(learned.model, learned.columns, learned.classes, learned.sparse)
@@ -169,8 +170,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         names = arrays.class_names(names, annotated.shape[1])
         numbers = arrays.label_numbers(names)
         if label_features is not None:
-            known["label_features"] = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
-        annotations = arrays.Annotations.of(annotated, numbers, **known)
+            arguments["label_features"] = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
+        annotations = arrays.Annotations.of(annotated, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
         model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
@@ -243,8 +244,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             return cluster_learning.predicted(self, "predict_top", X, np.float32, is_sparse=True, k=k)
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
-        found = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
-        return self._in_columns(found)
+        top = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
+        return self._in_columns(top)
 
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
@@ -267,8 +268,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         if cluster_learning.is_lazy(X):
             check_is_fitted(self)
             return cluster_learning.predicted(self, "predict", X, int, self.sparse_output_)
-        found = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
-        predicted = self._in_columns(found.astype(int))
+        label_sets = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
+        predicted = self._in_columns(label_sets.astype(int))
         return predicted if self.sparse_output_ else predicted.toarray()
 
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
@@ -328,12 +329,12 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         if truth.shape != predicted.shape:
             raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
         hits = truth.multiply(predicted).nnz
-        return float(corrected(hits, predicted.nnz, truth.nnz, parameters.one_frequency("c", c)).f1)
+        return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
 
-        A model that is there stays in use until the new one is complete. Labels that nothing is known of are not in
+        A model that is there stays in use until the new one is complete. Labels that could not be learned are not in
         it, nor are names of features. Labels that are whole numbers are in ascending order there, whatever their order
         in `classes_`; others are numbered from 1 in the order of `classes_`, and their names are kept.
 
@@ -358,7 +359,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
     def _become(
         self, model: bundle.TrainedModel, columns: np.ndarray, classes: np.ndarray, sparse: bool
     ) -> "MPUClassifier":
-        """Take a model, the places of its labels among all, and the names of these."""
+        """Take a model, the columns of its labels among all, and the names of all labels."""
         self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, classes, sparse
         c = model.c
         self.record_ = self._model.options
@@ -377,10 +378,11 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         arrays.refuse_broken(X, "X")
         return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
 
-    def _in_columns(self, found: csr_array) -> csr_array:
+    def _in_columns(self, of_model: csr_array) -> csr_array:
         """Put columns of the model at their places among `classes_`."""
         placed = csr_array(
-            (found.data, self._columns[found.indices], found.indptr), shape=(found.shape[0], len(self.classes_))
+            (of_model.data, self._columns[of_model.indices], of_model.indptr),
+            shape=(of_model.shape[0], len(self.classes_)),
         )
         placed.sort_indices()
         return placed
@@ -407,13 +409,13 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     path : str or path
         The directory.
     numbers : bool
-        Whether labels are called by number also where the model knows their names.
+        Whether labels are called by number also where the model has their names.
 
     Returns
     -------
     MPUClassifier
         Fitted. `classes_` are the names of its labels, or else their numbers, in ascending order of the numbers, and
-        the columns of predictions are in that order; labels that nothing is known of are not among them. Where two
+        the columns of predictions are in that order; labels that could not be learned are not among them. Where two
         labels have one name, it is followed by the number of the label. `predict` returns a sparse matrix
         (`sparse_output_`). Its parameters are those of the training as far as the directory tells: c, cost and epochs
         are what was used.
@@ -424,11 +426,11 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
         There is no model, or it is damaged, or was written by a newer version.
     """
     model = bundle.load(Path(path))
-    known = {  # None: auto
+    recorded = {  # None: auto
         name: model.options[name]
         for name in parameters.DECLARED
         if model.options.get(name) is not None and model.method in methods.owners(name)
     }
-    classifier = MPUClassifier(**{**known, "method": model.method})
+    classifier = MPUClassifier(**{**recorded, "method": model.method})
     classifier.n_features_in_ = model.predictor.n_features
     return classifier._become(model, np.arange(len(model.label_ids)), model.shown_labels(numbers), sparse=True)

@@ -1,4 +1,4 @@
-"""What the public face asks of methods and core: the one place from which it calls them."""
+"""Training, prediction and estimates for the estimator and the functions on arrays: all calls of methods and core."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ _PROBABILITIES = 1 << 20
 
 
 def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
-    """Learn a model of some labels.
+    """Train a model.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     matrix : csr_array, shape (n, D), float32
     annotations : Annotations
     ids : ndarray of int, shape (q,)
-        The number of each of these labels in files, ascending.
+        The number of each label in files, ascending.
 
     Returns
     -------
@@ -66,10 +66,10 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
 def predictions(
     predictor: methods.Model, matrix: csr_array, run: Run, most: int | None = None
 ) -> Iterator[tuple[slice, Predictions]]:
-    """Predict some instances after another, in threads; `most` as for `methods.Model.predictions`."""
+    """Predict instances slice by slice, in threads; `most` as for `methods.Model.predictions`."""
     parts = _parts(predictor, matrix)
-    found = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
-    return zip(parts, found, strict=True)
+    predicted = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
+    return zip(parts, predicted, strict=True)
 
 
 def _parts(predictor: methods.Model, matrix: csr_array) -> list[slice]:
@@ -80,10 +80,10 @@ def _parts(predictor: methods.Model, matrix: csr_array) -> list[slice]:
 def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
     """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
     refuse_large_predictions(matrix.shape[0], width)
-    found = np.zeros((matrix.shape[0], width), np.float32)
+    wide = np.zeros((matrix.shape[0], width), np.float32)
     for part, predicted in predictions(predictor, matrix, run, len(predictor.thresholds)):
-        found[part, columns] = _dense(predicted)
-    return found
+        wide[part, columns] = _dense(predicted)
+    return wide
 
 
 def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_array:
@@ -93,14 +93,14 @@ def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_arr
         predict = partial(predictor.predictions, matrix[part], run)
         return thresholds.reached(all_reaching(predict, predictor.thresholds), predictor.thresholds)
 
-    found = parallel.run(of_part, zip(_parts(predictor, matrix)), run.jobs)
-    return csr_array(vstack(list(found), format="csr"))
+    label_sets = parallel.run(of_part, zip(_parts(predictor, matrix)), run.jobs)
+    return csr_array(vstack(list(label_sets), format="csr"))
 
 
 def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int) -> csr_array:
     """Predict the k most probable labels of each instance: csr_array of float32, shape (n, q)."""
-    found = (part for _, part in predictions(predictor, matrix, run, k))
-    kept = [Top(k, 0).of_dense(part) if isinstance(part, np.ndarray) else part for part in found]
+    predicted = (part for _, part in predictions(predictor, matrix, run, k))
+    kept = [Top(k, 0).of_dense(part) if isinstance(part, np.ndarray) else part for part in predicted]
     return csr_array(vstack(kept, format="csr"))
 
 
@@ -134,9 +134,9 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
     for warning in report.warnings():
         warnings.warn(warning, MpuWarning, stacklevel=3)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
-    found = report.held_out.probabilities
-    given = given_other_labels(found, annotations.labels, frequency, run)
-    return HeldOut(probabilities=_dense(found), given_others=_dense(given), c=report.c)
+    held_out = report.held_out.probabilities
+    given_others = given_other_labels(held_out, annotations.labels, frequency, run)
+    return HeldOut(probabilities=_dense(held_out), given_others=_dense(given_others), c=report.c)
 
 
 def _dense(predictions: Predictions) -> np.ndarray:
@@ -157,17 +157,17 @@ def estimate_frequency(
     q = len(annotations.columns)
     refuse_too_large(matrix.shape[1], q, levels=1)
     run = run_of(chosen)
-    some = draw_labels(count_annotations(annotations.labels), run.seed)
-    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if some is None else len(some.columns))
+    labels = draw_labels(count_annotations(annotations.labels), run.seed)
+    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
     rows = Rows(Features.of(matrix), annotations.labels, verified=annotations.verified)
-    drawn = Sample(rows, chosen["sample"], chosen["folds"] or usual_folds(len(rows), q), run, some)
+    drawn = Sample(rows, chosen["sample"], chosen["folds"] or usual_folds(len(rows), q), run, labels)
     probabilities = drawn.naive_probabilities()
-    found = drawn.of_all_labels(
+    estimate = drawn.of_all_labels(
         estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
     )
-    if found.caution:
-        warnings.warn(found.caution, MpuWarning, stacklevel=3)
-    return replace(found, labels=np.sort(annotations.columns[found.labels]))
+    if estimate.caution:
+        warnings.warn(estimate.caution, MpuWarning, stacklevel=3)
+    return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]))
 
 
 def best_thresholds(
@@ -178,15 +178,14 @@ def best_thresholds(
     threshold, f1 = thresholds.pooled_threshold(probabilities, annotations.labels, frequency)
     if criterion == PER_LABEL:
         return thresholds.label_thresholds(probabilities, annotations.labels, frequency, threshold)
-    found = np.full(len(annotations.columns), threshold, np.float32)
     if criterion == PU_F1:
-        return found, f1
-    found = thresholds.uncalibrated_macro_thresholds(probabilities, annotations.labels, frequency, threshold)
-    return found, thresholds.estimated_f1(probabilities, annotations.labels, frequency, found)
+        return np.full(len(annotations.columns), threshold, np.float32), f1
+    chosen = thresholds.uncalibrated_macro_thresholds(probabilities, annotations.labels, frequency, threshold)
+    return chosen, thresholds.estimated_f1(probabilities, annotations.labels, frequency, chosen)
 
 
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
-    """Return the options of the chosen method, which must use verified labels if there are any."""
+    """Return the options of the chosen method; DataError if it does not use verified labels and there are some."""
     method = methods.METHODS[chosen["method"]]
     if annotations.label_features is not None and "label_features" not in method.takes:
         raise DataError(f"label_features: the method {method.name} does not use them")
@@ -196,7 +195,7 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
 
 
 def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> dict[str, Any]:
-    """Return the options of the chosen method, by name, for some of so many labels."""
+    """Return the options of the chosen method, by name, for these of `width` labels."""
     values = {name: chosen[name] for name in options_of(methods.METHODS[chosen["method"]].options)}
     c = values.get("c")
     if c is not None and np.ndim(c):

@@ -59,8 +59,8 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | b
     Examples
     --------
     >>> from mpu_cli import corrected_metrics
-    >>> found = corrected_metrics([[1, 0], [0, 0], [0, 1], [0, 0]], [[1, 0], [1, 0], [0, 1], [0, 1]], c=0.5)
-    >>> found["micro_precision"], found["micro_recall"], found["micro_f1"]
+    >>> metrics = corrected_metrics([[1, 0], [0, 0], [0, 1], [0, 0]], [[1, 0], [1, 0], [0, 1], [0, 1]], c=0.5)
+    >>> metrics["micro_precision"], metrics["micro_recall"], metrics["micro_f1"]
     (1.0, 1.0, 1.0)
     """
     truth, predicted = indicator(y_true, "y_true"), indicator(y_pred, "y_pred")
@@ -112,8 +112,8 @@ def ranking_metrics(
     Examples
     --------
     >>> from mpu_cli import ranking_metrics
-    >>> found = ranking_metrics([[1, 0, 1], [0, 1, 0]], [[0.9, 0.2, 0.1], [0.7, 0.3, 0.2]], k=[1, 2])
-    >>> found["precision_at_1"], found["recall_at_2"], round(found["coverage_at_2"], 3)
+    >>> metrics = ranking_metrics([[1, 0, 1], [0, 1, 0]], [[0.9, 0.2, 0.1], [0.7, 0.3, 0.2]], k=[1, 2])
+    >>> metrics["precision_at_1"], metrics["recall_at_2"], round(metrics["coverage_at_2"], 3)
     (0.5, 0.75, 0.667)
     """
     truth, listed = indicator(y_true, "y_true"), _score_lists(scores)
@@ -184,9 +184,9 @@ def _score_lists(scores: Any) -> csr_array:
 
 
 def _propensities(values: ArrayLike, q: int) -> models.Propensities:
-    found = np.asarray(values, float)
-    if found.shape != (q,):
-        raise DataError(f"propensities have shape {found.shape}, and y_true has {q} columns: give one for each")
-    if not ((found > 0) & (found <= 1)).all():
+    propensities = np.asarray(values, float)
+    if propensities.shape != (q,):
+        raise DataError(f"propensities have shape {propensities.shape}, and y_true has {q} columns: give one for each")
+    if not ((propensities > 0) & (propensities <= 1)).all():
         raise DataError("propensities: give numbers above 0 up to 1")
-    return models.Propensities(np.arange(q), found)
+    return models.Propensities(np.arange(q), propensities)

@@ -1,4 +1,4 @@
-"""The parameters of a training as callers from Python give them: the options of ``mpu train``, by the same names."""
+"""The parameters of a training from Python: the options of ``mpu train``, by the same names."""
 
 import inspect
 import textwrap
@@ -10,8 +10,7 @@ import numpy as np
 from mpu_cli import methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.errors import DataError
-from mpu_cli.runtime import options
-from mpu_cli.runtime.options import FREQUENCY, Option, RunOptions, options_of
+from mpu_cli.runtime.options import Option, RunOptions, options_of
 from mpu_cli.runtime.run import Run
 
 Estimator = TypeVar("Estimator", bound=type)
@@ -20,24 +19,24 @@ _OF_RUN = options_of(RunOptions)
 DECLARED: dict[str, Option] = methods.options() | _OF_RUN | options_of(OnCluster)
 
 
-def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Check parameters, and return them as plain Python values, ``auto`` as None.
 
     Parameters
     ----------
-    given : mapping
-        Some of the parameters in `DECLARED`, by name.
+    parameters : mapping
+        Any of those in `DECLARED`, by name.
 
     Raises
     ------
     DataError
         A parameter is of a wrong type or out of its range, or belongs to another method and is not its default.
     """
-    values = {name: DECLARED[name].check(value) for name, value in given.items()}
+    values = {name: DECLARED[name].check(value) for name, value in parameters.items()}
     method = values.get("method", methods.DEFAULT)
     for name in values:
         owners = methods.owners(name)
-        if method not in owners and (np.ndim(given[name]) or given[name] != DECLARED[name].written_default):
+        if method not in owners and (np.ndim(parameters[name]) or parameters[name] != DECLARED[name].written_default):
             raise DataError(f"{name} is a parameter of {' and '.join(owners)}, not of {method}")
     return values
 
@@ -50,12 +49,6 @@ def of_estimator(estimator: Any) -> dict[str, Any]:
 def run_of(estimator: Any) -> Run:
     """Return the run that an estimator's predictions are computed in."""
     return Run(**{name: option.check(getattr(estimator, name)) for name, option in _OF_RUN.items()})
-
-
-def one_frequency(name: str, value: Any) -> float:
-    """Check a label frequency that is a number."""
-    number: float = options.checked(FREQUENCY, name, value)
-    return number
 
 
 def declared(estimator: Estimator) -> Estimator:
