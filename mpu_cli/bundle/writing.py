@@ -142,9 +142,9 @@ def _is_ours(entry: Path) -> bool:
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
     patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, ORIGIN_NAME
-    known = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
-    known = known or any(pattern.fullmatch(entry.name) for pattern in patterns)
-    return known and stat.S_ISREG(kind)  # opening a pipe would block
+    is_ours = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
+    is_ours = is_ours or any(pattern.fullmatch(entry.name) for pattern in patterns)
+    return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
 
 
 def _is_a_model(path: Path, entries: list[Path]) -> bool:

@@ -240,9 +240,17 @@ def learn(
         problem = replace(problem, label_features=None)
     collection = problem.collection
     if _by_one_worker(problem, options):
-        given = collection.data, problem.ids, problem.label_information, options, run.on_a_worker(), start, hold_out_all
+        arguments = (
+            collection.data,
+            problem.ids,
+            problem.label_information,
+            options,
+            run.on_a_worker(),
+            start,
+            hold_out_all,
+        )
         with run.step("learn on one worker"):
-            return collection.executor.gather([collection.executor.submit(_together, *given)])[0]
+            return collection.executor.gather([collection.executor.submit(_together, *arguments)])[0]
     instances = problem.instances()
     collection.data.clear()  # so that the workers can release them
     return train_on_parts(instances, options, run, n_shards, start=start, hold_out_all=hold_out_all)

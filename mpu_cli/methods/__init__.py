@@ -77,7 +77,7 @@ def fit(
     name : str
         One of `METHODS`.
     problem : Problem
-        q >= 1 labels, each annotated somewhere; of a method that takes "label_features", some of them.
+        q >= 1 labels. Each is annotated at least once, unless the method takes "label_features".
     options : object, optional
         An instance of the method's options. Default: all defaults.
     run : Run, optional

@@ -45,7 +45,7 @@ class Task:
     Attributes
     ----------
     problem : Problem
-        q >= 1 labels, each annotated somewhere; of a method that takes "label_features", some of them.
+        q >= 1 labels. Each is annotated at least once, unless the method takes "label_features".
     options : object
         An instance of the method's options.
     run : Run
@@ -83,7 +83,7 @@ class Fitted:
     out_of_fold : ndarray or csr_array of float32, shape (n, q), or None
         Out-of-fold predictions of all instances, if the task requests them.
     groups : InstanceGroups or None
-        Groups of instances with their label frequencies, where there are some.
+        Groups of instances with their label frequencies, if the data have groups.
     """
 
     model: Model

@@ -16,8 +16,8 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     """Train by `core.train.algorithm.train`."""
     from mpu_cli.core.train.algorithm import train
 
-    given = task.problem, task.options, task.run, task.start
-    model, report = train(*given, hold_out_all=task.hold_out_all, calibrated=calibrated)
+    arguments = task.problem, task.options, task.run, task.start
+    model, report = train(*arguments, hold_out_all=task.hold_out_all, calibrated=calibrated)
     result = fitted(task.options, model, report, task.problem.label_features is not None)
     if report.groups is not None and task.problem.groups is not None:
         result.findings["c_by_group"] = report.groups.rows(task.problem.groups, task.problem.labels)

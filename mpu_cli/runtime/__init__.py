@@ -1,1 +1,1 @@
-"""What every part runs on: threads, memory, files, signals, kernels. It knows nothing of learning."""
+"""The base of all other packages: options, threads, memory, files, signals, kernels; nothing of learning."""

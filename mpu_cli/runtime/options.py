@@ -42,9 +42,9 @@ class NotAllowedError(ValueError):
     Parameters
     ----------
     value : object
-        As it was given.
+        The value as the user wrote it.
     allowed : str
-        What to give.
+        The values that are allowed.
     """
 
     def __init__(self, value: object, allowed: str) -> None:
@@ -53,11 +53,11 @@ class NotAllowedError(ValueError):
 
 
 class Kind(Protocol):
-    """Which values an option takes."""
+    """The values that an option takes."""
 
     @property
     def metavar(self) -> str:
-        """What the help calls a value."""
+        """Name of a value in the help."""
 
     @property
     def documented(self) -> str:
@@ -299,7 +299,7 @@ def _figure(number: float) -> str:
 
 
 def checked(kind: Kind, name: str, value: Any) -> Any:
-    """Return a value from Python, that a caller gives for what is called so, as a plain Python value.
+    """Check a value from Python for a parameter of this name, and return it as a plain Python value.
 
     Raises
     ------
@@ -326,7 +326,7 @@ PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
 
 @dataclass(frozen=True)
 class Option:
-    """What a field declares.
+    """The declaration of an option in a field.
 
     Attributes
     ----------
@@ -377,7 +377,7 @@ def options_of(declaration: type) -> dict[str, Option]:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What people choose of a run. Only seed and kernel have an effect on what comes out."""
+    """The options of a run. Only seed and kernel affect the result."""
 
     seed: int = option(Whole(0), 0, "Seed of the random numbers. The same seed gives the same result, byte for byte.")
     jobs: int = option(Threads(), -1, "Threads; -1 is one per core. The result does not depend on it.", letter="j")

@@ -72,7 +72,7 @@ def blas_on_one_thread() -> Iterator[None]:
                 _limited[0].restore_original_limits()
                 _limited.clear()
             else:
-                _limited.pop()  # the first one knows what the limits were
+                _limited.pop()  # the first one has the original limits
 
 
 @lru_cache(maxsize=1)

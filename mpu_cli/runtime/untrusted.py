@@ -67,7 +67,7 @@ def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) ->
     Parameters
     ----------
     file : binary file
-        Of which that is known to have the bytes of such an array at most, and little more.
+        Its size is checked before: at most that of such an array, and a little more.
     name : str
         Of the array, for errors.
     dtype : type

@@ -1,4 +1,4 @@
-"""Read a training set, here or by a cluster, and put together the model that was learned from it."""
+"""Read the data of a training, here or on a cluster, and assemble the trained model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from mpu_cli.text.stored import packed
 from mpu_cli.training import provenance
 from mpu_cli.training.cluster_data import ClusterData
 from mpu_cli.training.label_features import with_label_features
-from mpu_cli.training.training_data import Sources, TrainingSet, TrainingSetT, read_training_data
+from mpu_cli.training.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -30,20 +30,20 @@ def training_set(
     on: OnCluster | None = None,
     method: str | None = methods.DEFAULT,
     is_read_again: bool = False,
-) -> Iterator[TrainingSet]:
-    """Read files, to learn from them as long as the context lasts.
+) -> Iterator[AnnotatedData]:
+    """Read the data of a training, for the duration of the context.
 
     Parameters
     ----------
     sources : Sources
-        On a cluster: files and the second file by names that all workers know, and no cache.
+        On a cluster: absolute names of files, and no cache.
     run : Run
     on : OnCluster, optional
-        Where workers read and learn. Default: this process does.
+        The cluster that reads and trains. Default: this process.
     method : str or None
-        That will learn from them; None: no model is learned, and the vectoriser beside the data is not looked at.
+        The method to train by; None: no model is trained, and the vectoriser beside the data is not read.
     is_read_again : bool
-        Whether the file will be read a second time, so that its checksum is wanted; not on a cluster.
+        Whether the file will be read a second time, so that its checksum is needed; not on a cluster.
 
     Raises
     ------
@@ -77,30 +77,32 @@ def set_on_cluster(
     return _for_method(data, sources, run, sidecars, method)
 
 
-def _for_method(data: TrainingSetT, sources: Sources, run: Run, sidecars: Sidecars, method: str | None) -> TrainingSetT:
-    """Add what a method takes from texts and from features of labels."""
+def _for_method(
+    data: AnnotatedDataT, sources: Sources, run: Run, sidecars: Sidecars, method: str | None
+) -> AnnotatedDataT:
+    """Add the vectoriser, and features of labels if the method uses them."""
     if method is None:
         return data
-    data = replace(data, vectorizer=sidecars.vectorizer(data.of_file))
+    data = replace(data, vectorizer=sidecars.vectorizer(data.instances_of_file))
     return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
 
 
 def assembled(
-    data: TrainingSet, fitted: Fitted, method: str, options: Any, run: Run, files: dict[str, Any] | None = None
+    data: AnnotatedData, fitted: Fitted, method: str, options: Any, run: Run, files: dict[str, Any] | None = None
 ) -> TrainedModel:
-    """Put together a model, with all that is saved of it.
+    """Assemble a model with everything that is saved.
 
     Parameters
     ----------
-    data : TrainingSet
-        That it was learned from.
+    data : AnnotatedData
+        The training data.
     fitted : Fitted
     method : str
     options : object
-        As the user gave them.
+        As the user chose them.
     run : Run
     files : dict, optional
-        From `provenance.of_files`; of arrays there are none.
+        From `provenance.of_files`; None for arrays.
     """
     return TrainedModel(
         method=method,

@@ -1,4 +1,4 @@
-"""A training set on the workers of a cluster."""
+"""Annotated data on the workers of a cluster."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,21 +24,21 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
-from mpu_cli.training.training_data import Sources, TrainingData, TrainingSet, with_reviews
+from mpu_cli.training.training_data import AnnotatedData, Sources, TrainingData, with_reviews
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterData(TrainingSet):
-    """A training set on the workers of a cluster.
+class ClusterData(AnnotatedData):
+    """Annotated data on the workers of a cluster.
 
     Attributes
     ----------
     collection : Collection
     shards : int
-        Models that are learned side by side, to take their mean.
+        Models that are trained in parallel and averaged (iterative parameter mixing).
     """
 
     collection: Collection
@@ -48,7 +48,7 @@ class ClusterData(TrainingSet):
     def read(
         cls, executor: "DaskExecutor", sources: Sources, shards: int, run: Run, sidecars: Sidecars
     ) -> "ClusterData":
-        """Have the workers read files, by names that all of them know; what people have decided is read here.
+        """Have the workers read files, by absolute names; review files are read in this process.
 
         Parameters
         ----------
@@ -101,17 +101,17 @@ class ClusterData(TrainingSet):
 
     @property
     def annotations_of_file(self) -> np.ndarray:
-        """How many of those are of the file, and not of the second one."""
+        """The same for the instances of the file, without those of the second one."""
         return self.collection.first.annotations(self.ids)
 
     @property
     def content(self) -> Any:
-        """Checksums of the parts, what is given of labels, and the number of shards, on which the model depends too."""
+        """Checksums of the parts, the information on labels, and the number of shards."""
         return self.collection.content, self.ids, self.label_information, self.shards
 
     @property
     def problem(self) -> DistributedProblem:
-        """Return what is learned from."""
+        """The problem on the cluster."""
         return DistributedProblem(self.collection, self.ids, **vars(self.label_information))
 
     def widened(self, every: np.ndarray) -> Self:
@@ -146,7 +146,7 @@ class ClusterData(TrainingSet):
         )
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
-        """Estimate c by what people have decided, as `from_people` does."""
+        """Estimate c from verified labels, as `from_people` does."""
         if not self.has_complete_sets and answered is None:
             return None
         return self.problem.instances().reviewed_frequency(automatic, answered)

@@ -24,7 +24,7 @@ _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(
 def read_frequencies(
     source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None, may_be_absent: np.ndarray | None = None
 ) -> np.ndarray:
-    """Read the label frequency of each of some labels.
+    """Read the label frequency of each label.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ def read_frequencies(
         As for `frequencies_of_file`, or one of the labels is missing.
     """
     frequencies = frequencies_of_file(source, names)
-    found = np.array([frequencies.get(label, np.nan) for label in label_ids.tolist()])
-    absent = np.isnan(found)
+    c = np.array([frequencies.get(label, np.nan) for label in label_ids.tolist()])
+    absent = np.isnan(c)
     if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
         raise InputError(
             str(source),
             None,
             f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
-    return np.where(absent, found[~absent].mean(), found)
+    return np.where(absent, c[~absent].mean(), c)
 
 
 def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> dict[int, float]:
@@ -63,7 +63,7 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
     Raises
     ------
     InputError
-        A line is not a label and a number from `LEAST_FREQUENCY` to 1, a label is not known by this name, or a label
+        A line is not a label and a number from `LEAST_FREQUENCY` to 1, there is no label of this name, or a label
         occurs twice.
     """
     frequencies: dict[int, float] = {}

@@ -1,6 +1,6 @@
-"""What is known of labels beside their annotations: features of their own, and that there are such labels.
+"""Features of labels, and labels that are never annotated.
 
-A label that has features, or is named by ``--labels``, belongs to the model also where it is never annotated.
+A label that has features, or is named by ``--labels``, belongs to the model even if it is never annotated.
 """
 
 from dataclasses import replace
@@ -18,18 +18,18 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.directory import from_one
 from mpu_cli.text.stored import Stored
-from mpu_cli.training.training_data import Sources, TrainingSet, TrainingSetT
+from mpu_cli.training.training_data import AnnotatedData, AnnotatedDataT, Sources
 
 
-def with_label_features(data: TrainingSetT, sources: Sources, run: Run) -> TrainingSetT:
+def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> AnnotatedDataT:
     """Add features of labels, and labels that are never annotated.
 
     Parameters
     ----------
-    data : TrainingSet
+    data : AnnotatedData
     sources : Sources
-        Where it comes from. Features of labels are those of its file of them, or else the vectors of their names, by
-        the vectoriser that made the data.
+        Features of labels are read from its file of label features. Without one, they are the vectors of the names of
+        labels, by the vectoriser that made the data.
     run : Run
 
     Raises
@@ -52,27 +52,27 @@ def with_label_features(data: TrainingSetT, sources: Sources, run: Run) -> Train
     return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
 
 
-def _of_file(path: str | Path, data: TrainingSet, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
+def _of_file(path: str | Path, data: AnnotatedData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
     """Read a file with one line ``number index:value ...`` per label."""
-    found = read(path, sources.reading, run)
-    found.features.eliminate_zeros()
+    lines = read(path, sources.reading, run)
+    lines.features.eliminate_zeros()
     refused = partial(_refused, path)
-    many = np.flatnonzero(np.diff(found.labels.indptr) != 1)
+    many = np.flatnonzero(np.diff(lines.labels.indptr) != 1)
     if len(many):
         raise refused(int(many[0]), "expected the number of one label, and its features, such as: 12 3:0.5 7:1")
-    numbers, first = np.unique(found.labels.indices, return_index=True)
-    if len(numbers) < len(found):
-        again = int(np.setdiff1d(np.arange(len(found)), first)[0])
-        raise refused(again, f"label {found.labels.indices[again]} has a line before this one; remove one of them")
+    numbers, first = np.unique(lines.labels.indices, return_index=True)
+    if len(numbers) < len(lines):
+        again = int(np.setdiff1d(np.arange(len(lines)), first)[0])
+        raise refused(again, f"label {lines.labels.indices[again]} has a line before this one; remove one of them")
     if not np.isin(data.ids, numbers).any():
         raise InputError(
             str(path), None, f"has features of none of the labels of {sources.file}, such as {data.ids[0]}"
         )
-    if not data.occurring.count(found.features):
+    if not data.occurring.count(lines.features):
         raise InputError(
             str(path), None, f"has no feature in common with {sources.file}; features need the same numbers in both"
         )
-    return numbers, found.features[first]
+    return numbers, lines.features[first]
 
 
 def _refused(path: str | Path, instance: int, problem: str) -> InputError:
@@ -85,13 +85,13 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
 
 
 def _of_names(names: LabelNames, vectorizer: Stored) -> tuple[np.ndarray, csr_array]:
-    """Return the labels whose names have known words, and the vectors of these."""
+    """Return the labels whose names have words of the vocabulary, and the vectors of these names."""
     from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
 
     named = names.by_number
     vectors = Vectorizer.of(vectorizer).transform_names(list(named.values()))
-    known = np.flatnonzero(np.diff(vectors.indptr))
-    return np.array(list(named), int)[known], from_one(vectors[known])
+    nonzero = np.flatnonzero(np.diff(vectors.indptr))
+    return np.array(list(named), int)[nonzero], from_one(vectors[nonzero])
 
 
 def _rows_at(vectors: csr_array, places: np.ndarray, q: int) -> csr_array:

@@ -1,4 +1,4 @@
-"""What a training records of itself in its model, for `mpu info`."""
+"""The record of a training in its model, for `mpu info`."""
 
 import hashlib
 import os
@@ -47,7 +47,7 @@ class Source:
 
     @classmethod
     def of(cls, path: str | Path | Files) -> "Source":
-        """Look at a file; one that cannot be looked at is a matter of those who read it."""
+        """Return a file with its state; a file that cannot be read is an error only for those who read it."""
         if isinstance(path, Files):
             return cls(path, None, tuple(map(cls.of, path)))
         with suppress(OSError):
@@ -58,7 +58,7 @@ class Source:
 
     @classmethod
     def by_name(cls, path: str | Path | Files) -> "Source":
-        """Return a file that is not looked at, since others read it: it has neither size nor checksum."""
+        """Return a file without its state, since workers read it: it has neither size nor checksum."""
         return cls(path, None, tuple(map(cls.by_name, path)) if isinstance(path, Files) else ())
 
     def described(self) -> dict[str, Any]:
@@ -74,15 +74,15 @@ class Source:
             return None, None
         try:
             with Path(self.path).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None, None
-        return (self.state[2], found) if Source.of(self.path).state == self.state else (None, None)
+        return (self.state[2], sha256) if Source.of(self.path).state == self.state else (None, None)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What there was to learn from.
+    """Counts of the training data.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Counts:
     annotated : ndarray of int, shape (q,)
         Instances that are annotated with each label.
     true : ndarray of float64, shape (q,)
-        Those that have it, as estimated.
+        Instances that have it, as estimated.
     """
 
     instances: int
@@ -110,16 +110,16 @@ class Counts:
 
 
 def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: Path | None = None) -> dict[str, Any]:
-    """Return what `record` takes of a training on files.
+    """Return the files of a training, for `record`.
 
     Parameters
     ----------
     described : dict
-        What `Source.described` says of the data.
+        The data, from `Source.described`.
     others : mapping
-        More files that were learned from, by their options; None: there is none.
+        Further files, by their options; None: there is none.
     warm_start : Path, optional
-        The earlier model that it started from.
+        The earlier model of a warm start.
     """
     named = [(option, path) for option, path in others.items() if path is not None]
     texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
@@ -130,7 +130,7 @@ def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: P
 
 
 def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> bytes:
-    """Return what a training records of itself, as `bundle.origin` writes it.
+    """Return the record of a training, as `bundle.origin` writes it.
 
     Parameters
     ----------
@@ -142,29 +142,29 @@ def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> byt
         From `of_files`; empty where the data were arrays.
     """
     kernel = "numba" if run.compiled else "numpy"
-    given, versions = _given(options, run), _versions(run)
+    chosen, versions = _chosen(options, run), _versions(run)
     annotated, true = counts.annotated.tolist(), counts.true.tolist()
-    return Origin(now(), counts.instances, annotated, true, given, versions, kernel, **files).written()
+    return Origin(now(), counts.instances, annotated, true, chosen, versions, kernel, **files).written()
 
 
 def now() -> str:
     """Return the time of the training in UTC, or that of the variable ``SOURCE_DATE_EPOCH``."""
-    given = os.environ.get(_TIME_VARIABLE, "")
+    time = os.environ.get(_TIME_VARIABLE, "")
     with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(int(given), UTC).isoformat()
+        return datetime.fromtimestamp(int(time), UTC).isoformat()
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _given(options: Any, run: Run) -> dict[str, Any]:
+def _chosen(options: Any, run: Run) -> dict[str, Any]:
     """Return the options that differ from their defaults, as JSON values."""
-    found = {}
+    values = {}
     for name, option in options_of(type(options)).items():
         value = getattr(options, name)
         if isinstance(value, np.ndarray):
-            found[name] = value.tolist()
+            values[name] = value.tolist()
         elif value != option.default:
-            found[name] = str(value) if isinstance(value, Path) else value
-    return found | ({"seed": run.seed} if run.seed else {})
+            values[name] = str(value) if isinstance(value, Path) else value
+    return values | ({"seed": run.seed} if run.seed else {})
 
 
 def _versions(run: Run) -> dict[str, str]:

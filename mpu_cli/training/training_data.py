@@ -1,4 +1,4 @@
-"""A training set: a file, what people have decided about its labels, and a second file with complete labels."""
+"""Annotated data to train on: a file, verified labels of its instances, and a second file with complete label sets."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
 from mpu_cli.training.frequencies import read_frequencies, read_groups
 
-TrainingSetT = TypeVar("TrainingSetT", bound="TrainingSet")
+AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Sources:
     file : str, Path or Files
         Annotated instances; of several files, numbered through all of them.
     reviewed : sequence of str or Path
-        Review files: what people have decided about the labels of `file`.
+        Review files: verified labels of `file`.
     reviewed_wins : bool
         Whether ``no`` in a review outweighs an annotation. Otherwise it is an error.
     complete : str, Path or None
@@ -76,7 +76,7 @@ class Sources:
         return {**files, **self.others()}
 
     def others(self) -> dict[str, Any]:
-        """Return those that are not the data."""
+        """Return the files beside the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
         of_labels = {"--labels": self.naming.file, "--label-features": self.label_features}
         return {**reviews, "--complete": self.complete, "--groups": self.groups, **of_labels}
@@ -84,12 +84,12 @@ class Sources:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewCounts:
-    """What was found in review files.
+    """Counts of the decisions in review files.
 
     Attributes
     ----------
     decisions : int
-        How many there are, one for each cell.
+        Decisions, one for each cell.
     found : int
         Labels that are true and were not annotated.
     refuted : int
@@ -97,7 +97,7 @@ class ReviewCounts:
     unused : int
         Decisions on labels that are true nowhere.
     new_labels : list of int
-        Labels that were found, and are annotated nowhere.
+        Labels that were verified as true, and are annotated nowhere.
     closed : int
         Instances whose label set is complete.
     sampled : int
@@ -113,33 +113,33 @@ class ReviewCounts:
     sampled: int
 
     @classmethod
-    def of(cls, found: matching.Reviewed) -> "ReviewCounts":
-        """Count what was found."""
+    def of(cls, reviewed: matching.Reviewed) -> "ReviewCounts":
+        """Count the decisions of a review."""
         return cls(
-            decisions=found.decisions,
-            found=found.found,
-            refuted=found.refuted,
-            unused=found.unused,
-            new_labels=found.new_labels.tolist(),
-            closed=int(np.count_nonzero(found.verified.instances)),
-            sampled=len(found.sampled),
+            decisions=reviewed.decisions,
+            found=reviewed.found,
+            refuted=reviewed.refuted,
+            unused=reviewed.unused,
+            new_labels=reviewed.new_labels.tolist(),
+            closed=int(np.count_nonzero(reviewed.verified.instances)),
+            sampled=len(reviewed.sampled),
         )
 
     def cautions(self) -> list[str]:
-        """Say what may be a mistake in a review."""
-        found = []
+        """Return warnings of possible mistakes in a review."""
+        cautions = []
         if self.new_labels:
-            some = ", ".join(map(str, self.new_labels[:5])) + ", ..." * (len(self.new_labels) > 5)
-            found.append(f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {some}")
+            labels = ", ".join(map(str, self.new_labels[:5])) + ", ..." * (len(self.new_labels) > 5)
+            cautions.append(f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {labels}")
         if self.unused:
-            found.append(
+            cautions.append(
                 f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
             )
-        return found
+        return cautions
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingSet(LabelInformation, ABC):
+class AnnotatedData(LabelInformation, ABC):
     """Annotated instances that a model is learned from: in this process, or on the workers of a cluster.
 
     Attributes
@@ -147,16 +147,16 @@ class TrainingSet(LabelInformation, ABC):
     ids : ndarray of int, shape (q,)
         The label, as written in files, of each column; ascending.
     names : LabelNames or None
-        The names of labels, where there are some; also of labels that do not occur.
+        The names of labels, also of labels that do not occur.
     sidecars : Sidecars or None
         Of the data file, which have the ids of its records.
     vectorizer : Stored or None
-        That which made the data of texts.
+        The vectoriser that made the data of texts.
     source : provenance.Source or None
         The data file; None: they come from arrays.
     review : ReviewCounts or None
     file_content : tuple or None
-        Bytes that were read of the file, and their checksum, where somebody has asked for it.
+        Size and checksum of the uncompressed file, if requested.
     """
 
     ids: np.ndarray
@@ -171,18 +171,18 @@ class TrainingSet(LabelInformation, ABC):
     def __len__(self) -> int: ...
 
     @property
-    def of_file(self) -> int:
-        """How many instances are those of the file, and not of the second one."""
+    def instances_of_file(self) -> int:
+        """The number of instances of the file, without those of the second one."""
         return len(self) if self.second is None else int(self.second[0])
 
     @property
     def record_ids(self) -> RecordIds | None:
         """The ids of the records of the file, read now; None without any."""
-        return None if self.sidecars is None else self.sidecars.ids(self.of_file)
+        return None if self.sidecars is None else self.sidecars.ids(self.instances_of_file)
 
     @property
     def has_complete_sets(self) -> bool:
-        """Whether c can come from complete label sets."""
+        """Whether c can be estimated from complete label sets."""
         return self.sampled is not None or self.second is not None
 
     @property
@@ -198,7 +198,7 @@ class TrainingSet(LabelInformation, ABC):
     @property
     @abstractmethod
     def annotations_of_file(self) -> np.ndarray:
-        """How many of those are of the file, and not of the second one."""
+        """The same for the instances of the file, without those of the second one."""
 
     @property
     def never_annotated(self) -> np.ndarray:
@@ -208,7 +208,7 @@ class TrainingSet(LabelInformation, ABC):
     @property
     @abstractmethod
     def content(self) -> Any:
-        """What is the same only for the same data, for `runtime.checkpoint_files.fingerprint`."""
+        """The content of the data, for `runtime.checkpoint_files.fingerprint`."""
 
     @abstractmethod
     def widened(self, every: np.ndarray) -> Self:
@@ -216,20 +216,20 @@ class TrainingSet(LabelInformation, ABC):
 
     @abstractmethod
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
-        """Return what is learned from, perhaps without features; and the checksum of these, or ""."""
+        """Return the problem, perhaps without features; and the checksum of these, or ""."""
 
     @abstractmethod
     def drawn(self, size: int, run: Run) -> "TrainingData":
-        """Return instances among which those are that `core.select.sample.draw` draws."""
+        """Return instances that include those which `core.select.sample.draw` draws."""
 
     @abstractmethod
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
-        """Estimate c by what people have decided, as `from_people` does."""
+        """Estimate c from verified labels, as `from_people` does."""
 
     def fit(
         self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
     ) -> Fitted:
-        """Learn a model, as `methods.fit` does; what may be a mistake in a review is among its warnings."""
+        """Train a model, as `methods.fit` does; its warnings include those of the review."""
         fitted = self._fit(method, options, run, start, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions()
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
@@ -258,13 +258,13 @@ class TrainingSet(LabelInformation, ABC):
         """Return how a cluster carried out a training; None where there was none."""
         return None
 
-    def completed(self, options: Any) -> Any:
-        """Return options with what the data have for them: label frequencies of a file.
+    def resolved(self, options: Any) -> Any:
+        """Return the options with the label frequencies themselves in place of the file that has them.
 
         Raises
         ------
         InputError
-            The file of label frequencies cannot be read, or has none of one of the labels.
+            The file of label frequencies cannot be read, or lacks a label.
         MpuError
             The options weigh features of labels, and there are none.
         """
@@ -288,7 +288,7 @@ def frequency_file(options: Any) -> Path | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingData(TrainingSet):
+class TrainingData(AnnotatedData):
     """A training set in this process.
 
     Attributes
@@ -316,8 +316,8 @@ class TrainingData(TrainingSet):
 
     @property
     def annotations_of_file(self) -> np.ndarray:
-        """How many of those are of the file, and not of the second one."""
-        return self.annotations if self.second is None else count_annotations(self.labels[: self.of_file])
+        """The same for the instances of the file, without those of the second one."""
+        return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
 
     @property
     def content(self) -> Problem:
@@ -325,15 +325,15 @@ class TrainingData(TrainingSet):
         return self.problem
 
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
-        """Return what methods learn from, and the checksum of the features of the file, or ""."""
-        return self.problem, checksum(self.features[: self.of_file]) if with_checksum else ""
+        """Return the problem, and the checksum of the features of the file, or ""."""
+        return self.problem, checksum(self.features[: self.instances_of_file]) if with_checksum else ""
 
     def drawn(self, size: int, run: Run) -> "TrainingData":
         """Return all instances: they need not be fetched."""
         return self
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
-        """Estimate c by what people have decided, as `from_people` does."""
+        """Estimate c from verified labels, as `from_people` does."""
         return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
     def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted:
@@ -346,7 +346,7 @@ class TrainingData(TrainingSet):
 
     @property
     def problem(self) -> Problem:
-        """Return what methods learn from."""
+        """The problem that methods solve."""
         return Problem(self.features, self.labels, **vars(self.label_information))
 
     def widened(self, every: np.ndarray) -> Self:
@@ -363,7 +363,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     sources : Sources
     run : Run
     sidecars : Sidecars, optional
-        Of the file, for those who take more from the directory beside it than names.
+        Of the file, for callers that take more from the directory beside it than names.
 
     Raises
     ------
@@ -389,18 +389,18 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
 
 
 def with_reviews(
-    data: TrainingSetT, sources: Sources, file: Dataset, checksum_of: Callable[[], str] | None = None
-) -> TrainingSetT:
-    """Add what people have decided about the labels of a file.
+    data: AnnotatedDataT, sources: Sources, file: Dataset, checksum_of: Callable[[], str] | None = None
+) -> AnnotatedDataT:
+    """Add the verified labels of a file.
 
     Parameters
     ----------
-    data : TrainingSet
+    data : AnnotatedData
     sources : Sources
     file : Dataset
         The file as it was read, perhaps without features.
     checksum_of : callable, optional
-        Gives the checksum of these features. Default: they are there.
+        Returns the checksum of the features, if `file` has none.
 
     Raises
     ------
@@ -409,17 +409,17 @@ def with_reviews(
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
-    found = matching.match(decided, file, sources.file, sources.reviewed_wins, named, checksum_of)
-    every = np.union1d(data.ids, found.ids)
-    decided_labels = LabelInformation(
-        verified=found.verified,
-        sampled=found.sampled if len(found.sampled) else None,
-        answers=found.answers if len(found.answers) else None,
+    reviewed = matching.match(decided, file, sources.file, sources.reviewed_wins, named, checksum_of)
+    every = np.union1d(data.ids, reviewed.ids)
+    verified = LabelInformation(
+        verified=reviewed.verified,
+        sampled=reviewed.sampled if len(reviewed.sampled) else None,
+        answers=reviewed.answers if len(reviewed.answers) else None,
     )
     return replace(
         data.widened(every),
-        review=ReviewCounts.of(found),
-        **vars(decided_labels.placed(found.ids, every)),
+        review=ReviewCounts.of(reviewed),
+        **vars(verified.placed(reviewed.ids, every)),
     )
 
 

@@ -192,7 +192,7 @@ def complete(
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
         problem, digits = data.problem_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
-        asked = data.completed(options)
+        asked = data.resolved(options)
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
         fitted = data.fit("mpu", asked, run, hold_out_all=True)
@@ -202,7 +202,7 @@ def complete(
             most = found.filling_in.size if choice == Choice() else None
             rules = implications if fill_implied else None
             filled = write_filled(
-                sources.file, target, found, most, rules, sources.reading, data.of_file, data.file_content
+                sources.file, target, found, most, rules, sources.reading, data.instances_of_file, data.file_content
             )
         else:
             write_cells(target, found.listed, found, digits, sources.file, names, data.record_ids)
@@ -210,7 +210,7 @@ def complete(
             cells = found.suspects(choice.top)
             write_cells(suspects, cells, found, digits, sources.file, names, data.record_ids)
         if out_of_fold is not None:
-            write_out_of_fold(out_of_fold, fitted, data.ids, data.of_file)
+            write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(assembled(data, fitted, "mpu", options, run, files))

@@ -22,7 +22,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
 from mpu_cli.training.frequencies import frequency_lines
-from mpu_cli.training.training_data import Sources, TrainingSet
+from mpu_cli.training.training_data import AnnotatedData, Sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +251,7 @@ def estimate(
         with open_output(output) as out:
             rates = np.full(q, report.c) if single is None else single.c
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
-    per_instance = annotated / data.of_file / report.c  # true labels
+    per_instance = annotated / data.instances_of_file / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
@@ -300,7 +300,7 @@ def _by_people(
     reviewed: ReviewedFrequency,
     pooled: estimators.FrequencyEstimate | None,
     annotated: int,
-    data: TrainingSet,
+    data: AnnotatedData,
 ) -> Report:
     method = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
     used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)

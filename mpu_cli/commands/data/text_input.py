@@ -27,9 +27,9 @@ class Texts:
     vectorizer : bytes or None
         That of a model.
     source : str or Path
-        What is read, or the name of what is given, for errors.
-    given : sequence of str, optional
-        The texts, if they come from no file.
+        The file, or the name of the texts in messages.
+    texts : sequence of str, optional
+        Texts in place of a file.
     form : str, optional
         One of `text.rows.FORMATS`; None: as the name of the file tells.
     max_line_bytes : int
@@ -44,7 +44,7 @@ class Texts:
         self,
         vectorizer: bytes | None,
         source: str | Path,
-        given: Iterable[str] = (),
+        texts: Iterable[str] = (),
         form: str | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
@@ -61,8 +61,8 @@ class Texts:
         self._vectorizer = Vectorizer.of(kept)
         self._fields = replace(kept.fields, tags="")  # which are not looked at
         self.name = str(source)
-        self._given = list(given)
-        self._form = None if self._given else chosen_format(source, form)
+        self._texts = list(texts)
+        self._form = None if self._texts else chosen_format(source, form)
         self._max_line_bytes = max_line_bytes
         self._ids: deque[str] = deque()
 
@@ -85,7 +85,7 @@ class Texts:
 
     def _records(self) -> Iterator[Record]:
         if self._form is None:
-            yield from (Record(line, text, (), None, False) for line, text in enumerate(self._given, 1))
+            yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
             return
         with open_input(self.name) as stream:
             for record in read_records(stream, self.name, self._form, self._fields, self._max_line_bytes):

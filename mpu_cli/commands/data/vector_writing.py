@@ -29,10 +29,10 @@ class VectorWriter:
     out : binary file
     ids : Path or None
         Made where the records have ids; None: they are not kept.
-    known : Vectorization
+    vectorization : Vectorization
         The vectoriser, and the labels. Tags that are not among them are added.
-    given : int
-        So many labels were known beforehand.
+    n_numbered : int
+        Number of labels that had a number before the records were read.
 
     Attributes
     ----------
@@ -43,14 +43,14 @@ class VectorWriter:
     mended : int
         Records in which a tab or line end of a tag or id was made a blank.
     added : dict of int to int
-        The first few labels that were not known beforehand, each with the line of a record that has it.
+        The first few labels without a number before, each with the line of a record that has it.
     """
 
-    def __init__(self, out: Writable, ids: Path | None, known: Vectorization, given: int) -> None:
+    def __init__(self, out: Writable, ids: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
         self._counted = Counted(out)
         self._ids = ids
-        self._known = known
-        self._given = given
+        self._vectorization = vectorization
+        self._n_numbered = n_numbered
         self._id_hashes = array("Q")
         self._id_lines = array("Q")
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
@@ -59,7 +59,7 @@ class VectorWriter:
     def write(self, records: Iterable[Record]) -> Iterator[int]:
         """Write records. Yield the number of instances after each batch."""
         for batch in batches(records, Record.size):
-            vectors = self._known.vectorizer.transform([record.text for record in batch])
+            vectors = self._vectorization.vectorizer.transform([record.text for record in batch])
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
             self._write_ids(batch)
@@ -73,7 +73,7 @@ class VectorWriter:
 
     def content(self) -> Content:
         """Return what was written."""
-        return Content(self.instances, len(self._known.labels), *self._counted.content())
+        return Content(self.instances, len(self._vectorization.labels), *self._counted.content())
 
     def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
         """Return how many records have the id of one before them, and the lines of the first such pair."""
@@ -91,13 +91,13 @@ class VectorWriter:
         for record in batch:
             numbers += sorted({self._number(tag, record.line) for tag in record.tags})
             ends.append(len(numbers))
-        shape = (len(batch), len(self._known.labels) + 1)
+        shape = (len(batch), len(self._vectorization.labels) + 1)
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
     def _number(self, tag: str, line: int) -> int:
-        labels = self._known.labels
+        labels = self._vectorization.labels
         number = labels.number(tag) or labels.add(tag)
-        if number > self._given and len(self.added) < _LINES_KEPT:
+        if number > self._n_numbered and len(self.added) < _LINES_KEPT:
             self.added.setdefault(number, line)
         return number
 

@@ -58,7 +58,7 @@ class Source:
     max_line_bytes: int = MAX_LINE_BYTES
 
     def fields(self, default: Fields) -> Fields:
-        """Return the fields that are given, and others by default."""
+        """Return the fields, those that were not chosen by default."""
         return Fields(
             self.text or default.text,
             self.tags or default.tags,
@@ -88,7 +88,7 @@ class Report:
     listed : list of Bad
         The first of them.
     cautions : list of str
-        What people should know.
+        Warnings.
     """
 
     instances: int = 0
@@ -144,10 +144,10 @@ def vectorize(
     directory = directory_of(target)
     if directory is not None:
         check_target(directory)
-    known = None if like is None else read_vectorization(like)
+    vectorization = None if like is None else read_vectorization(like)
     names, cautions = _named(labels, language)
-    given = len(names if known is None else known.labels)
-    fields = source.fields(DEFAULT_FIELDS if known is None else known.fields)
+    n_numbered = len(names if vectorization is None else vectorization.labels)
+    fields = source.fields(DEFAULT_FIELDS if vectorization is None else vectorization.fields)
     reader = _Reader(source, form, fields)
     with ExitStack() as stack:
         open_first, open_again = stack.enter_context(read_twice(source.file))
@@ -156,13 +156,13 @@ def vectorize(
             if directory is not None:
                 work, put = stack.enter_context(replacing_directory(directory))
             first = None
-            if known is None:
+            if vectorization is None:
                 with run.step("read texts"), open_first() as stream:
-                    known = _fit(reader, stream, options or TextOptions(), names)
+                    vectorization = _fit(reader, stream, options or TextOptions(), names)
                 first = reader.content
             else:
                 open_again = open_first
-            writer = VectorWriter(out, None if work is None else work / IDS, known, given)
+            writer = VectorWriter(out, None if work is None else work / IDS, vectorization, n_numbered)
             with run.step("write vectors") as tick, open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
                     tick()
@@ -170,15 +170,15 @@ def vectorize(
                 raise InputError(str(source.file), None, "changed while it was being read; try again")
             if work is not None:
                 records = Records.beside(target, source.file, form, source.skip_bad)
-                write_directory(work, known.vectorizer, known.labels, fields, writer.content(), records)
+                write_directory(work, vectorization.vectorizer, vectorization.labels, fields, writer.content(), records)
         if put is not None:
             put()
-    report = _report(reader, writer, known, labels if like is None else like, given)
+    report = _report(reader, writer, vectorization, labels if like is None else like, n_numbered)
     return replace(report, cautions=[*cautions, *report.cautions])
 
 
 def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, list[str]]:
-    """Return the labels that a file names, and what people should know of it."""
+    """Return the labels that a file names, and warnings."""
     if labels is None:
         return Labels(), []
     if not is_thesaurus(labels):
@@ -253,30 +253,32 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
 
 
 def _report(
-    reader: _Reader, writer: VectorWriter, known: Vectorization, numbered: str | Path | None, given: int
+    reader: _Reader, writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
 ) -> Report:
-    vectorizer = known.vectorizer
+    vectorizer = vectorization.vectorizer
     return Report(
         instances=writer.instances,
         annotations=writer.annotations,
-        labels=sum(map(bool, known.labels.names)),
+        labels=sum(map(bool, vectorization.labels.names)),
         features=vectorizer.width,
         stem=vectorizer.options_.stem or NO_STEMS,
         empty=writer.empty,
         unknown=writer.unknown,
         bad=reader.bad,
         listed=reader.listed,
-        cautions=list(_cautions(writer, known, numbered, given)),
+        cautions=list(_cautions(writer, vectorization, numbered, n_numbered)),
     )
 
 
-def _cautions(writer: VectorWriter, known: Vectorization, numbered: str | Path | None, given: int) -> Iterator[str]:
-    labels = known.labels
-    if numbered is not None and len(labels) > given:
+def _cautions(
+    writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
+) -> Iterator[str]:
+    labels = vectorization.labels
+    if numbered is not None and len(labels) > n_numbered:
         first = ", ".join(f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items())
         yield (
-            f"{counted(len(labels) - given, 'tag')} not among the names of {shown(numbered)}, numbered from "
-            f"{given + 1} on: {first}" + ", ..." * (len(labels) - given > len(writer.added))
+            f"{counted(len(labels) - n_numbered, 'tag')} not among the names of {shown(numbered)}, numbered from "
+            f"{n_numbered + 1} on: {first}" + ", ..." * (len(labels) - n_numbered > len(writer.added))
         )
     if labels.shared:
         yield (
@@ -302,8 +304,8 @@ def _cautions(writer: VectorWriter, known: Vectorization, numbered: str | Path |
             f"instances without features: {counted(writer.empty, 'empty text')}, "
             f"{counted(writer.unknown, 'text')} without any known word"
         )
-    if known.vectorizer.forgotten_:
+    if forgotten := vectorization.vectorizer.forgotten_:
         yield (
-            f"there were too many different n-grams to count them all: {known.vectorizer.forgotten_:,} rare ones were "
+            f"there were too many different n-grams to count them all: {forgotten:,} rare ones were "
             "forgotten on the way; --ngrams 1-1 or --hashing counts all"
         )

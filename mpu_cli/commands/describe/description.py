@@ -32,7 +32,7 @@ class LabelReport:
     ----------
     label : int
     name : str or None
-        None where names are not known, or not wanted.
+        None without names, or where numbers were requested.
     c : float or None
         Label frequency; None where the method knows none.
     threshold : float
@@ -41,7 +41,7 @@ class LabelReport:
     true : float or None
         Estimated number of true labels in training; None also where the method knows no label frequency.
     features_for, features_against : list of dict, or None
-        The heaviest weights of each sign: ``feature``, ``name`` where it is known, ``weight``. None where the model has
+        The heaviest weights of each sign: ``feature``, ``name`` if it has one, ``weight``. None where the model has
         no weight for a feature.
     own : float or None
         Weight of its own prediction by the levels before; None where there is one level.
@@ -75,18 +75,18 @@ class Report:
     labels, named : int
         How many labels there are, and how many of them have names.
     never_annotated : int or None
-        How many of them are known by their names or features alone; None where that was not recorded.
+        Number of labels without annotations, which have names or features alone; None if that was not recorded.
     features, weights : int
         Features that occurred in training, and weights that are not zero.
     knows_texts : bool
         Whether it keeps the vectoriser that made its data of texts.
     c : dict or None
-        ``lowest``, ``mean``, ``highest`` of the label frequencies, ``estimated`` (or given), and ``interval``, of 90 %,
-        where one was found; None where the method knows no label frequency.
+        ``lowest``, ``mean``, ``highest`` of the label frequencies, ``estimated`` (or set), and ``interval``, of 90 %,
+        if there is one; None where the method has no label frequency.
     thresholds : dict
         ``lowest`` and ``highest``.
     options : dict
-        All else that is recorded of its training: options, and what was found.
+        Further records of its training: options and results.
     origin : Origin or None
         How it was trained; None where that was not recorded.
     of_labels : list of LabelReport
@@ -111,9 +111,9 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the whole report as one JSON object; what was not recorded is null."""
         names = ("annotated", "true")  # of each label; long, and asked for by name
-        told = None if self.origin is None else {k: v for k, v in asdict(self.origin).items() if k not in names}
+        origin = None if self.origin is None else {k: v for k, v in asdict(self.origin).items() if k not in names}
         of_labels = [asdict(label) for label in self.of_labels]
-        return {**asdict(self), "origin": told, "of_labels": of_labels}
+        return {**asdict(self), "origin": origin, "of_labels": of_labels}
 
 
 def describe(
@@ -158,12 +158,12 @@ def _are_numbers(values: Any) -> bool:
     return isinstance(values, list) and all(map(_is_number, values))
 
 
-def _is_by_people(found: Any) -> bool:
-    """Whether this is what `methods.mpu` has found of complete label sets."""
-    if not isinstance(found, dict) or found.keys() != {"c", "interval", "instances", "by_annotations_alone"}:
+def _is_by_people(record: Any) -> bool:
+    """Whether this is the record of `methods.mpu` on complete label sets."""
+    if not isinstance(record, dict) or record.keys() != {"c", "interval", "instances", "by_annotations_alone"}:
         return False
-    alone, interval = found["by_annotations_alone"], found["interval"]
-    numbers = all(map(_is_number, (found["c"], found["instances"], 0 if alone is None else alone)))
+    alone, interval = record["by_annotations_alone"], record["interval"]
+    numbers = all(map(_is_number, (record["c"], record["instances"], 0 if alone is None else alone)))
     return numbers and _is_interval(interval)
 
 
@@ -235,18 +235,18 @@ class _Described:
         return column
 
     def label(self, k: int, top: int) -> LabelReport:
-        model, told = self.model, self.origin
+        model, origin = self.model, self.origin
         knows_c = "c" in model.options
-        found = LabelReport(
+        report = LabelReport(
             label=int(model.label_ids[k]),
             name=self._name(k),
             c=float(model.c[k]) if knows_c else None,
             threshold=float(model.predictor.thresholds[k]),
-            annotated=None if told is None else told.annotated[k],
-            true=float(told.true[k]) if told is not None and told.annotated[k] and knows_c else None,
+            annotated=None if origin is None else origin.annotated[k],
+            true=float(origin.true[k]) if origin is not None and origin.annotated[k] and knows_c else None,
         )
         if self.stacked is None:
-            return found
+            return report
         weights = explain(self.stacked, k)
         values: dict[str, Any] = {
             "features_for": self._features(weights.features, top),
@@ -260,7 +260,7 @@ class _Described:
                     self._named({"label": int(model.label_ids[j])}, self._name(j), links[j])
                     for j in _largest(np.abs(links), top)
                 ]
-        return LabelReport(**{**asdict(found), **values})
+        return LabelReport(**{**asdict(report), **values})
 
     def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[dict[str, Any]]:
         columns = None if self.stacked is None else self.stacked.columns

@@ -202,15 +202,15 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Ru
         part = data[start : start + rows]
         try:
             predict = partial(model.predictor.predictions, part.features, run)
-            found = all_reaching(predict, model.predictor.thresholds)
+            predicted = all_reaching(predict, model.predictor.thresholds)
         except OverflowingError:
             raise InputError(str(truth), None, "feature values are too large; scale them as in training") from None
-        n, q = found.shape
-        chosen = reached(found, model.predictor.thresholds)
-        if isinstance(found, np.ndarray):
-            scores = csr_array((found.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
+        n, q = predicted.shape
+        chosen = reached(predicted, model.predictor.thresholds)
+        if isinstance(predicted, np.ndarray):
+            scores = csr_array((predicted.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
         else:
-            scores = csr_array((found.data, ids[found.indices], found.indptr), shape=(n, width))
+            scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
         labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
         yield part, Dataset(labels, scores)
 
@@ -228,15 +228,17 @@ def collecting(on: OnCluster) -> Iterator[Collect]:
 
 
 @dataclass(frozen=True)
-class _Found(Generic[E]):
-    """What was found in some files: evidence, whether a model fits them, and the number of instances."""
+class _Collected(Generic[E]):
+    """The evidence of one or several files, with the fitness of the model for them and the number of instances."""
 
     evidence: E
     fitness: Fitness
     instances: int
 
-    def __add__(self, other: "_Found[E]") -> "_Found[E]":
-        return _Found(self.evidence + other.evidence, self.fitness + other.fitness, self.instances + other.instances)
+    def __add__(self, other: "_Collected[E]") -> "_Collected[E]":
+        return _Collected(
+            self.evidence + other.evidence, self.fitness + other.fitness, self.instances + other.instances
+        )
 
 
 def _collect(
@@ -256,33 +258,33 @@ def _collect(
         for file, predicted in zip(files, _predictions(candidate, files), strict=True)
     ]
     executor.wait(done, lambda: count(1))
-    found: _Found[E] = executor.gather([reduced(executor, add, done)])[0]
-    if not found.instances:
+    collected: _Collected[E] = executor.gather([reduced(executor, add, done)])[0]
+    if not collected.instances:
         raise no_instances(truth)
-    candidate.warn(found.fitness)
-    return found.evidence
+    candidate.warn(collected.fitness)
+    return collected.evidence
 
 
 def _predictions(candidate: Candidate, files: list[str]) -> list[str] | list[ModelFiles]:
-    """Return what the predictions of each file come from."""
+    """Return the file of predictions, or the model, for each file."""
     if candidate.model is not None:
         return [ModelFiles.of(Path(candidate.name))] * len(files)
-    found = list(map(absolute, files_of(candidate.source)))
-    if len(found) != len(files):
+    predictions = list(map(absolute, files_of(candidate.source)))
+    if len(predictions) != len(files):
         raise MpuError(
             f"{shown(candidate.name)}: is no directory with predictions of {len(files)} files; with --cluster, give "
             "the one that `mpu predict` has written of them, or a model"
         )
-    return found
+    return predictions
 
 
 def _of_part(
     begun: E, name: str, predicted: str | ModelFiles, truth: str, state: State | None, reading: Reading, run: Run
-) -> _Found[E]:
+) -> _Collected[E]:
     refuse_other(truth, state)
     model = loaded(predicted) if isinstance(predicted, ModelFiles) else None
     candidate = Candidate(name, model, "" if isinstance(predicted, ModelFiles) else predicted)
-    evidence = deepcopy(begun)  # which other units may be given too
+    evidence = deepcopy(begun)  # which may be an argument of other units too
     sizes: list[int] = []
     fitness = candidate.collect_part(evidence, truth, reading, run, sizes.append)
-    return _Found(evidence, fitness, sum(sizes))
+    return _Collected(evidence, fitness, sum(sizes))

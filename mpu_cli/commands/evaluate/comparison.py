@@ -40,7 +40,7 @@ class Report:
     verdicts : list of str
         In words, for each but the first.
     cut : list of str
-        Those of which scores alone are known, so that the label sets come from a threshold that nobody chose.
+        Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
     """
 
     instances: int
@@ -202,7 +202,7 @@ class _Evidence:
 
 
 def verdict_on(first: str, other: str, metric: str, difference: Difference) -> str:
-    """Say which of two is ahead, if that can be told, by the metric of the other minus that of the first."""
+    """Say which of two is ahead, if the interval tells, by the metric of the other minus that of the first."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high
     if not difference.is_sure:

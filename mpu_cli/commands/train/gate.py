@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found of a new model.
+    """The comparison of a new model with the present one.
 
     Attributes
     ----------

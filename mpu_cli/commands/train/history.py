@@ -19,7 +19,7 @@ from mpu_cli.svmlight.streams import open_output
 
 # What is drawn and listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
-# What is known besides of those that were judged by a test set.
+# Further values of trainings that were compared on a test set.
 JUDGED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
 
 
@@ -76,21 +76,22 @@ def read(path: Path) -> list[dict[str, Any]]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise InputError(str(path), None, f"cannot be read: {error.strerror}") from error
-    found = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    found = [entry for entry in found if "version" not in entry or "method" in entry]  # others are of restored versions
-    if not found:
+    entries = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    # Others are of restored versions.
+    entries = [entry for entry in entries if "version" not in entry or "method" in entry]
+    if not entries:
         raise InputError(str(path), None, "has no training; mpu train --history adds one")
-    return found
+    return entries
 
 
 def readable(path: Path) -> list[dict[str, Any]]:
     """Return the trainings of the lines that are whole; there may be none, and no file."""
-    found = []
+    entries = []
     with suppress(OSError):
         for number, line in enumerate(path.read_bytes().splitlines(), 1):
             with suppress(InputError):
-                found.append(_entry(str(path), number, line))
-    return found
+                entries.append(_entry(str(path), number, line))
+    return entries
 
 
 def judged(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

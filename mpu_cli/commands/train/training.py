@@ -31,7 +31,7 @@ from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.stored import packed
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingSet, frequency_file
+from mpu_cli.training.training_data import AnnotatedData, ReviewCounts, Sources, frequency_file
 
 _log = logging.getLogger(__name__)
 
@@ -75,13 +75,13 @@ class Report:
     annotations : int
         How many labels of instances are annotated.
     never_annotated : int
-        How many of the labels are known by their names or features alone.
+        Number of labels without annotations, which have names or features alone.
     findings : dict
-        What the method found: JSON values.
+        Results of the method: JSON values.
     thresholds : dict
         The threshold of each label, by its number.
     review : ReviewCounts or None
-        What was found in review files.
+        Counts of the decisions in review files.
     seconds : dict
         Wall time of each step.
     warnings : tuple of str
@@ -170,7 +170,7 @@ def train(
         if gate is not None and data.vectorizer is not None:
             gate.refuse_other_numbers(packed(data.vectorizer))
         described = in_background(data.described)  # while models are learned
-        asked = data.completed(options)
+        asked = data.resolved(options)
         start = None if warm_start is None else _start(warm_start, asked.levels, data)
         steps = None
         if saving.resume:
@@ -180,7 +180,7 @@ def train(
         fitted = data.fit(method, asked, run, start, hold_out_all)
         with run.timed(seconds).step("write"):
             if saving.out_of_fold is not None:
-                write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.of_file)
+                write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
             model = assembled(data, fitted, method, options, run, files)
             if gate is None:
@@ -226,7 +226,9 @@ def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path
         refuse_unappendable(saving.history)
 
 
-def _report(model: TrainedModel, target: Path, data: TrainingSet, fitted: Fitted, seconds: dict[str, float]) -> Report:
+def _report(
+    model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
+) -> Report:
     return Report(
         model=target,
         method=model.method,
@@ -267,7 +269,7 @@ def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
     }
 
 
-def _start(path: Path, levels: int | None, data: TrainingSet) -> WarmStart:
+def _start(path: Path, levels: int | None, data: AnnotatedData) -> WarmStart:
     start, counts = _matched(path, levels, data.occurring.indices, data.ids)
     said = [
         f"{what} {counts[f'{what}_shared']:,} known, {counts[f'{what}_new']:,} new, {counts[f'{what}_vanished']:,} gone"
@@ -316,18 +318,18 @@ def _matched(
     columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
     columns = np.where(model.label_ids[columns] == ids, columns, -1)
     shared = int((columns >= 0).sum())
-    known = len(np.intersect1d(occurring, model.occurring.indices, assume_unique=True))
+    common = len(np.intersect1d(occurring, model.occurring.indices, assume_unique=True))
     if not shared:
         raise _refused(path, "has no label in common with the data")
-    if not known:
+    if not common:
         raise _refused(path, "has no feature in common with the data")
     counts = {
         "labels_shared": shared,
         "labels_new": len(ids) - shared,
         "labels_vanished": len(model.label_ids) - shared,
-        "features_shared": known,
-        "features_new": len(occurring) - known,
-        "features_vanished": len(model.occurring.indices) - known,
+        "features_shared": common,
+        "features_new": len(occurring) - common,
+        "features_vanished": len(model.occurring.indices) - common,
     }
     return WarmStart(old, columns, _settings_of(path, model.options)), counts
 

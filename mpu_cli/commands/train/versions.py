@@ -38,7 +38,7 @@ class Record:
 
     @classmethod
     def of(cls, model: Path) -> "Record":
-        """Read what there is of a model. Lines that are damaged are left out."""
+        """Read the versions of a model. Damaged lines are left out."""
         versions = Versions.of(model)
         return cls(model, versions, history.readable(versions.folder / HISTORY))
 
@@ -55,14 +55,14 @@ class Record:
     @cached_property
     def line(self) -> list[int]:
         """The versions that are there and led to the present one. Who puts one back withdraws those after it."""
-        found: list[int] = []
+        order: list[int] = []
         for entry in self.entries:
             number = entry.get("version")
-            if number in found and entry.get("restored"):
-                del found[found.index(number) + 1 :]
+            if number in order and entry.get("restored"):
+                del order[order.index(number) + 1 :]
             elif number is not None:
-                found = [*(other for other in found if other != number), number]
-        return [number for number in found if number in self.kept]
+                order = [*(other for other in order if other != number), number]
+        return [number for number in order if number in self.kept]
 
     def before(self) -> list[int]:
         """Return the versions that led to the model, without itself."""
@@ -123,7 +123,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What is known of the versions of a model.
+    """The versions of a model.
 
     Attributes
     ----------
