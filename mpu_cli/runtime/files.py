@@ -1,17 +1,21 @@
-"""The files of a command. None overwrites another, each is written completely or not at all, and nothing is left over.
+"""The files and directories that a command reads and writes.
+
+None overwrites another, each is written completely or not at all, and nothing is left over.
 
 Files are compared, not their names: a link, or another spelling of a path, is the same file.
 """
 
+import errno
 import fcntl
 import hashlib
 import io
 import os
 import re
 import secrets
+import shutil
 import stat
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -24,6 +28,8 @@ Named = Mapping[str, str | Path | None]  # files by the name of their argument o
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
+_LOCK = "lock"  # a file in a temporary directory
+_AT_ONCE = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK  # also where somebody has put a pipe
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
@@ -190,15 +196,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     ------
     binary file
     """
-    prefix = f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
+    prefix = _prefix(path)
     _remove_leftovers(path.parent, prefix)
     taken = True
     while taken:
         temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
         with signals.temporary(temporary) as rename, temporary.open("xb") as file:
-            with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
-                fcntl.flock(file, fcntl.LOCK_EX)
-            taken = not os.fstat(file.fileno()).st_nlink  # for a leftover, by another process, before it was locked
+            taken = not _lock(file)
             if not taken:
                 yield file
                 file.flush()
@@ -207,17 +211,88 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 rename(path)
 
 
+def _prefix(path: Path) -> str:
+    """Return how the names of temporary files of a file begin."""
+    return f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock a new file until it is closed; False if another process has taken it for a leftover, and removed it."""
+    with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return bool(os.fstat(file.fileno()).st_nlink)
+
+
 def _remove_leftovers(folder: Path, prefix: str) -> None:
     for path in folder.glob(f"{prefix}*"):
         with suppress(OSError, ValueError), open_regular(path) as file:
-            if _try_lock(file):
-                path.unlink()
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which fails where another process has it
+            path.unlink()
 
 
-def _try_lock(file: BinaryIO | io.FileIO) -> bool:
-    """Lock a file until it is closed; False where another process has it, or the file system knows no locks."""
+@contextmanager
+def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """Write a directory, which replaces the one of that name when it is complete.
+
+    Parameters
+    ----------
+    path : Path
+        In an existing directory. What is there now may be lost.
+
+    Yields
+    ------
+    temporary : Path
+        An empty directory beside `path`, for the files. It is removed at the end of the ``with`` block, and by the next
+        run where this one is killed.
+    replace : callable
+        Gives it its final name. Nothing but renaming is left to do then.
+    """
+    prefix = f"{_prefix(path)}dir-"
+    _remove_left_directories(path.parent, prefix)
+    locks: list[BinaryIO] = []
+    made: list[Path] = []
+
+    def clear() -> None:
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
+        for lock in locks:
+            lock.close()
+
+    def replace() -> None:
+        with signals.unbroken():
+            while True:
+                with suppress(FileNotFoundError):
+                    path.rename(work / f"old-{secrets.token_hex(8)}")
+                try:
+                    (work / "new").rename(path)
+                    return
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has just put its own there
+                        raise
+
+    with signals.finally_call(clear):
+        while not made or not _locked(made[-1], locks):
+            with signals.unbroken():
+                made.append(path.with_name(f"{prefix}{secrets.token_hex(8)}"))
+                made[-1].mkdir()
+        work = made[-1]
+        (work / "new").mkdir()
+        yield work / "new", replace
+
+
+def _locked(folder: Path, locks: list[BinaryIO]) -> bool:
+    """Lock a new directory, as `_lock` does."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock = (folder / _LOCK).open("xb")
+    except (FileNotFoundError, FileExistsError):
         return False
-    return True
+    locks.append(lock)
+    return _lock(lock)
+
+
+def _remove_left_directories(folder: Path, prefix: str) -> None:
+    """Remove what killed processes have left: the directories whose lock nobody has."""
+    for path in folder.glob(f"{prefix}*"):
+        with suppress(OSError), os.fdopen(os.open(path / _LOCK, _AT_ONCE, 0o666), "ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)

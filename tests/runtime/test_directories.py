@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from mpu_cli.runtime.directories import replacing_directory
+from mpu_cli.runtime.files import replacing_directory
 
 
 def names(path) -> set[str]:
@@ -53,7 +53,7 @@ def test_the_one_of_a_living_process_is_left_alone(tmp_path):
 def test_the_next_run_removes_what_a_killed_one_has_left(tmp_path, number):
     code = (
         "import sys, time; from pathlib import Path; from mpu_cli.runtime import signals;"
-        "from mpu_cli.runtime.directories import replacing_directory; signals.watch()\n"
+        "from mpu_cli.runtime.files import replacing_directory; signals.watch()\n"
         "with replacing_directory(Path(sys.argv[1])) as (work, _):\n"
         "    (work / 'half').write_text('')\n    time.sleep(60)\n"
     )

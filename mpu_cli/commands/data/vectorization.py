@@ -11,7 +11,7 @@ from mpu_cli.commands.data.vector_writing import VectorWriter
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.beside import IDS
 from mpu_cli.names.uris import is_uri
-from mpu_cli.runtime.directories import replacing_directory
+from mpu_cli.runtime.files import replacing_directory
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.sources import Content, Counted
