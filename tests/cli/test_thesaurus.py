@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.thesaurus.test_reader import TURTLE
+from tests.test_thesaurus import TURTLE
 
 TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
 TAGS = [["Apple"], ["https://example.org/apple"], ["Pear"], ["<https://example.org/pear>"], ["Nuss"], ["Fruits"]]
