@@ -19,6 +19,9 @@ from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.runtime.options import FREQUENCY, checked
 
+# Attributes, and what the record of a training calls them.
+_EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
+
 
 @parameters.declared
 class MPUClassifier(ClassifierMixin, BaseEstimator):
@@ -44,6 +47,9 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         A label is predicted where its probability is at least its threshold; infinite for labels not in the model.
     expected_f1_ : float
         Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones. Of mpu and br only.
+    expected_f1_interval_ : list of two floats
+        90 % interval of it, by the sampling of instances, and by the interval of c where c was estimated: it holds as
+        far as that of c does.
     record_ : dict
         Options and results of the training, as `save` records them.
     sparse_output_ : bool
@@ -365,9 +371,10 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         self.record_ = self._model.options
         self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
         self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
-        self.__dict__.pop("expected_f1_", None)  # of an earlier fit
-        if "expected_micro_f1" in self.record_:
-            self.expected_f1_ = self.record_["expected_micro_f1"]
+        for attribute, name in _EXPECTED.items():
+            self.__dict__.pop(attribute, None)  # of an earlier fit
+            if name in self.record_:
+                setattr(self, attribute, self.record_[name])
         return self
 
     def _predictor(self) -> Any:

@@ -8,7 +8,7 @@ import click
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.input_files import numbers_option
 from mpu_cli.cli.output.messages import verbosity_options
-from mpu_cli.cli.output.model_report import by_people, frequency, never_annotated, print_lines, prior_line
+from mpu_cli.cli.output.model_report import by_people, expected, frequency, never_annotated, print_lines, prior_line
 from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.options import Whole
@@ -232,12 +232,13 @@ def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
 
 
 def _expected(rest: dict[str, Any]) -> str:
-    f1, by_level = rest.pop("expected_micro_f1", None), rest.pop("expected_micro_f1_by_level", None)
+    names = ("expected_micro_f1", "expected_micro_f1_interval", "expected_micro_f1_by_level")
+    f1, interval, by_level = (rest.pop(name, None) for name in names)
     if f1 is None:
         return _NOT_RECORDED
     levels = ", ".join(f"level {i} {value:.3f}" for i, value in enumerate(by_level or (), 1))
     best = f"; at the best threshold of each level: {levels}" * bool(levels)
-    return f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c){best}"
+    return expected(f1, interval) + best
 
 
 def _listed(values: dict[str, Any]) -> str:

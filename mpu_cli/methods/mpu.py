@@ -38,6 +38,7 @@ def fitted(options: Options, model: "StackedModel", report: "Report", has_label_
         "c_estimated": report.estimate is not None or report.reviewed is not None,
         **settings,
         "expected_micro_f1": report.expected_f1,
+        "expected_micro_f1_interval": list(report.f1_interval),
         "expected_micro_f1_by_level": report.level_f1,
     }
     if options.levels is None:

@@ -194,7 +194,7 @@ def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
 def test_kept_steps_that_are_no_regular_files_are_taken_again(run, folder, monkeypatch, kind):
     options = ("--resume", "-q", "--kernel", "numpy", "--c", 0.5, "--cost", 30, "--levels", 2, "--epochs", 2)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(thresholds, "estimated_f1", lambda *_: 1 / 0)
+        patch.setattr(thresholds, "expected_f1", lambda *_: 1 / 0)
         run("train", folder / "x.svm", *options)
     kept = folder / "x.mpu.resume"
     steps = [path for path in kept.iterdir() if path.suffix == ".npz"]

@@ -275,7 +275,7 @@ def test_the_number_of_steps_taken_over_is_told(run, tiny_data, tmp_path, monkey
         raise StoppedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(thresholds, "estimated_f1", broken)
+        patch.setattr(thresholds, "expected_f1", broken)
         with pytest.raises(StoppedError):
             run(*arguments)
     kept = count(folder_of(model))

@@ -47,8 +47,7 @@ def print_report(report: dict) -> None:
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
         del rest["expected_micro_f1_by_level"]
-        f1 = rest.pop("expected_micro_f1")
-        lines["expected"] = f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
+        lines["expected"] = expected(rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None))
     if "acceptance" in rest:
         judged = rest.pop("acceptance")
         lines["accepted" if judged["accepted"] else "rejected"] = judged["verdict"]
@@ -88,6 +87,14 @@ def frequency(c: float | list[float], estimated: bool, interval: list[float] | N
     if estimated:
         return f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others"
     return f"{c:.3f}{ends}, set by the user: {missing}"
+
+
+def expected(f1: float, interval: list[float] | None) -> str:
+    """Describe the micro-F1 to expect on complete labels, with its interval; models of earlier versions have none."""
+    if interval is None:
+        return f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
+    ends = "{:.3f} to {:.3f}".format(*interval)
+    return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c, whose interval is included)"
 
 
 def _cluster(numbers: dict[str, int | None]) -> str:

@@ -175,7 +175,7 @@ def _is_interval(values: Any) -> bool:
 _FINDINGS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("cost", "step", "epochs", "expected_micro_f1"), _is_number),
     "expected_micro_f1_by_level": _are_numbers,
-    "c_interval": _is_interval,
+    **dict.fromkeys(("c_interval", "expected_micro_f1_interval"), _is_interval),
     "c_by_people": _is_by_people,
 }
 

@@ -262,6 +262,7 @@ def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
         "c_estimated": findings.get("c_estimated"),
         "c_interval": findings.get("c_interval"),
         "expected_micro_f1": findings.get("expected_micro_f1"),
+        "expected_micro_f1_interval": findings.get("expected_micro_f1_interval"),
         "seconds": round(sum(report.seconds.values()), 3),
         "warnings": list(report.warnings),
         **({} if report.cluster is None else {"cluster": report.cluster}),

@@ -29,6 +29,8 @@ from mpu_cli.core.options import MACRO_F1, PER_LABEL
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
 _PASSES = 3
+# Standard deviations on either side of the mean that 90 % of a normal distribution are within.
+_NORMAL_90 = 1.645
 _ROWS = 1 << 14
 
 
@@ -197,9 +199,81 @@ def estimated_f1(
     probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
 ) -> float:
     """Micro-F1 that thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
-    predicted, true_positives = _reaching(probabilities, labels, frequency, thresholds)
-    true = frequency.true_labels(labels).sum()
-    return float(2 * true_positives.sum() / max(predicted.sum() + true, 1))
+    return expected_f1(probabilities, labels, frequency, thresholds).f1
+
+
+@dataclass(frozen=True)
+class ExpectedF1:
+    """The micro-F1 that thresholds would reach on complete labels.
+
+    Attributes
+    ----------
+    predicted : float
+        Cells that reach their threshold.
+    by_chance, certain : tuple of two floats
+        Estimated true labels, and those of them that are predicted: by annotations that stand for 1/c, and by those
+        that stand for themselves.
+    deviation : float
+        Standard deviation of the F1 by the sampling of instances, by the delta method.
+    """
+
+    predicted: float
+    by_chance: tuple[float, float]
+    certain: tuple[float, float]
+    deviation: float
+
+    @property
+    def f1(self) -> float:
+        """Return the F1 with c as it is."""
+        return self._at(1.0)
+
+    def _at(self, ratio: float) -> float:
+        """Return the F1 if c were this many times as large."""
+        (true, predicted_true), (sure, predicted_sure) = self.by_chance, self.certain
+        return 2 * (predicted_true / ratio + predicted_sure) / max(self.predicted + true / ratio + sure, 1)
+
+    def interval(self, c: float = 1.0, c_interval: tuple[float, float] | None = None) -> tuple[float, float]:
+        """Return a 90 % interval of the F1, by the sampling of instances and by the interval of c, if there is one.
+
+        The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
+        """
+        ends = [self.f1] * 2 if c_interval is None else [self._at(end / c) for end in reversed(c_interval)]
+        half = _NORMAL_90 * self.deviation
+        low, high = (float(np.hypot(end - self.f1, half)) for end in ends)
+        return max(self.f1 - low, 0.0), min(self.f1 + high, 1.0)
+
+
+def expected_f1(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> ExpectedF1:
+    """Estimate the micro-F1 of thresholds on complete labels; arguments as in `pooled_threshold`.
+
+    Examples
+    --------
+    Of 100 predictions 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
+
+    >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]
+    >>> labels = csr_array((np.arange(110) % 100 < 40)[:, None] | (np.arange(110) >= 100)[:, None])
+    >>> expected = expected_f1(probabilities, labels, LabelFrequency.of(0.5, (110, 1)), np.array([0.5], np.float32))
+    >>> round(expected.f1, 2), [round(end, 2) for end in expected.interval(0.5, (0.45, 0.6))]
+    (0.8, [0.67, 0.91])
+    """
+    reach = reached(probabilities, thresholds)
+    rows, columns = frequency.ignored()
+    ignored = csr_array((np.ones(len(rows)), (rows, columns)), shape=labels.shape)
+    by_chance, certain = frequency.counted(labels)
+    rows, columns = by_chance.nonzero()
+    weights = csr_array((1 / frequency.by_chance(rows, columns), (rows, columns)), shape=labels.shape)
+    counts = [reach, weights, reach.multiply(weights), certain, reach.multiply(certain)]
+    of_instances = np.array([count.sum(axis=1, dtype=float) for count in counts])
+    of_instances[0] -= reach.multiply(ignored).sum(axis=1)
+    predicted, true, predicted_true, sure, predicted_sure = of_instances
+    n_predicted, n_true, n_predicted_true, n_sure, n_predicted_sure = of_instances.sum(axis=1).tolist()
+    size = max(n_predicted + n_true + n_sure, 1)
+    errors = 2 * (predicted_true + predicted_sure)
+    errors -= errors.sum() / size * (predicted + true + sure)
+    deviation = float(np.linalg.norm(errors) / size)
+    return ExpectedF1(n_predicted, (n_true, n_predicted_true), (n_sure, n_predicted_sure), deviation)
 
 
 def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
@@ -277,14 +351,14 @@ class Decision:
     Attributes
     ----------
     thresholds : ndarray of float32, shape (q,)
-    expected_f1 : float
+    expected : ExpectedF1
         The micro-F1 to expect at them.
     calibration : Calibration, StratifiedCalibration or None
         What makes probabilities of predictions.
     """
 
     thresholds: np.ndarray
-    expected_f1: float
+    expected: ExpectedF1
     calibration: AnyCalibration | None
 
 
@@ -356,10 +430,11 @@ def decide(
     labelled = evidence.candidates(calibration).of_labels(annotated)
     chosen = np.full(evidence.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
-        chosen[annotated], f1 = label_thresholds(*labelled, threshold)
-        return Decision(chosen, f1, calibration)
-    if criterion == MACRO_F1:
+        chosen[annotated] = label_thresholds(*labelled, threshold)[0]
+    elif criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled.predictions, threshold)
+    counted = annotated
     if isinstance(calibration, StratifiedCalibration) and calibration.has_unseen:
-        return Decision(chosen, estimated_f1(*evidence.of_labels(np.arange(len(chosen))), chosen), calibration)
-    return Decision(chosen, estimated_f1(*labelled, chosen[annotated]), calibration)
+        counted = np.arange(len(chosen))
+        labelled = evidence.of_labels(counted)
+    return Decision(chosen, expected_f1(*labelled, chosen[counted]), calibration)

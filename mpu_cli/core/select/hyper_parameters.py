@@ -15,6 +15,7 @@ from mpu_cli.core.frequency.group_frequencies import GroupFrequencies, estimate_
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
+from mpu_cli.core.model.thresholds import ExpectedF1
 from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_folds
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
@@ -85,6 +86,11 @@ class Estimates:
         if self.estimate is None:
             raise ValueError("no label frequency was estimated")
         return self.estimate.c
+
+    def of_f1(self, expected: ExpectedF1) -> tuple[float, float]:
+        """Return a 90 % interval of the F1 by that of c, where c was estimated, and by the sampling of instances."""
+        basis = self.reviewed or self.estimate
+        return expected.interval() if basis is None else expected.interval(basis.c, basis.interval)
 
     @property
     def group_rates(self) -> np.ndarray | None:

@@ -65,6 +65,8 @@ class Report:
         the missing labels. Of levels that were tried; the model may have one less.
     expected_f1 : float
         The same for the last level at the thresholds of the model.
+    f1_interval : tuple of two floats
+        Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated.
     held_out : HeldOut
         Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
         where each label gets a threshold of its own, or where all were asked for.
@@ -79,6 +81,7 @@ class Report:
     settings: Settings
     level_f1: list[float]
     expected_f1: float
+    f1_interval: tuple[float, float]
     held_out: HeldOut
     seconds: dict[str, float]
 
@@ -202,7 +205,8 @@ def train_on_parts(
         **vars(chosen.estimates),
         settings=chosen.level_settings,
         level_f1=stack.level_f1,
-        expected_f1=min(decision.expected_f1, 1.0),
+        expected_f1=min(decision.expected.f1, 1.0),
+        f1_interval=chosen.estimates.of_f1(decision.expected),
         held_out=stack.held_out,
         seconds=seconds,
     )

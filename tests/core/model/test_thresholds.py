@@ -12,6 +12,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import (
     estimated_f1,
     estimated_macro_f1,
+    expected_f1,
     label_thresholds,
     macro_thresholds,
     pooled_threshold,
@@ -85,6 +86,27 @@ def test_estimated_f1_by_its_formula(case, data):
     total = sum(1 / c[k] for _, k in zip(*S.nonzero(), strict=True))
     expected = 2 * found / (int((t <= P).sum()) + total) if total else 0
     assert estimated_f1(P, as_labels(S), LabelFrequency(c), t) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("error", [0.0, 0.05])
+def test_the_interval_covers_the_f1_of_complete_labels(error):
+    """By the sampling of 150 instances, and by an estimate of c with this standard error."""
+    c, t = 0.4, np.full(5, 0.3, np.float32)
+    P, Y, _ = simulated(n=50_000, c=c)
+    truth = micro_f1(Y, t <= P)
+    rng = np.random.default_rng(1)
+    covered, wide = [], []
+    for _ in range(300):
+        rows = rng.integers(len(P), size=150)
+        estimate = c + error * rng.normal()
+        S = Y[rows] & (rng.random((150, 5)) < c)
+        expected = expected_f1(P[rows], as_labels(S), LabelFrequency.of(estimate, S.shape), t)
+        ends = estimate - 1.645 * error, estimate + 1.645 * error
+        low, high = expected.interval(estimate, ends) if error else expected.interval()
+        covered.append(low <= truth <= high)
+        wide.append(high - low)
+    assert 0.84 <= np.mean(covered) <= 0.96  # of 300, where 0.9 are to be covered
+    assert np.mean(wide) < 0.25
 
 
 def test_no_annotation_is_no_f1():
