@@ -7,7 +7,7 @@ import click
 
 from mpu_cli.cli.options import click_type, options_as_one
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option
-from mpu_cli.cli.options.input_files import label_features_option, numbers_option, training_files
+from mpu_cli.cli.options.input_files import label_features_option, numbers_option, suggestible_options, training_files
 from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.output.reports import json_option, log_report, print_json
 from mpu_cli.core.options import Options
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.complete import asking
     from mpu_cli.commands.complete.completion import Report
+    from mpu_cli.names import Suggestible
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 @click.option(
     "--model", metavar="MODEL", type=click.Path(path_type=Path), help="Save the model that was trained, a directory."
 )
+@suggestible_options
 @numbers_option
 @options_as_one(Options)
 @cluster_options
@@ -92,6 +94,7 @@ def complete(
     suspects: str | None,
     oof: Path | None,
     model: Path | None,
+    suggestible: "Suggestible",
     by_number: bool,
     options: Options,
     on: "OnCluster | None",
@@ -137,6 +140,7 @@ def complete(
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
         others |= {"--per-instance": per_instance, "--implied": implied, "--suspects": suspects, "--oof": oof}
         others |= {"--model": model, "--cluster": on, "--label-features": sources.label_features}
+        others |= suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
         asked = drawing.ask(sources, output, questions, validation=options, by_number=by_number, run=run)
@@ -153,6 +157,7 @@ def complete(
             out_of_fold=oof,
             model=model,
             by_number=by_number,
+            suggestible=suggestible,
         ),
         options,
         Choice(top, min_probability, per_instance),

@@ -9,7 +9,7 @@ import click
 
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.execution import cluster_options, run_options
-from mpu_cli.cli.options.input_files import numbers_option, reading_options
+from mpu_cli.cli.options.input_files import numbers_option, reading_options, suggestible_options
 from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.output.progress import counting
 from mpu_cli.errors import counted
@@ -19,6 +19,7 @@ from mpu_cli.text.rows import FORMATS, format_of
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.names import Suggestible
     from mpu_cli.runtime.run import Run
 
 
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     help="Answer each line of FILE as soon as it comes, for a program at the other end of a pipe. This takes some "
     "25 times as long per line as a whole file does, and one thread.",
 )
+@suggestible_options
 @numbers_option
 @cluster_options
 @reading_options
@@ -101,6 +103,7 @@ def predict(
     threshold: float | None,
     rank_by: str,
     line_buffered: bool,
+    suggestible: "Suggestible",
     by_number: bool,
     on: "OnCluster | None",
     reading: Reading,
@@ -158,7 +161,7 @@ def predict(
     targets: dict[str, str | Path] = {**in_out} if into_folder else {names[0]: output}
     called = (lambda what, path: f"{what} {path}") if into_folder else (lambda what, path: what)
     refuse_overlaps(
-        {"MODEL": model, **{called("FILE", source): source for source in sources}},
+        {"MODEL": model, **suggestible.by_option(), **{called("FILE", source): source for source in sources}},
         {called("--output", target): target for target in targets.values()},
         ("MODEL",),
     )
@@ -179,7 +182,7 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    what = prediction.Output(form=form, top_k=top_k, threshold=threshold, by_number=by_number)
+    what = prediction.Output(form=form, top_k=top_k, threshold=threshold, by_number=by_number, suggestible=suggestible)
     counts = prediction.Report()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (

@@ -6,14 +6,14 @@ import click
 
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.execution import run_options
-from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options
+from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options, suggestible_options
 from mpu_cli.cli.output.messages import info, verbosity_options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.names import Naming
+    from mpu_cli.names import Naming, Suggestible
     from mpu_cli.runtime.run import Run
 
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     help="Link each instance to its record: https://... with {id} in place of the record's id.",
 )
 @names_option
+@suggestible_options
 @numbers_option
 @click.option(
     "--features",
@@ -93,6 +94,7 @@ def review(
     text_fields: tuple[str, ...],
     link: str | None,
     naming: "Naming",
+    suggestible: "Suggestible",
     by_number: bool,
     features: str | None,
     export: str | None,
@@ -134,7 +136,13 @@ def review(
 
     if imported is not None:
         others: dict[str, object] = {"FILE": source, "--sample": sample, "--suggestions": suggestions, "--text": text}
-        others |= {"--text-field": text_fields or None, "--link": link, "--features": features, "--export": export}
+        others |= {
+            "--text-field": text_fields or None,
+            "--link": link,
+            **suggestible.by_option(),
+            "--features": features,
+            "--export": export,
+        }
         if unwanted := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
         refuse_overlaps({"--import": imported, "--labels": naming.file}, {"--output": output})
@@ -157,13 +165,20 @@ def review(
         "--text": text,
         "--labels": naming.file,
         "--features": features,
+        **suggestible.by_option(),
     }
     refuse_overlaps(inputs, {"--output": output})
     report = command.prepare(
         source,
         output,
         command.Display(
-            text=text, text_fields=text_fields, naming=naming, by_number=by_number, features=features, link=link
+            text=text,
+            text_fields=text_fields,
+            naming=naming,
+            by_number=by_number,
+            features=features,
+            link=link,
+            suggestible=suggestible,
         ),
         sample=sample,
         suggestions=suggestions,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
+from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Suggestible
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.review import decisions, label_studio, worklist
@@ -81,6 +81,8 @@ class Display:
         A file of names of features.
     link : str or None
         The address of a record, with ``{id}`` in place of its id.
+    suggestible : Suggestible
+        Which suggestions are shown.
     """
 
     text: str | Path | None = None
@@ -89,6 +91,7 @@ class Display:
     by_number: bool = False
     features: str | Path | None = None
     link: str | None = None
+    suggestible: Suggestible = EVERY_LABEL
 
 
 def prepare(
@@ -136,6 +139,7 @@ def prepare(
     suggested = None
     if suggestions is not None:
         suggested = worklist.read_suggestions(suggestions, data, source, digits, names, ids)
+        suggested = _allowed(suggested, display.suggestible, names, data.occurring_labels()[1])
     wanted = worklist.choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
@@ -155,6 +159,19 @@ def prepare(
         out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
     n_suggested = sum(len(item.suggested) for item in work.items)
     return Report(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
+
+
+def _allowed(
+    found: worklist.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
+) -> worklist.Suggestions:
+    """Leave out suggestions of labels that may not be suggested."""
+    suggested = [one.label for labels in found.values() for one in labels]
+    ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
+    if (allowed := suggestible.of(ids, names)) is None:
+        return found
+    kept = {*ids[allowed].tolist()}
+    left = ((instance, [one for one in labels if one.label in kept]) for instance, labels in found.items())
+    return {instance: labels for instance, labels in left if labels}
 
 
 # The id of a record, None where there is none, and its texts.

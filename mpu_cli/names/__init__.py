@@ -8,5 +8,6 @@ from mpu_cli.names.beside import read_ids
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import BESIDE, Naming
 from mpu_cli.names.record_ids import RecordIds
+from mpu_cli.names.suggestible import EVERY_LABEL, Suggestible
 
-__all__ = ["BESIDE", "LabelNames", "Naming", "RecordIds", "read_ids"]
+__all__ = ["BESIDE", "EVERY_LABEL", "LabelNames", "Naming", "RecordIds", "Suggestible", "read_ids"]

@@ -110,16 +110,21 @@ class LabelNames:
         ValueError
             There is no such label, or there are several.
         """
-        if (number := as_number(text)) is not None:
-            return self._numbered(text, number)
-        forms = meanings(text)
-        for form in forms:
-            if numbers := self._labels(form):
-                return self._only_one(form, numbers)
-        alike = self._similar(forms[0])
+        if (number := self.find(text)) is not None:
+            return number
+        alike = self._similar(meanings(text)[0])
         meant = " or ".join(map(quoted, alike))
         hint = f"; do you mean {meant}?" if alike else f"; write a name of {self.source}, or a number"
         raise ValueError(f"there is no label called {quoted(text)}{hint}")
+
+    def find(self, text: str) -> int | None:
+        """Return the label that a text stands for, as `number`; None where there is none."""
+        if (number := as_number(text)) is not None:
+            return self._numbered(text, number)
+        for form in meanings(text):
+            if numbers := self._labels(form):
+                return self._only_one(form, numbers)
+        return None
 
     def shared(self) -> str | None:
         """Return a message that lists labels with the same name; None without any."""

@@ -80,6 +80,31 @@ def numbers_option(function: Callable) -> Callable:
     )(function)
 
 
+def suggestible_options(function: Callable) -> Callable:
+    """``--only FILE`` and ``--exclude FILE``: the command gets a `Suggestible` as `suggestible`."""
+
+    @wraps(function)
+    def command(*args: Any, only: str | None, exclude: str | None, **kwargs: Any) -> Any:
+        from mpu_cli.names import Suggestible
+
+        return function(*args, suggestible=Suggestible(only, exclude), **kwargs)
+
+    only = click.option(
+        "--only",
+        metavar="LABELS",
+        type=click.Path(allow_dash=True),
+        help="Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
+        "do not change.",
+    )
+    exclude = click.option(
+        "--exclude",
+        metavar="LABELS",
+        type=click.Path(allow_dash=True),
+        help="Do not suggest these labels: a file as for --only.",
+    )
+    return only(exclude(command))
+
+
 _READABLE = click.Path(allow_dash=True)
 
 

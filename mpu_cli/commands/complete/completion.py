@@ -1,7 +1,7 @@
 """Find the labels that are missing from a file: ``mpu complete``."""
 
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Choice, Count
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
-from mpu_cli.names import LabelNames
+from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
 from mpu_cli.names.beside import find_broader
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -123,6 +123,8 @@ class Outputs:
         Where to save the model that was trained.
     by_number : bool
         Write numbers of labels also where names are known.
+    suggestible : Suggestible
+        Which labels are suggested.
     """
 
     target: str | Path
@@ -131,6 +133,7 @@ class Outputs:
     out_of_fold: Path | None = None
     model: Path | None = None
     by_number: bool = False
+    suggestible: Suggestible = EVERY_LABEL
 
 
 def complete(
@@ -176,7 +179,12 @@ def complete(
     if fill_implied and implied is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
     target, suspects, out_of_fold = outputs.target, outputs.suspects, outputs.out_of_fold
-    inputs = {**sources.by_option(), "--c": frequency_file(options), "--implied": implied}
+    inputs = {
+        **sources.by_option(),
+        "--c": frequency_file(options),
+        "--implied": implied,
+        **outputs.suggestible.by_option(),
+    }
     written = {
         "--output": target,
         "--suspects": suspects,
@@ -195,6 +203,7 @@ def complete(
         asked = data.resolved(options)
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
+        choice = replace(choice, columns=outputs.suggestible.of(data.ids, data.names))
         fitted = data.fit("mpu", asked, run, hold_out_all=True)
         found = find(fitted, problem, data.ids, choice, implications, run)
         filled = None

@@ -1,7 +1,7 @@
 """What is missing from data: found by a training, written as a list or as a copy of the data with labels filled in."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +116,7 @@ def find(
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
-            choice = Choice(least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
+            choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
         judged = suggestions.judge(probabilities, problem.verified, labels, frequency)
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, judged)
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)

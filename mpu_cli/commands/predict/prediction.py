@@ -22,6 +22,7 @@ from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reac
 from mpu_cli.errors import InputError, ModelError, OverflowingError
 from mpu_cli.evaluation.score_files import with_thresholds
 from mpu_cli.methods import Fitted
+from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -60,12 +61,15 @@ class Output:
         with `top_k`, all labels.
     by_number : bool
         Numbers of labels in records also where the model knows names.
+    suggestible : Suggestible
+        Which labels are written.
     """
 
     form: str = "labels"
     top_k: int | None = None
     threshold: float | None = None
     by_number: bool = False
+    suggestible: Suggestible = EVERY_LABEL
 
     @property
     def has_all(self) -> bool:
@@ -146,7 +150,7 @@ def predict(
     MpuError
         The target cannot be written.
     """
-    write = _writer(model, output)
+    write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
     ids: Ids | Texts | None
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
@@ -156,9 +160,10 @@ def predict(
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
-        return _predict_rows(model, *rows, output, write, run)
+        return _predict_rows(model, *rows, output, allowed, write, run)
 
-    slices = _slices(chunks, max(1, _PROBABILITIES // min(len(model.label_ids), FEW_LABELS)))
+    width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
+    slices = _slices(chunks, max(1, _PROBABILITIES // width))
     rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
     report = Report()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
@@ -207,14 +212,23 @@ def _writer(model: TrainedModel, output: Output) -> _Writer:
 
 
 def _predict_rows(
-    model: TrainedModel, features: csr_array, ids: list[str], output: Output, write: _Writer, run: Run
+    model: TrainedModel,
+    features: csr_array,
+    ids: list[str],
+    output: Output,
+    allowed: np.ndarray | None,
+    write: _Writer,
+    run: Run,
 ) -> tuple[bytes, Report]:
     """Return the lines of some instances, and what was counted in them."""
-    thresholds = np.zeros(1, np.float32) if output.has_all else output.thresholds(model)
+    thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
+    if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
+        thresholds = np.where(allowed, thresholds, np.float32(np.inf))
+        most = None if most is None else most + int(np.count_nonzero(~allowed))
     # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
     one_threshold = (thresholds == thresholds[0]).all()
     if output.has_all or (output.top_k is not None and one_threshold):
-        predictions = model.predictor.predictions(features, run, output.top_k)
+        predictions = model.predictor.predictions(features, run, most)
     else:
         predictions = reaching(model, features, thresholds, run)
     cells = select(predictions, thresholds, output.top_k, output.form != "labels")

@@ -5,7 +5,7 @@ is known, and ignored ones, are never listed.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -74,11 +74,14 @@ class Choice:
         Of at least this probability.
     per_instance : int or None
         The so many most probable of each instance.
+    columns : ndarray of bool, shape (q,), or None
+        Of these labels. None: of all.
     """
 
     top: int | None = None
     least: float | None = None
     per_instance: int | None = None
+    columns: np.ndarray | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,8 @@ def suggest(
     least = np.float32(choice.least or 0)
     best = Cells.none()
     for block in _posteriors(probabilities, annotated, frequency, least, left_out, judged):
+        if choice.columns is not None:
+            block = block[choice.columns[block.columns]]
         if choice.top is not None and len(best) >= choice.top:
             block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
         if choice.per_instance is not None:

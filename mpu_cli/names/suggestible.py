@@ -1,0 +1,80 @@
+"""Which labels may be suggested: files with a label on each line, by number, name or URI."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.names.label_names import LabelNames, as_number
+from mpu_cli.names.lines import read_each, text_lines
+from mpu_cli.names.uris import without_brackets
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Suggestible:
+    """The labels that may be suggested, in files; probabilities do not depend on it.
+
+    Attributes
+    ----------
+    only, exclude : str, Path or None
+        Labels that may be suggested, and labels that may not. What follows a tab in a line is not looked at.
+    """
+
+    only: str | Path | None = None
+    exclude: str | Path | None = None
+
+    def by_option(self) -> dict[str, Any]:
+        """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
+        return {"--only": self.only, "--exclude": self.exclude}
+
+    def of(self, ids: np.ndarray, names: LabelNames | None) -> np.ndarray | None:
+        """Tell which of some labels may be suggested: bool, shape (q,); None where all may.
+
+        Parameters
+        ----------
+        ids : ndarray of int, shape (q,)
+        names : LabelNames or None
+
+        Raises
+        ------
+        InputError
+            A file cannot be read, names a label by a name of several, or none of the labels.
+        """
+        if self.only is None and self.exclude is None:
+            return None
+        allowed = np.ones(len(ids), bool)
+        if self.only is not None:
+            allowed &= np.isin(ids, _labels(self.only, ids, names))
+        if self.exclude is not None:
+            allowed &= ~np.isin(ids, _labels(self.exclude, ids, names))
+        return allowed
+
+
+EVERY_LABEL = Suggestible()
+
+
+def _labels(source: str | Path, ids: np.ndarray, names: LabelNames | None) -> np.ndarray:
+    """Read labels; those that are not in use are counted in a message."""
+    labels: list[int] = []
+    lines = 0
+
+    def read(line: str) -> None:
+        nonlocal lines
+        text = without_brackets(line.partition("\t")[0].strip())
+        if text:
+            lines += 1
+            number = as_number(text) if names is None else names.find(text)
+            labels.extend([] if number is None else [number])
+
+    read_each(text_lines(source), source, read)
+    used = np.isin(labels, ids)
+    if not used.any():
+        raise InputError(str(source), None, "no line of it is the number or a name of a label; each should be one")
+    if absent := lines - int(used.sum()):
+        _log.info(f"{shown(source)}: {counted(absent, 'line')} of {lines:,} on labels that are not in use")
+    return np.array(labels)
