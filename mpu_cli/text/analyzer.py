@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
+from threading import Lock
 
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 
@@ -61,7 +62,13 @@ def _ngrams_of_characters(text: str, lengths: range) -> Iterator[str]:
 def _stemmer(language: str) -> Callable[[str], str]:
     import snowballstemmer
 
-    stem = lru_cache(_KEPT_STEMS)(snowballstemmer.stemmer(language).stemWord)
+    stemmer, alone = snowballstemmer.stemmer(language), Lock()  # it keeps the word that it works on
+
+    @lru_cache(_KEPT_STEMS)
+    def stem(word: str) -> str:
+        with alone:
+            return stemmer.stemWord(word)
+
     return lambda word: stem(word) if len(word) <= _LONGEST_STEMMED else word
 
 

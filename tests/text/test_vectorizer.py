@@ -1,5 +1,8 @@
 """The vectoriser, with scikit-learn's on everything at once as the reference."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -199,3 +202,20 @@ def test_options_are_documented_as_parameters():
 def test_no_texts_are_no_vectors(options):
     fitted = Vectorizer(**options).fit(["digital radio"])
     assert fitted.transform([]).shape == (0, fitted.width)
+
+
+def test_threads_that_stem_at_the_same_time_get_the_same_vectors():
+    """Snowball's stemmers keep the word that they work on: one in a hundred was another's."""
+    words = [f"{a}{b}{c}ational{d}" for a in "bcdfgh" for b in "aeiou" for c in "lmnprst" for d in ("s", "ly", "ing")]
+    vectorizer = Vectorizer(stem="english", ngrams=(1, 1), min_df=1).fit(words)
+    alone = vectorizer.transform(words)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            fresh = Vectorizer.of(vectorizer.stored())
+            with ThreadPoolExecutor(4) as pool:
+                for found in pool.map(fresh.transform, [words] * 4):
+                    assert (found != alone).nnz == 0
+    finally:
+        sys.setswitchinterval(interval)
