@@ -50,12 +50,7 @@ class Service:
             Route("/v1/projects/{project}", self._project),
             Route("/v1/projects/{project}/suggest", self._suggest, methods=["POST"]),
         ]
-        handlers: dict[Any, Callable] = {
-            HTTPException: _refused,
-            MpuError: _impossible,
-            ClientDisconnect: _gone,
-            Exception: _failed,
-        }
+        handlers: dict[Any, Callable] = dict.fromkeys((HTTPException, MpuError, ClientDisconnect, Exception), _refused)
         watched = [Middleware(Observed, self._metrics)]
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 
@@ -99,7 +94,7 @@ class Service:
             "name": str(self._current.path),
             "backend": {"backend_id": "mpu"},
             "is_trained": True,
-            "modification_time": datetime.fromtimestamp(loaded.written, UTC).isoformat(),
+            "modification_time": datetime.fromtimestamp(loaded.since, UTC).isoformat(),
         }
         return JSONResponse(about | {"version": loaded.version})
 
@@ -132,17 +127,15 @@ class Service:
         return bytes(received)
 
 
-async def _refused(_request: Request, error: HTTPException) -> JSONResponse:
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-
-async def _impossible(_request: Request, error: MpuError) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 400)
-
-
-async def _gone(_request: Request, _error: Exception) -> Response:
-    return Response(status_code=_LEFT)
-
-
-async def _failed(_request: Request, _error: Exception) -> JSONResponse:
-    return JSONResponse({"error": "this service has failed; its log says how"}, 500)
+async def _refused(_request: Request, error: Exception) -> Response:
+    headers = None
+    match error:
+        case ClientDisconnect():
+            return Response(status_code=_LEFT)
+        case HTTPException():
+            status, message, headers = error.status_code, error.detail, error.headers
+        case MpuError():
+            status, message = 400, str(error)
+        case _:  # which the server logs
+            status, message = 500, "this service has failed; its log says how"
+    return JSONResponse({"error": message}, status, headers)

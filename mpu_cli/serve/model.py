@@ -3,6 +3,8 @@
 import hashlib
 import logging
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,8 +31,8 @@ _log = logging.getLogger(__name__)
 
 # A model that could not be read is tried again when it changes, and after this: memory may have been short.
 _SECONDS_BEFORE_RETRY = 60.0
-# A file: device, inode, time and size; None where it is not there.
-_State = tuple[tuple[int, ...] | None, ...]
+# Of each file: device, inode, time and size; None where it is not there.
+_State = dict[Path, tuple[int, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -46,20 +48,14 @@ class Loaded:
         Of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``.
     number : int or None
         Which of the versions that `mpu versions` lists it is, if any.
-    written : float
-        When the model was put in its place, in seconds since 1970.
-    files : tuple of Path
-        The manifest, and the files that it names.
-    state : tuple
-        Of these files.
+    state : dict
+        Of the manifest and the files that it names.
     """
 
     model: TrainedModel
     vectorizer: Vectorizer | None
     version: str
     number: int | None
-    written: float
-    files: tuple[Path, ...]
     state: _State
 
     @classmethod
@@ -70,14 +66,13 @@ class Loaded:
             model = bundle.load(path)
             if manifest is None:
                 continue
-            files = (path / MANIFEST, *(path / name for name, _ in parse(path, manifest).all_files()))
-            state, number = _state_of(files), Versions.of(path).number_of(path)
+            names = [MANIFEST, *(name for name, _ in parse(path, manifest).all_files())]
+            state, number = _state_of(path / name for name in names), Versions.of(path).number_of(path)
             if manifest == manifest_of(path):
                 break
         vectorizer = None if model.vectorizer is None else Vectorizer.of(unpacked(model.vectorizer, str(path)))
         version = hashlib.sha256(manifest).hexdigest()[:16]
-        written = files[0].stat().st_mtime
-        loaded = cls(model, vectorizer, version, number, written, files, state)
+        loaded = cls(model, vectorizer, version, number, state)
         # Names and kernels are made ready by the first prediction, for which no request is to wait.
         loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1), run).as_json()
         return loaded
@@ -86,6 +81,12 @@ class Loaded:
     def labels(self) -> list[str]:
         """The name of each column, or else its number."""
         return [str(label) for label in self.model.shown_labels().tolist()]
+
+    @property
+    def since(self) -> float:
+        """When the manifest was put in its place, in seconds since 1970."""
+        manifest = next(iter(self.state.values()))
+        return 0.0 if manifest is None else manifest[2] / 1e9
 
     @property
     def has_uris(self) -> bool:
@@ -198,7 +199,7 @@ class Current:
         bool or None
             Whether a new one is in use; None: nothing has changed.
         """
-        state, now = _state_of(self.loaded.files), time.monotonic()
+        state, now = _state_of(self.loaded.state), time.monotonic()
         if state == self.loaded.state:
             self.problem = self._failed = None
         elif self._failed is None or state != self._failed[0] or now - self._failed[1] > _SECONDS_BEFORE_RETRY:
@@ -219,13 +220,12 @@ class Current:
         return True
 
 
-def _state_of(files: tuple[Path, ...]) -> _State:
-    return tuple(map(_state, files))
+def _state_of(files: Iterable[Path]) -> _State:
+    return {file: _state(file) for file in files}
 
 
 def _state(file: Path) -> tuple[int, ...] | None:
-    try:
+    with suppress(OSError):
         found = file.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return None
