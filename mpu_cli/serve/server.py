@@ -50,6 +50,9 @@ def at_port(host: str, port: int) -> Iterator[socket.socket]:
         reason = str(error.strerror).partition(" (")[0]  # the rest says the address again
         raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --port") from error
     with listening:
+        # Connections inherit it. asyncio does that only where a socket names its protocol, and the body of an answer
+        # would wait 40 ms for its head to be acknowledged.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listening
 
 
