@@ -11,6 +11,7 @@ import urllib.parse
 
 import pytest
 
+from tests.printed import assert_valid
 from tests.serve.conftest import ONE, OPTIONS, OTHER, SUBJECTS, Asking
 
 LAST = OTHER.replace("3", "5")
@@ -40,6 +41,7 @@ def test_it_predicts_what_the_command_predicts(service, run, tmp_path):
     assert (tmp_path / "m.mpu" / f"training-{version}.json").exists()
     status, found = asked.ask("/predict", {"instances": [{"1": 1}, {"2": 1.0}, {"1": 1, "2": 1, "99": 5}, {}]})
     assert status == 200
+    assert_valid("serve", found)
     assert (found["version"], found["features"], found["unknown_features"]) == (version, 5, 1)
     (tmp_path / "x.svm").write_text(" 1:1\n 2:1\n 1:1 2:1 99:5\n\n")
     records = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "jsonl").stdout.splitlines()
@@ -123,6 +125,7 @@ def test_labels_have_uris_where_a_thesaurus_has_them(service):
     status, found = service("subjects").ask("/predict", {"texts": ["a new law"]})
     assert status == 200
     assert found["predictions"][0]["labels"] == ["Law"]
+    assert_valid("serve", found)
     assert found["predictions"][0]["uris"] == ["http://example.org/law"]
 
 
