@@ -70,13 +70,14 @@ def test_the_report(run, digits):
 
 def test_the_readable_report(run, digits):
     result = run("estimate-c", digits[0])
-    first, missing, rests, assumes = result.stdout.splitlines()
+    first, missing, rests, assumes, checked = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert re.search(r"90 % interval .* covers only the sampling of instances\)$", first)
     assert re.match(r"missing labels     \d+\.\d%, about [\d,]+ or more$", missing)
     assert assumes.startswith(
         "assumes            every true label is annotated with the same chance; where chances differ"
     )
+    assert checked.startswith("to check it        answer 40 questions")
     assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     names, *steps = result.stderr.splitlines()
     assert names.endswith("digits.labels names 18 of 18 labels")
