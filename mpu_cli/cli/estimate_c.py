@@ -149,7 +149,7 @@ def _print_report(report: "Report") -> None:
         )
         click.echo(f"rests on           {used}{distinguished} (method {report.method})")
         click.echo(f"assumes            {report.assumption}")
-        click.echo("to check it        answer 40 questions (--plan: how many it takes): mpu complete FILE --questions 40")
+        click.echo("to check it        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
     else:
         click.echo(f"rests on           {'; '.join(by_people)}")
         if report.by_annotations_alone is not None:
