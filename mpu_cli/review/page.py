@@ -74,6 +74,7 @@ def _data(work: Worklist) -> dict:
         "numbers": work.labels.numbers,
         "names": work.labels.names if work.labels.named else [],
         "written": _cells(work.labels),
+        "further": {i: further for i, further in enumerate(work.labels.further) if further},
         **({} if work.link is None else {"link": work.link}),
         "counts": work.labels.counts,
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.name_files import Names
+from mpu_cli.names.uris import is_uri
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, read_cells
 from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, chance
@@ -84,6 +85,8 @@ class Labels:
         Whether `names` are names, not numbers.
     written : list of str
         Texts that each stand for one label alone (`LabelNames.written`).
+    further : list of list of str
+        Further names, by which a label can be searched for; empty without names.
     """
 
     numbers: list[int]
@@ -91,6 +94,7 @@ class Labels:
     counts: list[int]
     named: bool
     written: list[str]
+    further: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -297,7 +301,12 @@ def _labels(data: Dataset, items: list[Item], names: LabelNames | None) -> Label
         [int(counts[number]) if number < len(counts) else 0 for number in numbers],
         names is not None,
         [str(number) if names is None else names.written(number) for number in numbers],
+        [] if names is None else [_further(names, number) for number in numbers],
     )
+
+
+def _further(names: LabelNames, number: int) -> list[str]:
+    return [name for name in names.by_number.get(number, ())[1:] if not is_uri(name)]
 
 
 def _feature(number: int, names: Names | None) -> str:

@@ -338,3 +338,97 @@ def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_
     mine.write_text("instance\tid\tlabel\tverdict\n1\t'=b2\tsports\tyes\n")
     assert "instance 1 has not the id" in page.import_file(mine)
     assert page.messages() == []
+
+
+CONTROL = "\ue009"
+
+
+def undo(page) -> None:
+    from selenium.webdriver import ActionChains
+
+    ActionChains(page.driver).key_down(CONTROL).send_keys("z").key_up(CONTROL).perform()
+
+
+def test_the_last_decisions_are_taken_back_one_by_one(page, tmp_path):
+    page.press("y", "n", "e")
+    assert page.text("#title") == "Instance 4"
+    page.press("y")
+    undo(page)
+    assert page.rows("suggested") == {"sports": "undecided"}
+    undo(page)
+    assert page.text("#title") == "Instance 1"
+    assert page.find("#close").get_attribute("aria-pressed") == "false"
+    undo(page)
+    assert page.rows("suggested") == {"music": "yes", "Bücher": "undecided"}
+    (tmp_path / "more.tsv").write_text(HEADER + "1\t4\tno\n1\t1\tno\n")
+    page.import_file(tmp_path / "more.tsv")
+    undo(page)
+    assert [cell[:2] for cell in cells(page.export())] == [(1, 2)]
+    for _ in range(2):
+        undo(page)
+    assert page.rows("suggested") == {"music": "undecided", "Bücher": "undecided"}
+    assert page.run("return document.getElementById('said').textContent") == "There is nothing to undo."
+
+
+def test_goes_on_by_itself_where_that_is_wanted(page):
+    page.click("#help")
+    page.click("#advance")
+    page.click("#keys-close")
+    page.press("y")
+    assert page.text("#title") == "Instance 1"
+    page.press("n")
+    assert page.text("#title") == "Instance 4"
+    page.press(ARROWS["left"], ARROWS["up"], "n")  # what was decided already is changed in place
+    assert page.text("#title") == "Instance 1"
+    page.press(ARROWS["right"], "y", "n")
+    assert page.text("#count") == "3 of 3 reviewed"
+    page.open()
+    assert page.find("#advance").is_selected()
+
+
+def test_an_import_that_changes_decisions_asks_first(page, tmp_path):
+    page.press("y", "n")
+    (tmp_path / "other.tsv").write_text(HEADER + "1\t2\tno\n1\t4\tno\n4\t1\tyes\n")
+    for answer, kept in (("dismiss", True), ("accept", False)):
+        page.find("#import-file").send_keys(str(tmp_path / "other.tsv"))
+        from selenium.webdriver.support.expected_conditions import alert_is_present
+
+        alert = page.wait(lambda: alert_is_present()(page.driver))
+        assert alert.text == "other.tsv changes 1 of your decisions. Take those of the file?"
+        getattr(alert, answer)()
+        words = "was not imported" if kept else "3 decisions"
+        page.wait(lambda words=words: words in page.text("#notice"))
+        assert page.rows("suggested") == {"music": "yes" if kept else "no", "Bücher": "no"}
+
+
+@pytest.mark.parametrize(
+    "typed, found",
+    [
+        ("TRÄGER", "bridges"),  # a further name, without its accents
+        ("brigde", "bridges"),
+        ("bidges", "bridges"),
+        ("bricdges", "bridges"),
+        ("brudges", "bridges"),
+        ("c++ (lang", "C++ (language)"),
+        ("c++ (lamg", "C++ (language)"),
+    ],
+)
+def test_finds_labels_by_all_names_and_with_a_typo(open_page, news, tmp_path, typed, found):
+    (tmp_path / "tags").write_text("bridges\thttps://v/1\tdie Trager\nC++ (language)\nthe arts\n")
+    page = open_page(news, "--labels", tmp_path / "tags")
+    page.press("/", typed)
+    assert [match.text for match in page.find_all("#matches .name")] == [found]
+
+
+def test_on_a_phone_decisions_are_above_the_text(page):
+    size = page.driver.get_window_size()
+    page.driver.set_window_size(500, 900)
+    try:
+        places = page.run(
+            "return ['#title', '.decisions', '#text'].map((each) => document.querySelector(each).offsetTop)"
+        )
+        assert page.run("return innerWidth") < 864
+        assert places == sorted(places)
+        assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        page.driver.set_window_size(size["width"], size["height"])

@@ -158,10 +158,23 @@ function decide(label, verdict, moveOn = true) {
   say(`${labels.nameOf(label)}: ${verdict === undefined ? "undecided" : verdict ? "yes" : "no"}`);
 }
 
+function undo() {
+  const cell = reviews.undo();
+  if (!cell) return say("There is nothing to undo.");
+  const place = data.items.findIndex(({ n }) => n === cell.instance);
+  if (place !== at) go(place);
+  marked = cell.label === STAR ? marked : cell.label;
+  render();
+  focusRow();
+  return say(`Undone: ${cell.label === STAR ? "nothing else is true" : labels.nameOf(cell.label)}`);
+}
+
 function decideMarked(verdict) {
   if (marked === null) return;
+  const wasReviewed = isReviewed(item());
   decide(marked, verdict);
-  focusRow();
+  if ($("advance").checked && !wasReviewed && isReviewed(item()) && at < data.items.length - 1) return goToOpen();
+  return focusRow();
 }
 
 function mark(step) {
@@ -220,7 +233,10 @@ function exportDecisions() {
 
 async function importDecisions(file) {
   try {
-    const { count, elsewhere } = reviews.take(await file.text());
+    const { count, elsewhere, taken } = reviews.take(await file.text(), (others) =>
+      confirm(`${file.name} changes ${others} of your decisions. Take those of the file?`)
+    );
+    if (!taken) return notify(`${file.name} was not imported.`);
     const rest = elsewhere ? ` ${elsewhere} are on instances that are not on this page, and were left out.` : "";
     notify(`${file.name}: ${count} decisions.${rest}`);
   } catch (error) {
@@ -264,10 +280,14 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.closest?.("input, dialog");
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z" && !isTyping) {
+    event.preventDefault();
+    return undo();
+  }
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !$("shortcuts").checked || !KEYS[key]) return;
   event.preventDefault();
-  KEYS[key]();
+  return KEYS[key]();
 });
 
 panel.addEventListener("click", (event) => {
@@ -301,6 +321,7 @@ $("import-file").addEventListener("change", async () => {
 });
 $("help").addEventListener("click", () => $("keys").showModal());
 $("shortcuts").addEventListener("change", () => setShortcuts($("shortcuts").checked));
+$("advance").addEventListener("change", () => reviews.put("advance", $("advance").checked ? "on" : null));
 window.addEventListener("storage", ({ key }) => { // another window with the same page
   const instance = reviews.instanceOf(key);
   if (instance === undefined) return;
@@ -335,4 +356,5 @@ $("about").textContent = reviews.drawn.size ? QUESTIONS : {
   "": "These are all instances of the file.",
 }[data.source];
 setShortcuts(reviews.get("shortcuts") !== "off");
+$("advance").checked = reviews.get("advance") === "on";
 renderInstance();

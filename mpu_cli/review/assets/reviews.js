@@ -12,6 +12,7 @@ class Reviews {
     this.byInstance = new Map(); // number of the instance -> Map of label or STAR -> true or false
     for (const item of data.items) this.reload(item.n);
     this.unexported = this.number("unexported");
+    this.steps = []; // what can be undone: for each step, the cells that it changed, as they were
     this.drawn = new Map(); // cell -> the probability with which it was drawn as a question
     for (const { n, s } of data.items) {
       for (const [i, , chance] of s) if (chance !== undefined) this.drawn.set(`${n} ${data.numbers[i]}`, chance);
@@ -34,20 +35,31 @@ class Reviews {
   // Each instance is kept once, however many of its labels are decided.
   decideAll(rows) {
     const changed = new Set();
-    let count = 0;
+    const before = [];
     for (const { instance, label, verdict } of rows) {
       const decisions = this.of(instance);
       if (decisions.get(label) === verdict) continue;
+      before.push({ instance, label, verdict: decisions.get(label) });
       if (verdict === undefined) decisions.delete(label);
       else decisions.set(label, verdict);
       changed.add(instance);
-      count += 1;
     }
     for (const instance of changed) {
       const decisions = this.of(instance);
       this.put(instance, decisions.size ? JSON.stringify([...decisions]) : null);
     }
-    if (count) this.countUnexported(this.unexported + count);
+    if (before.length) this.countUnexported(this.unexported + before.length);
+    if (before.length) this.steps.push(before);
+  }
+
+  // Take the last step back; returns one of its cells, undefined where there is none.
+  undo() {
+    const before = this.steps.pop();
+    if (!before) return undefined;
+    const { length } = this.steps;
+    this.decideAll([...before].reverse());
+    this.steps.length = length; // undoing is no step
+    return before[0];
   }
 
   countUnexported(count) {
@@ -130,12 +142,16 @@ class Reviews {
   }
 
   // Take the decisions of a review file; all of them or, where something is wrong with it, none: that throws an Error.
-  // Returns how many there were, and how many of these are on instances that are not on this page.
-  take(text) {
+  // Returns how many there were, how many of these are on instances that are not on this page, and whether they were
+  // taken: agree(n) is asked first where n of them are other ones than here.
+  take(text, agree) {
     const rows = parse(text, this.data);
     const here = rows.filter(({ instance }) => this.byInstance.has(instance));
-    this.decideAll(here);
-    return { count: rows.length, elsewhere: rows.length - here.length };
+    const isOther = ({ instance, label, verdict }) => this.of(instance).has(label) && this.of(instance).get(label) !== verdict;
+    const others = here.filter(isOther).length;
+    const taken = !others || agree(others);
+    if (taken) this.decideAll(here);
+    return { count: rows.length, elsewhere: rows.length - here.length, taken };
   }
 }
 

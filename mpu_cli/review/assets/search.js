@@ -85,9 +85,9 @@ class LabelSearch {
 
 // All labels by their position in the lists of the data.
 class LabelIndex {
-  constructor({ numbers, names, counts, named }) {
+  constructor({ numbers, names, further, counts, named }) {
     Object.assign(this, { numbers, names, counts, named });
-    this.texts = numbers.map((number, i) => plain(named ? names[i] : String(number)));
+    this.texts = numbers.map((number, i) => plain(named ? [names[i], ...(further[i] ?? [])].join("\n") : String(number)));
     this.place = new Map(numbers.map((number, i) => [String(number), i]));
   }
 
@@ -101,17 +101,33 @@ class LabelIndex {
     return i === undefined ? `Label ${number}` : this.name(i);
   }
 
-  // Labels that have all words in them: first those that begin with the first one, then frequent ones.
+  // Labels that have all words in their names: first those that begin with the first one, then frequent ones. Where no
+  // label has them, those that have them but for one typo in each.
   find(words, most) {
-    const found = [];
-    this.texts.forEach((text, i) => {
-      if (words.every((word) => text.includes(word))) found.push(i);
-    });
+    const having = (has) => this.numbers.map((_, i) => i).filter((i) => words.every((word) => has(this.texts[i], word)));
+    let found = having((text, word) => text.includes(word));
+    if (!found.length) {
+      const patterns = new Map(words.map((word) => [word, nearly(word)]));
+      found = having((text, word) => patterns.get(word).test(text));
+    }
     const whole = words.join(" ");
     const rank = (i) => (this.texts[i] === whole ? 0 : this.texts[i].startsWith(words[0]) ? 1 : 2);
     found.sort((a, b) => rank(a) - rank(b) || this.counts[b] - this.counts[a] || a - b);
     return found.slice(0, most);
   }
+}
+
+// A pattern of the words that differ from this one by a letter that is added, missing or another one, or by two neighbours
+// that are exchanged. Words of up to three letters are taken as they are.
+function nearly(word) {
+  const quoted = (letters) => letters.join("").replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  const letters = [...word];
+  const forms = letters.length > 3 ? letters.flatMap((letter, i) => {
+    const [before, after] = [quoted(letters.slice(0, i)), quoted(letters.slice(i + 1))];
+    const swapped = i + 1 < letters.length ? [before + quoted([letters[i + 1], letter]) + quoted(letters.slice(i + 2))] : [];
+    return [`${before}[^\n]?${after}`, `${before}[^\n]${quoted([letter])}${after}`, ...swapped];
+  }) : [];
+  return new RegExp([quoted(letters), ...forms].join("|"), "u");
 }
 
 // Without capitals and accents.
