@@ -10,15 +10,15 @@ from fuzz import harness
 with harness.instrumented():
     from mpu_cli import methods
     from mpu_cli.commands.data import corruption
+    from mpu_cli.commands.evaluate import evaluation
     from mpu_cli.commands.predict import prediction
-    from mpu_cli.evaluation import report
     from mpu_cli.methods.elkan08 import elkan08
     from mpu_cli.methods.m3l import m3l
     from mpu_cli.methods.well import well
     from tests import kernels
     from tests.cli.corpus import replay
 
-LATE = corruption, methods, prediction, elkan08, m3l, well, report  # which commands import when they run
+LATE = corruption, methods, prediction, elkan08, m3l, well, evaluation  # which commands import when they run
 
 
 def main() -> None:
