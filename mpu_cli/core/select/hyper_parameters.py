@@ -170,8 +170,7 @@ def choose_hyper_parameters(
     if options.c is None and sample is not None:
         with run.step("estimate c", sample.m) as tick:
             estimates = _estimate(population, sample, run, tick)
-        if sample.groups is not None and estimates.groups is not None:
-            sample.groups = replace(sample.groups, rates=estimates.groups.c)
+        sample = sample.with_group_rates(estimates.group_rates)
     rates = LabelFrequency.of(estimates.c if options.c is None else options.c, (n, q)).rates
 
     usual_epochs = default_epochs(n, population.coherence, many)

@@ -1,6 +1,7 @@
 """The instances and labels by which c, C, eta0 and questions are chosen, in folds ready to learn from."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -192,6 +193,14 @@ class Sample:
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the frequencies of the instances and labels in it, from the rates of all labels."""
         return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, self.groups)
+
+    def with_group_rates(self, rates: np.ndarray | None) -> "Sample":
+        """Return the same sample where each group of instances has its label frequency; None: there are no groups."""
+        if self.groups is None or rates is None:
+            return self
+        sample = copy(self)
+        sample.groups = replace(self.groups, rates=rates)
+        return sample
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""

@@ -72,8 +72,6 @@ class Instances:
         As in `Problem`, through all parts.
     answers : Answers or None
         As in `Problem`.
-    has_groups : bool
-        Whether instances are in groups that have a label frequency of their own.
     is_here : bool
         Whether there is one part, in this process, whose threads all learn from it.
     """
@@ -88,7 +86,6 @@ class Instances:
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     answers: Answers | None = None
-    has_groups: bool = False
     is_here: bool = False
 
     @classmethod
@@ -108,7 +105,6 @@ class Instances:
             sampled=problem.sampled,
             second=problem.second,
             answers=problem.answers,
-            has_groups=problem.groups is not None,
             is_here=True,
         )
 
@@ -119,6 +115,11 @@ class Instances:
     def columns(self) -> Columns | None:
         """Return the features that have columns; None: all."""
         return self.occurring if self.occurring is not None and self.occurring.are_few else None
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether instances are in groups that have a label frequency of their own; none are on a cluster."""
+        return self.is_here and self.parts[0].groups is not None
 
     def with_group_rates(self, rates: np.ndarray | None) -> "Instances":
         """Return the same, where each group has its label frequency; None: there are no groups."""
