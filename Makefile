@@ -9,6 +9,11 @@ PEERS ?= .venv-peers
 FUZZ_SECONDS ?= 60
 # In how many processes the tests run: auto is as many as there are cores.
 WORKERS ?= auto
+# What `make dist` has beside the code.
+COMPLETIONS := share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d
+# A file of versions to install: requirements-dev.txt has those that the extras in LOCKED were last tried with.
+LOCK ?=
+LOCKED := test fast lint docs dist
 PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 # Neither tests that take seconds nor many examples of each property.
 QUICK := -m 'not slow' --hypothesis-profile quick
@@ -30,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test test-all test-blas test-bounds endurance fuzz lint docs man rcv1 rcv1-small bench bench-full bench-many clean
+.PHONY: help venv demo test test-all test-blas test-bounds endurance fuzz lint docs man dist lock rcv1 rcv1-small bench bench-full bench-many clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +102,22 @@ docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything 
 man: $(VENV)/installed-docs  ## Build the manual pages into docs/_build/man
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b man docs docs/_build/man
 
+dist: $(VENV)/installed-docs,dist  ## Build wheel and source archive, with manual pages and completions, into dist/
+	rm -rf dist share build
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b man docs share/man/man1
+	rm -rf share/man/man1/.doctrees
+	mkdir -p $(COMPLETIONS)
+	_MPU_COMPLETE=bash_source $(VENV)/bin/mpu > share/bash-completion/completions/mpu
+	_MPU_COMPLETE=zsh_source $(VENV)/bin/mpu > share/zsh/site-functions/_mpu
+	_MPU_COMPLETE=fish_source $(VENV)/bin/mpu > share/fish/vendor_completions.d/mpu.fish
+	$(VENV)/bin/python -m build
+	$(VENV)/bin/python -m twine check --strict dist/*
+
+lock: $(VENV)/installed-lock  ## Choose the versions of requirements-dev.txt anew
+	$(VENV)/bin/python -m piptools compile --quiet --strip-extras --unsafe-package mpu-cli --no-emit-index-url --no-emit-trusted-host \
+		--no-emit-find-links --no-emit-options --upgrade $(LOCKED:%=--extra %) --output-file requirements-dev.txt \
+		pyproject.toml
+
 rcv1: venv  ## Fetch the paper's data, RCV1-v2 topics, into data/rcv1/
 	$(VENV)/bin/python data/fetch_rcv1.py full
 
@@ -127,13 +148,14 @@ $(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
-	rm -rf $(VENV) $(PEERS) bench docs/_build fuzz/results demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(PEERS) bench docs/_build fuzz/results demo build dist share *.egg-info .pytest_cache .ruff_cache .hypothesis \
 		.mypy_cache .import_linter_cache
 	find mpu_cli benchmarks fuzz tests data -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp an extra: installed again only when pyproject.toml has changed.
 $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCK:%=--constraint %) \
+		--editable '.[$*]'
 	@touch $@
 
 # Line by line: a peer that cannot be installed here must not keep out the others. PECOS needs NumPy 1 and SciPy of then, so

@@ -21,10 +21,22 @@ def make(*args: str) -> str:
     ).stdout
 
 
+def name(requirement: str) -> str:
+    return re.match(r"[\w-]+", requirement).group()
+
+
 def test_installs_these_packages_and_nothing_else():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    names = {re.match(r"[\w-]+", requirement).group() for requirement in project["dependencies"]}
-    assert names == {"click", "joblib", "numpy", "scikit-learn", "scipy", "snowballstemmer", "threadpoolctl", "tqdm"}
+    assert {name(requirement) for requirement in project["dependencies"]} == {
+        "click",
+        "joblib",
+        "numpy",
+        "scikit-learn",
+        "scipy",
+        "snowballstemmer",
+        "threadpoolctl",
+        "tqdm",
+    }
     assert project["requires-python"] == ">=3.11"
 
 
@@ -36,6 +48,22 @@ def test_make_lists_its_targets():
 def test_make_test_leaves_out_slow_tests_and_examples_and_test_all_does_not():
     assert make("-n", "test").splitlines()[-1].endswith(" -m 'not slow' --hypothesis-profile quick")
     assert make("-n", "test-all").splitlines()[-1].endswith(" --dist worksteal")
+
+
+def test_the_lock_file_has_all_that_is_declared_and_no_place_to_fetch_it_from():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    declared = {
+        name(requirement) for extra in ("test", "fast", "lint", "docs", "dist") for requirement in extras[extra]
+    }
+    text = (ROOT / "requirements-dev.txt").read_text()
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.!+]+( ;.*)?", line) for line in lines)
+    assert declared - {"mpu-cli"} <= {name(line) for line in lines}
+
+
+def test_the_changelog_has_dates():
+    headings = re.findall("^## (.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \((\d{4}-\d\d-\d\d|unreleased)\)", heading) for heading in headings)
 
 
 @pytest.mark.parametrize("target, size", [("rcv1", "full"), ("rcv1-small", "small")])

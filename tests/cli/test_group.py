@@ -1,13 +1,17 @@
+import importlib.metadata
 import json
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
+from unittest.mock import Mock
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from mpu_cli import __version__
+from mpu_cli import __version__, version
 from mpu_cli.cli import mpu
 from mpu_cli.cli.group import CleanErrors
 from mpu_cli.cli.options.execution import run_options
@@ -15,6 +19,7 @@ from mpu_cli.cli.output import messages
 from mpu_cli.cli.output.progress import progress
 from mpu_cli.cli.output.reports import print_json, print_table
 from mpu_cli.errors import InputError, MpuError
+from tests.conftest import ROOT
 
 COMMANDS = sorted(mpu.commands)
 HEAVY = {"numpy", "scipy", "sklearn", "joblib", "tqdm", "numba"}
@@ -153,6 +158,13 @@ def test_help_imports_nothing_heavy():
 def test_version(run):
     for option in ("--version", "-V"):
         assert run(option).stdout == f"mpu, version {__version__}\n"
+
+
+def test_a_copy_that_was_never_installed_has_a_version_too(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "distribution", Mock(side_effect=importlib.metadata.PackageNotFoundError))
+    assert runpy.run_path(version.__file__)["__version__"] == "0.1.dev0"
+    scm = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools_scm"]
+    assert scm["fallback_version"] == "0.1.dev0"  # of a build without git
 
 
 def test_help_is_a_command_too(run):
