@@ -42,6 +42,12 @@ from mpu_cli.svmlight.grammar import Reading
 )
 @click.option("--remove-rejected", "remove", is_flag=True, help="Remove the tags of records that are decided no.")
 @click.option(
+    "--fill-implied",
+    is_flag=True,
+    help="Add the broader tags that the tags of a record imply, by the thesaurus that `mpu vectorize --labels` has "
+    "read, unless they are decided no.",
+)
+@click.option(
     "--data",
     metavar="FILE",
     type=click.Path(),
@@ -71,6 +77,7 @@ def apply(
     suggestions: str | None,
     least: float | None,
     remove: bool,
+    fill_implied: bool,
     data: str | None,
     form: str | None,
     added: str,
@@ -95,7 +102,7 @@ def apply(
     from mpu_cli.commands import apply as command
     from mpu_cli.runtime.files import refuse_overlaps
 
-    if not reviewed and suggestions is None:
+    if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):
         raise click.UsageError("--suggestions and --min-probability belong together.")
@@ -105,7 +112,9 @@ def apply(
     done = command.apply(
         source,
         output,
-        command.Accepted(reviewed=reviewed, suggestions=suggestions, least=least or 0.0, remove=remove),
+        command.Accepted(
+            reviewed=reviewed, suggestions=suggestions, least=least or 0.0, remove=remove, fill_implied=fill_implied
+        ),
         data=data,
         form=form,
         added_field=added,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.beside import folder_of, ids_file
@@ -43,12 +44,15 @@ class Accepted:
         Probability from which a suggestion is added.
     remove : bool
         Whether annotated labels decided ``no`` are removed.
+    fill_implied : bool
+        Whether what the labels of a record imply is added, but for what is decided ``no``.
     """
 
     reviewed: Sequence[str | Path] = ()
     suggestions: str | Path | None = None
     least: float = 1.0
     remove: bool = False
+    fill_implied: bool = False
 
 
 @dataclass(kw_only=True)
@@ -76,10 +80,11 @@ class Report:
 
 @dataclass
 class _Changes:
-    """Labels to add to an instance, and to remove from it."""
+    """Labels to add to an instance, those decided ``no``, and whether nothing else is true."""
 
     add: list[int] = field(default_factory=list)
-    remove: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
+    closed: bool = False
 
 
 def apply(
@@ -128,6 +133,10 @@ def apply(
     by_key = _by_key(changes, ids, data)
     used: set[str | int] = set()
     report = Report()
+    broader = vectorization.labels.broader if accepted.fill_implied else {}
+    if accepted.fill_implied and not broader:
+        raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
+    rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     rewriter = Rewriter(chosen, vectorization.fields, added_field)
     with open_input(source) as stream, open_output(target) as out:
         rows = read_rows_and_records(stream, str(source), chosen, vectorization.fields, reading.max_line_bytes)
@@ -138,7 +147,9 @@ def apply(
             key = report.records if ids is None else record.id or ""
             used.add(key)
             try:
-                change = _retagged(record, by_key.get(key), names, vectorization.labels)
+                change = _retagged(
+                    record, by_key.get(key, _Changes()), names, vectorization.labels, rules, accepted.remove
+                )
                 out.write(rewriter.text(row, change).encode())
             except ValueError as error:
                 raise InputError(str(source), record.line, str(error)) from None
@@ -189,8 +200,10 @@ def _changes(
         seen.add((instance, label))
         if is_true:
             changes[instance].add.append(label)
-        elif label != NOTHING_ELSE and accepted.remove:
-            changes[instance].remove.add(label)
+        elif label == NOTHING_ELSE and accepted.fill_implied:
+            changes[instance].closed = True
+        elif label != NOTHING_ELSE and (accepted.remove or accepted.fill_implied):
+            changes[instance].refused.add(label)
     if accepted.suggestions is not None:
         digits = checksum(dataset.features)
         suggested = read_suggestions(accepted.suggestions, dataset, data, digits, names, ids)
@@ -214,14 +227,19 @@ def _by_key(changes: dict[int, _Changes], ids: RecordIds | None, data: str | Pat
     return {ids.texts[instance]: change for instance, change in changes.items()}
 
 
-def _retagged(record: Record, change: _Changes | None, names: LabelNames, labels: Labels) -> Retagged:
+def _retagged(
+    record: Record, change: _Changes, names: LabelNames, labels: Labels, rules: Implications, remove: bool
+) -> Retagged:
     """Return what changes in the tags of a record, some of which it may have by now."""
-    if change is None:
-        return Retagged()
     of_label = {tag: labels.number(tag) for tag in record.tags}
     new = [label for label in change.add if label not in of_label.values()]
+    unwanted = change.refused if remove else set()
+    if not change.closed:
+        there = {label for label in of_label.values() if label is not None} | {*new}
+        implied = {wide for label in there - unwanted for wide in rules.broader(label)}
+        new += sorted(implied - there - change.refused)
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
     added = (names.name(label) for label in new)
-    removed = frozenset(tag for tag, label in of_label.items() if label in change.remove)
+    removed = frozenset(tag for tag, label in of_label.items() if label in unwanted)
     return Retagged(tuple(tag for tag in added if tag not in record.tags), removed)

@@ -168,3 +168,16 @@ def test_label_studio_keeps_ids_and_names(run, books, tmp_path):
     assert table(checked) == [
         {"instance": "2", "id": "b1", "label": "fruit", "number": "2", "verdict": "yes", "source": ""}
     ]
+
+
+def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    from mpu_cli.core.complete import suggestions
+
+    found = suggestions.suspects
+    monkeypatch.setattr(
+        suggestions, "suspects", lambda *args: replace(cells := found(*args), probabilities=cells.probabilities * 0)
+    )
+    args = "complete", books.data, "--top", 8, *QUICK, "-o", tmp_path / "m.tsv", "--suspects", tmp_path / "wrong.tsv"
+    assert "all 8 suspects that are listed have probability 0: nothing tells them apart" in run(*args).stderr

@@ -82,3 +82,26 @@ def test_a_list_of_annif(run, vectors, tmp_path):
     assert (tmp_path / "new.text" / "labels").read_text().startswith("Apple\thttps://example.org/apple\nPear\t")
     lines = (tmp_path / "new.svm").read_text().splitlines()
     assert [line.split(" ")[0] for line in lines[:4]] == ["1", "1", "2", "2"]
+
+
+def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
+    """Not where they are decided no, or the record is closed."""
+    (tmp_path / "checked.tsv").write_text(
+        "id\tlabel\tverdict\n1\tFruit\tno\n2\t*\tno\n4\t1\tyes\n7\t1\tno\n7\tNuss\tyes\n"
+    )
+    args = "apply", vectors / "books.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q"
+    assert run(*args, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected").exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text().splitlines()]
+    added = [row.get("added", []) for row in rows]
+    assert added[:8] == [["Fruit"], [], [], ["Fruit"], ["Apple", "Fruit"], [], ["Fruit"], ["Nuss"]]
+    assert rows[7]["tags"] == ["Nuss"]
+    assert run(*args).exit_code == 0
+    assert sum('"Fruit"' in line for line in (tmp_path / "new.jsonl").read_text().splitlines()) == 40
+
+
+def test_broader_tags_need_a_thesaurus(run, tmp_path):
+    (tmp_path / "n.jsonl").write_text('{"text": "a word", "tags": ["x"]}\n')
+    assert run("vectorize", tmp_path / "n.jsonl", "-o", tmp_path / "n.svm", "-q").exit_code == 0
+    result = run("apply", tmp_path / "n.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q")
+    assert (result.exit_code, (tmp_path / "new.jsonl").exists()) == (1, False)
+    assert "nothing says which labels imply others" in result.stderr

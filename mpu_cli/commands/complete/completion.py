@@ -196,6 +196,7 @@ def complete(
     refuse_unwritable(target, suspects, out_of_fold)
     if outputs.fill:
         refuse_stream(sources.file)
+    warnings: list[str] = []
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
@@ -217,6 +218,11 @@ def complete(
             write_cells(target, found.listed, found, digits, sources.file, names, data.record_ids)
         if suspects is not None:
             cells = found.suspects(choice.top)
+            if len(cells) > 1 and not cells.probabilities.any():
+                warnings.append(
+                    f"all {len(cells):,} suspects that are listed have probability 0: nothing tells them apart, and "
+                    "they are in the order of the instances"
+                )
             write_cells(suspects, cells, found, digits, sources.file, names, data.record_ids)
         if out_of_fold is not None:
             write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
@@ -237,5 +243,5 @@ def complete(
         review=data.review,
         judged=found.judged,
         names=names,
-        warnings=fitted.warnings,
+        warnings=(*fitted.warnings, *warnings),
     )
