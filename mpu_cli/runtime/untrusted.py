@@ -2,9 +2,10 @@
 
 import json
 from ast import literal_eval
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 MOST_LEVELS = 100
 
@@ -61,7 +62,7 @@ def _too_deep() -> ValueError:
     return ValueError(f"this is not JSON that can be read: it is nested more than {MOST_LEVELS} deep")
 
 
-def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) -> "np.ndarray":
     """Return the array in a file, if it is of this dtype and shape. Nothing is unpickled.
 
     Parameters
@@ -78,23 +79,27 @@ def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) ->
     ValueError
         It is another one, or none.
     """
+    from numpy.lib import format  # heavy; JSON is read without it
+
     header = _header(file, name)
     if header != (dtype, shape):
         raise ValueError(f"{name} is {header[0]} {header[1]}")
     file.seek(0)
-    array = np.lib.format.read_array(file, allow_pickle=False)
+    array = format.read_array(file, allow_pickle=False)
     if file.read(1):
         raise ValueError(f"{name} is too long")
     return array
 
 
-def _header(file: IO[bytes], name: str) -> tuple[np.dtype, tuple[int, ...]]:
+def _header(file: IO[bytes], name: str) -> "tuple[np.dtype, tuple[int, ...]]":
+    from numpy.lib import format  # heavy; JSON is read without it
+
     try:
-        version = np.lib.format.read_magic(file)
+        version = format.read_magic(file)
         text = file.read(int.from_bytes(file.read(2), "little"))
         literal_eval(text.decode("latin-1"))  # where this fails, NumPy looks for a header of Python 2, and warns
-        file.seek(np.lib.format.MAGIC_LEN)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        file.seek(format.MAGIC_LEN)
+        shape, _, dtype = format.read_array_header_1_0(file)
     except Exception:  # its text is parsed as Python, which fails in many ways, and in each version in others
         raise ValueError(f"{name} has no header of an array") from None
     if version != (1, 0):
