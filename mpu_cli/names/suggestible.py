@@ -3,14 +3,15 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, as_number
 from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.names.uris import without_brackets
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class Suggestible:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
         return {"--only": self.only, "--exclude": self.exclude}
 
-    def of(self, ids: np.ndarray, names: LabelNames | None) -> np.ndarray | None:
+    def of(self, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray | None":
         """Tell which of some labels may be suggested: bool, shape (q,); None where all may.
 
         Parameters
@@ -47,6 +48,8 @@ class Suggestible:
         """
         if self.only is None and self.exclude is None:
             return None
+        import numpy as np  # heavy, and every command imports this module
+
         allowed = np.ones(len(ids), bool)
         if self.only is not None:
             allowed &= np.isin(ids, _labels(self.only, ids, names))
@@ -58,8 +61,10 @@ class Suggestible:
 EVERY_LABEL = Suggestible()
 
 
-def _labels(source: str | Path, ids: np.ndarray, names: LabelNames | None) -> np.ndarray:
+def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray":
     """Read labels; those that are not in use are counted in a message."""
+    import numpy as np
+
     labels: list[int] = []
     lines = 0
 

@@ -58,6 +58,7 @@ def append(path: Path, entry: dict[str, Any], done: str = "the training is saved
             if os.write(file, line) != len(line):
                 os.ftruncate(file, size)
                 raise OSError(28, "No space left on device")
+            os.fsync(file)
         finally:
             os.close(file)
     except OSError as error:
