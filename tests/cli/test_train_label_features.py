@@ -1,5 +1,6 @@
 """``mpu train`` where names of labels teach: from texts, or with ``--label-features``."""
 
+import csv
 import json
 
 import pytest
@@ -147,6 +148,7 @@ def test_a_suggestion_that_was_rejected_is_known(run, texts):
     result = run("train", texts / "notes.svm", *options)
     assert "true nowhere" not in result.stderr
     listed = run("complete", texts / "notes.svm", *options, "--per-instance", 5, "--numbers").stdout
-    rows = [line.split("\t")[:2] for line in listed.splitlines() if line[:1].isdigit()]
-    assert ["2", "5"] in rows
-    assert ["1", "5"] not in rows
+    lines = [line for line in listed.splitlines() if not line.startswith("#")]
+    rows = [(row["instance"], row["label"]) for row in csv.DictReader(lines, delimiter="\t")]
+    assert ("2", "5") in rows
+    assert ("1", "5") not in rows
