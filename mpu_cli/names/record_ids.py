@@ -15,13 +15,15 @@ class RecordIds:
     Attributes
     ----------
     texts : sequence of str, or mapping
-        By instance, from 0. A mapping has some of them, to be written only.
+        By instance, from 0. A mapping has some of them.
 
     Examples
     --------
     >>> ids = RecordIds(["b1", "b2", "b1"])
     >>> ids.texts[1], ids.instance("b2"), ids.is_of("b1", 2)
     ('b2', 1, True)
+    >>> RecordIds({7: "b8"}).instance("b8")
+    7
     """
 
     texts: Sequence[str] | Mapping[int, str]
@@ -48,6 +50,6 @@ class RecordIds:
     def instances(self) -> dict[str, list[int]]:
         """The instances of each id, from 0, ascending."""
         instances: dict[str, list[int]] = {}
-        for instance, text in enumerate(self.texts.values() if isinstance(self.texts, Mapping) else self.texts):
+        for instance, text in self.texts.items() if isinstance(self.texts, Mapping) else enumerate(self.texts):
             instances.setdefault(text, []).append(instance)
         return instances

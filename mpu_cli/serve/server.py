@@ -22,7 +22,7 @@ def server_of(app: Starlette) -> uvicorn.Server:
         app,
         access_log=False,
         log_config=None,
-        log_level="warning",
+        log_level="error",  # what a client sends wrong is not a fault of the service
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_FINISH,
     )
@@ -63,7 +63,7 @@ def at_socket(path: Path) -> Iterator[socket.socket]:
     Raises
     ------
     MpuError
-        Another process listens there, or something else is there.
+        Another process listens there, or there is a file that is no socket.
     """
     with socket.socket(socket.AF_UNIX) as probe, socket.socket(socket.AF_UNIX) as listening:
         try:
@@ -71,6 +71,8 @@ def at_socket(path: Path) -> Iterator[socket.socket]:
                 if probe.connect_ex(str(path)) == 0:
                     raise MpuError(f"{path}: another process listens there")
                 path.unlink()  # of a process that was killed
+            elif path.exists():
+                raise MpuError(f"{path}: is no socket, and is not replaced; give another --socket")
             listening.bind(str(path))
         except OSError as error:
             raise MpuError(f"{path}: cannot listen there: {error.strerror or error}") from error

@@ -87,7 +87,7 @@ class Estimates:
             raise ValueError("no label frequency was estimated")
         return self.estimate.c
 
-    def of_f1(self, expected: ExpectedF1) -> tuple[float, float]:
+    def f1_interval(self, expected: ExpectedF1) -> tuple[float, float]:
         """Return a 90 % interval of the F1 by that of c, where c was estimated, and by the sampling of instances."""
         basis = self.reviewed or self.estimate
         return expected.interval() if basis is None else expected.interval(basis.c, basis.interval)

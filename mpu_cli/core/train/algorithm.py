@@ -206,7 +206,7 @@ def train_on_parts(
         settings=chosen.level_settings,
         level_f1=stack.level_f1,
         expected_f1=min(decision.expected.f1, 1.0),
-        f1_interval=chosen.estimates.of_f1(decision.expected),
+        f1_interval=chosen.estimates.f1_interval(decision.expected),
         held_out=stack.held_out,
         seconds=seconds,
     )
