@@ -17,7 +17,7 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.side.clustering import INSTANCES, directions_of
-from mpu_cli.core.side.negative_sampling import Groups, labels_to_group
+from mpu_cli.core.side.negative_sampling import LabelGroups, labels_to_group
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import group_units, mixing, parts
@@ -49,7 +49,7 @@ class Rehearsal:
         Of all instances of the file, by their number.
     options : Options
         What it was learned with.
-    groups : Groups
+    groups : LabelGroups
         By all instances of the file.
     model_of_groups, model : LinearModel
         Of groups and of labels, from as many other instances.
@@ -72,7 +72,7 @@ class Rehearsal:
     part: PartRows
     annotations: np.ndarray
     options: Options
-    groups: Groups
+    groups: LabelGroups
     model_of_groups: LinearModel
     model: LinearModel
     predictions: csr_array
@@ -180,12 +180,12 @@ def _key(argument: Any) -> Any:
         return argument.start, argument.stop
     return (
         id(argument)
-        if isinstance(argument, csr_array | BinnedCells | HeldOut | PartRows | Groups | LinearModel)
+        if isinstance(argument, csr_array | BinnedCells | HeldOut | PartRows | LabelGroups | LinearModel)
         else argument
     )
 
 
-def _model_of_groups(part: PartRows, groups: Groups, chosen: HyperParameters) -> LinearModel:
+def _model_of_groups(part: PartRows, groups: LabelGroups, chosen: HyperParameters) -> LinearModel:
     annotated = group_units.annotated_groups(part, groups)
     of_blocks = (group_units.of_labels(annotated, block) for block in sgd.label_blocks(len(groups) - 1, _RUN))
     return group_units.side_by_side(
@@ -208,7 +208,7 @@ def _start(part: PartRows, rates: np.ndarray) -> LinearModel:
     return Selected(EVERYTHING, [len(part)], parts.count(part, EVERYTHING, 0)[1]).start(rates)
 
 
-def _learn(listed: PartRows, groups: Groups, chosen: HyperParameters) -> tuple[LinearModel, int, float]:
+def _learn(listed: PartRows, groups: LabelGroups, chosen: HyperParameters) -> tuple[LinearModel, int, float]:
     """Learn all groups from a part; return the model, the cells of those but the first, and their seconds."""
     first, *others = group_units.negatives_of(listed).groups()
     dense = _from_all(group_units.of_first_group(listed, first), chosen.settings)
@@ -233,7 +233,7 @@ def _learn_groups(
 
 
 def _growth(
-    some: PartRows, everything: PartRows, model_of_groups: LinearModel, groups: Groups, chosen: HyperParameters
+    some: PartRows, everything: PartRows, model_of_groups: LinearModel, groups: LabelGroups, chosen: HyperParameters
 ) -> float:
     """Return by which power of the number of instances the weights grow that are left of the model of some groups."""
 

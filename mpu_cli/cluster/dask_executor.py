@@ -28,7 +28,7 @@ from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side.negative_sampling import Groups
+from mpu_cli.core.side.negative_sampling import LabelGroups
 from mpu_cli.core.train.group_units import Picked
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import ClusterError, MpuError
@@ -315,6 +315,6 @@ def size_of(value: Any) -> int:
 @cache
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
-    of_arrays = (csc_array, csr_array, BinnedCells, Dataset, Groups, HeldOut, LinearModel, PartRows, Picked, Rows)
+    of_arrays = (csc_array, csr_array, BinnedCells, Dataset, LabelGroups, HeldOut, LinearModel, PartRows, Picked, Rows)
     for kind in (*of_arrays, LabelInformation, StackedModel, WarmStart):
         sizeof.register(kind, size_of)

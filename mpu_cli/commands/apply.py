@@ -26,7 +26,7 @@ from mpu_cli.text.rewriting import Retagged, Rewriter
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.sidecars import Sidecars
 
-_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
+_DATA_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
 ADDED = "added"
 
 
@@ -173,7 +173,7 @@ def apply(
 
 
 def _data_beside(source: str | Path) -> Path:
-    there = [path for suffix in _SUFFIXES if (path := Path(source).parent / f"{stem(source)}{suffix}").is_file()]
+    there = [path for suffix in _DATA_SUFFIXES if (path := Path(source).parent / f"{stem(source)}{suffix}").is_file()]
     if len(there) != 1 or not folder_of(there[0]).is_dir():
         raise InputError(
             str(source), None, "there is no one data file beside it that mpu vectorize made of it; name it by --data"

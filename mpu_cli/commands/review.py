@@ -130,7 +130,7 @@ def prepare(
     with run.step("read"):
         sidecars = Sidecars(source)
         data = read(source, reading, run, contents=sidecars.contents)
-        digits = checksum(data.features)
+        of_features = checksum(data.features)
     drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
     names = sidecars.names_of(display.naming, data.occurring_labels()[1])
     ids = sidecars.ids(len(data))
@@ -138,7 +138,7 @@ def prepare(
         raise InputError(str(source), None, "its records have no ids, by which --link could lead to them")
     suggested = None
     if suggestions is not None:
-        suggested = worklist.read_suggestions(suggestions, data, source, digits, names, ids)
+        suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)
         suggested = _allowed(suggested, display.suggestible, names, data.occurring_labels()[1])
     wanted = worklist.choose(len(data), drawn, suggested)
     if not wanted:
@@ -146,7 +146,7 @@ def prepare(
     work = worklist.make(
         data,
         source,
-        digits=digits,
+        checksum=of_features,
         sample=drawn,
         suggestions=suggested,
         shown=worklist.Shown(

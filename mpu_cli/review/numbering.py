@@ -43,16 +43,16 @@ def checksum_of_parts(sizes: Iterable[np.ndarray], indices: Iterable[np.ndarray]
     return digest.hexdigest()
 
 
-def comment(digits: str) -> str:
+def comment(checksum: str) -> str:
     """Return the line of comment with the checksum."""
-    return f"# checksum {checked(digits)}\n"
+    return f"# checksum {checked(checksum)}\n"
 
 
-def checked(digits: str) -> str:
+def checked(checksum: str) -> str:
     """Return a checksum in lower case; ValueError if it is none."""
-    if not _DIGITS.fullmatch(digits):
+    if not _DIGITS.fullmatch(checksum):
         raise ValueError("the checksum is damaged; it has 64 digits, of 0-9 and a-f")
-    return digits.lower()
+    return checksum.lower()
 
 
 def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
@@ -69,12 +69,12 @@ def find(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
             continue
         match = _WRITTEN.fullmatch(text)
         try:
-            digits = checked(match[1] if match else "")
+            checksum = checked(match[1] if match else "")
         except ValueError as error:
             raise InputError(source, number, str(error)) from None
-        if before not in (None, digits):
+        if before not in (None, checksum):
             raise InputError(source, number, "there are two different checksums; are these two files in one?")
-        before = digits
+        before = checksum
     return before
 
 

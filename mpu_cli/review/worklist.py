@@ -162,7 +162,7 @@ def read_suggestions(
     path: str | Path,
     data: Dataset,
     source: str | Path,
-    digits: str,
+    checksum: str,
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
 ) -> Suggestions:
@@ -176,7 +176,7 @@ def read_suggestions(
     data : Dataset
     source : str or Path
         The file of the data, as the user named it.
-    digits : str
+    checksum : str
         The checksum of the data.
     names, ids
         As for `decisions.read`.
@@ -194,7 +194,7 @@ def read_suggestions(
     optional = (PROBABILITY, DRAWN, SOURCE)
     cells = read_cells(path, optional, names, ids)
     table = cells.table
-    numbering.check(table.source, cells.checksum, digits, source)
+    numbering.check(table.source, cells.checksum, checksum, source)
     texts = (table.columns.get(name, [""] * len(table.lines)) for name in (VERDICT, *optional))
     suggested: dict[int, dict[int, Suggested]] = {}
     rows = zip(table.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
@@ -237,7 +237,7 @@ def make(
     data: Dataset,
     source: str | Path,
     *,
-    digits: str,
+    checksum: str,
     sample: list[int] | None = None,
     suggestions: Suggestions | None = None,
     shown: Shown = Shown(),
@@ -248,7 +248,7 @@ def make(
 
     Parameters
     ----------
-    data, source, digits
+    data, source, checksum
         As for `read_suggestions`.
     sample : list of int, optional
         Instances drawn at random.
@@ -269,7 +269,7 @@ def make(
         key = None if shown.ids is None else shown.ids.texts[instance]
         items.append(Item(instance, annotated, suggested, key, own, heaviest))
     kind = SAMPLE if sample is not None else SUGGESTION if suggestions is not None else ""
-    return Worklist(str(source), digits, kind, items, _labels(data, items, label_names), shown.link)
+    return Worklist(str(source), checksum, kind, items, _labels(data, items, label_names), shown.link)
 
 
 def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:

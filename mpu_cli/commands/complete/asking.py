@@ -86,7 +86,7 @@ def ask(
     refuse_unwritable(target)
     with training_set(sources, run, method=None) as data:
         assert isinstance(data, TrainingData)  # not on a cluster
-        digits = data.problem_and_checksum(run, with_checksum=True)[1]
+        checksum = data.problem_and_checksum(run, with_checksum=True)[1]
     drawn = draw_questions(data.problem, n, validation, run)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
@@ -104,6 +104,6 @@ def ask(
             drawn=drawn.chance,
         )
         names = None if by_number else data.names
-        decisions.write(out, lines, of=sources.file, checksum=digits, names=names, ids=data.record_ids)
+        decisions.write(out, lines, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)
     size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
     return Report(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)

@@ -200,7 +200,7 @@ def complete(
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
-        problem, digits = data.problem_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
+        problem, checksum = data.problem_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
         asked = data.resolved(options)
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
@@ -215,7 +215,7 @@ def complete(
                 sources.file, target, found, most, rules, sources.reading, data.instances_of_file, data.file_content
             )
         else:
-            write_cells(target, found.listed, found, digits, sources.file, names, data.record_ids)
+            write_cells(target, found.listed, found, checksum, sources.file, names, data.record_ids)
         if suspects is not None:
             cells = found.suspects(choice.top)
             if len(cells) > 1 and not cells.probabilities.any():
@@ -223,7 +223,7 @@ def complete(
                     f"all {len(cells):,} suspects that are listed have probability 0: nothing tells them apart, and "
                     "they are in the order of the instances"
                 )
-            write_cells(suspects, cells, found, digits, sources.file, names, data.record_ids)
+            write_cells(suspects, cells, found, checksum, sources.file, names, data.record_ids)
         if out_of_fold is not None:
             write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None:

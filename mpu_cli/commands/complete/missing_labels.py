@@ -143,7 +143,7 @@ def write_cells(
     target: str | Path,
     cells: Cells,
     found: Completion,
-    digits: str,
+    checksum: str,
     source: Source,
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
@@ -156,7 +156,7 @@ def write_cells(
         Written as a whole or not at all; ``-`` is standard output.
     cells : Cells
     found : Completion
-    digits : str
+    checksum : str
         The checksum of the features, by which a review of these suggestions is known to be one of these data.
     source : str or Path
         The data, for those who read the file.
@@ -167,7 +167,7 @@ def write_cells(
     """
     lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities)
     with open_output(target) as out:
-        decisions.write(out, lines, of=source, checksum=digits, names=names, ids=ids)
+        decisions.write(out, lines, of=source, checksum=checksum, names=names, ids=ids)
 
 
 def write_filled(

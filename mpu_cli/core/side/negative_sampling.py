@@ -87,7 +87,7 @@ def is_worthwhile(n: int, q: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Groups:
+class LabelGroups:
     """Labels in groups, and what tells which of them an instance is like.
 
     Attributes
@@ -111,7 +111,7 @@ class Groups:
         return int(self.group_of.max()) + 1
 
     @classmethod
-    def of(cls, directions: csr_array, grouped: np.ndarray, q: int, seed: int) -> "Groups":
+    def of(cls, directions: csr_array, grouped: np.ndarray, q: int, seed: int) -> "LabelGroups":
         """Group labels (m of q) by their directions (m x D)."""
         rng = np.random.default_rng(seed)
         group_of = np.zeros(q, np.int32)

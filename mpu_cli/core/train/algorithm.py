@@ -26,7 +26,7 @@ from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
-from mpu_cli.core.train.groups import Groups
+from mpu_cli.core.train.groups import GroupedLevel
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.levels import Level, OnePart
 from mpu_cli.core.train.mixing import Shards
@@ -180,8 +180,8 @@ def train_on_parts(
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     scale = _scale_of_predictions(instances, options)
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
-    begin = None if start is None else _beginning(instances, start, chosen.rates, scale, run)
-    level = _first_level(instances, chosen, run, top, n_shards, begin)
+    start_of = None if start is None else _beginning(instances, start, chosen.rates, scale, run)
+    level = _first_level(instances, chosen, run, top, n_shards, start_of)
     stack = Stack(may_drop=options.levels is None and start is None)
     for number in range(n_levels):  # the paper's l = 0, ..., L, where L = n_levels - 1
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
@@ -250,10 +250,10 @@ def _first_level(
     run: Run,
     top: Top | None,
     n_shards: int,
-    start: Callable[[int], LinearModel] | None,
+    start_of: Callable[[int], LinearModel] | None,
 ) -> Level:
     """Return how level 0 is learned: by threads of this process, by shards, or in groups of labels."""
-    common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top, "start": start}
+    common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top, "start_of": start_of}
     if instances.is_here:
         part: PartRows = instances.parts[0]
         guided = replace(part, side=_side_information(part, instances.label_features, chosen, run))
@@ -264,7 +264,7 @@ def _first_level(
         executor, of_labels = instances.executor, instances.executor.keep(instances.label_features)
         level_parts = [executor.submit(parts.with_prior, part, of_labels) for part in level_parts]
     shards = Shards(**common, parts=level_parts, n_shards=min(n_shards, len(level_parts)))
-    return shards if top is None else Groups.at_first(shards, chosen.prune or 0.0)
+    return shards if top is None else GroupedLevel.at_first(shards, chosen.prune or 0.0)
 
 
 def _side_information(

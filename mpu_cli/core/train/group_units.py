@@ -18,7 +18,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import sums_of_instances
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
-from mpu_cli.core.side.negative_sampling import Groups, NegativeSample
+from mpu_cli.core.side.negative_sampling import LabelGroups, NegativeSample
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
 from mpu_cli.core.train.mixing import pruned_model
@@ -91,20 +91,20 @@ def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:
 
 def group(
     directions: list[csr_array], grouped: np.ndarray, q: int, seed: int, label_features: csr_array | None = None
-) -> Groups:
+) -> LabelGroups:
     """Group labels by their directions, which come in blocks of labels, and by their features."""
     stacked = csr_array(vstack(directions, format="csr"))
     if label_features is not None:
         stacked = unit_rows(stacked + unit_rows(label_features)[grouped])
-    return Groups.of(stacked, grouped, q, seed)
+    return LabelGroups.of(stacked, grouped, q, seed)
 
 
-def group_of(groups: Groups) -> np.ndarray:
+def group_of(groups: LabelGroups) -> np.ndarray:
     """Return the group of each label."""
     return groups.group_of
 
 
-def annotated_groups(part: PartRows, groups: Groups) -> PartRows:
+def annotated_groups(part: PartRows, groups: LabelGroups) -> PartRows:
     """Return a part with groups in place of labels, but for that of the most annotated labels."""
     return replace(part, labels=groups.annotated(part.positives)[:, 1:], verified=None, side=NO_SIDE_INFORMATION)
 
@@ -114,7 +114,7 @@ def of_labels(part: PartRows, labels: Block) -> PartRows:
     return replace(part, labels=part.labels[:, labels])
 
 
-def listed(part: PartRows, groups: Groups, model: LinearModel, n: int, run: Run) -> PartRows:
+def listed(part: PartRows, groups: LabelGroups, model: LinearModel, n: int, run: Run) -> PartRows:
     """Return a part with the instances that each group is learned from; there are n in all parts."""
     rng = np.random.default_rng(seed_of(run.seed, part.number)) if part.number else groups.generator()
     negatives = sample_instances(part.features, part.positives, groups, model, n, rng, run, part.verified)

@@ -37,7 +37,7 @@ _PIECES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Groups(Shards):
+class GroupedLevel(Shards):
     """A level of many labels that are learned in groups.
 
     Attributes
@@ -52,7 +52,7 @@ class Groups(Shards):
     prune: float
 
     @classmethod
-    def at_first(cls, level: Shards, prune: float) -> "Groups":
+    def at_first(cls, level: Shards, prune: float) -> "GroupedLevel":
         """Return how level 0 is learned: find the groups, and the instances of each part to learn each from."""
         lists, groups = _negative_samples(level, prune)
         group_of = level.executor.gather([level.executor.submit(group_units.group_of, groups)])[0]
@@ -92,8 +92,8 @@ class Groups(Shards):
     def _whole(self, selected: Selected, is_last: bool) -> Whole:
         """Return what all labels begin with on a selection; the last one is that of all instances."""
         chosen, start = self.chosen, selected.start(self.chosen.rates)
-        if is_last and self.start is not None:
-            start = self.start(self.number)
+        if is_last and self.start_of is not None:
+            start = self.start_of(self.number)
         settings = chosen.level_settings if is_last else chosen.settings
         return Whole(len(selected), self._mean_squared_norm(selected), settings, start)
 
@@ -180,7 +180,7 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
     parts : sequence of Handle
         Of `parts.PartRows`, with their negative samples.
     groups : Handle
-        Of `negative_sampling.Groups`.
+        Of `negative_sampling.LabelGroups`.
     """
     instances, executor, level_parts, unit_run = level.instances, level.executor, level.parts, level.unit_run
     counts = executor.gather([executor.submit(group_units.count_positives, part) for part in level_parts])

@@ -159,9 +159,9 @@ class Instances:
         sizes, counts = zip(*self.of_parts(parts.count, selection, run.seed), strict=True)
         return Selected(selection, list(sizes), sum(counts[1:], counts[0]))
 
-    def positives(self, selection: Selection = EVERYTHING, seed: int = 0) -> np.ndarray:
+    def positives_of_labels(self, selection: Selection = EVERYTHING, seed: int = 0) -> np.ndarray:
         """Count the positive labels of selected instances: ndarray of int, shape (q,)."""
-        return np.sum(self.of_parts(parts.positives, selection, seed), axis=0)
+        return np.sum(self.of_parts(parts.positives_of_labels, selection, seed), axis=0)
 
     @cached_property
     def coherence(self) -> float:

@@ -58,7 +58,7 @@ class Level(ABC):
     top : Top or None
         Which predictions are kept, where labels are many; None: all.
     number : int
-    start : callable or None
+    start_of : callable or None
         Gives the model with which a level begins, by the number of the level; None: levels begin cold.
     """
 
@@ -68,7 +68,7 @@ class Level(ABC):
     run: Run
     top: Top | None = None
     number: int = 0
-    start: Callable[[int], LinearModel] | None = None
+    start_of: Callable[[int], LinearModel] | None = None
 
     @property
     def executor(self) -> Executor:
@@ -92,7 +92,7 @@ class Level(ABC):
             enough,
             self.chosen.settings,
             self.chosen.folds,
-            warm=self.start is not None,
+            warm=self.start_of is not None,
             many=self.top is not None,
         )
 
@@ -229,7 +229,7 @@ class OnePart(Level):
 
     def _whole(self, plan: Plan, name: str) -> Learned:
         """Learn the model of all instances, with what it predicts in passing."""
-        start = None if self.start is None else self.start(self.number)
+        start = None if self.start_of is None else self.start_of(self.number)
         if start is not None:
             start.refuse_overflow(self.part.features)
         task = replace(self.task, settings=self.chosen.level_settings)

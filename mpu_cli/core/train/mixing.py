@@ -196,7 +196,7 @@ class Shards(Level):
         selections = [chain.predicted for chain in judging]
         annotations = None
         if self.is_guided:
-            annotations = [self.instances.positives(chain.learned[0], self.run.seed) for chain in judging]
+            annotations = [self.instances.positives_of_labels(chain.learned[0], self.run.seed) for chain in judging]
         given = predicting, selections, annotations, self.top, self.unit_run
         held_out = [self.executor.submit(parts.predict_held_out, part, *given) for part in self.parts]
         return self.executor.gather([whole])[0], held_out
@@ -210,7 +210,7 @@ class Shards(Level):
             if checkpoint is not None:
                 return [self.executor.keep(model) for model in models_of(checkpoint)]
             submitted: list[Handle] = []
-            start = None if self.start is None else self.executor.keep(self.start(self.number))
+            start = None if self.start_of is None else self.executor.keep(self.start_of(self.number))
             settings = replace(chosen.settings, step=plan.larger_steps * chosen.settings.step)
             of_folds = self.mixing(chosen.rates, settings, submitted.append)
             of_whole = replace(of_folds, settings=settings if start is None else chosen.level_settings)

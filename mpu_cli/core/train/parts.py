@@ -102,7 +102,7 @@ def count(part: PartRows, selection: Selection, seed: int) -> tuple[int, LabelCo
     return len(rows), frequency.count(part.labels[rows])
 
 
-def positives(part: PartRows, selection: Selection, seed: int) -> np.ndarray:
+def positives_of_labels(part: PartRows, selection: Selection, seed: int) -> np.ndarray:
     """Count the positive labels of the selected instances: ndarray of int, shape (q,)."""
     return count_positives(part.positives[part.rows(selection, seed)])
 

@@ -11,7 +11,7 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.clustering import centroids
 from mpu_cli.core.side.information import Prior
-from mpu_cli.core.side.negative_sampling import Groups, NegativeSample, joined_cells, labels_to_group, rows_of
+from mpu_cli.core.side.negative_sampling import LabelGroups, NegativeSample, joined_cells, labels_to_group, rows_of
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.runtime.run import Run
 
@@ -58,7 +58,7 @@ def sample_negatives(
     directions = centroids(features, positives[:, grouped])
     if prior is not None:
         directions = unit_rows(directions + csr_array(prior.vectors[:, grouped].T))
-    groups = Groups.of(directions, grouped, q, run.seed)
+    groups = LabelGroups.of(directions, grouped, q, run.seed)
     annotated = groups.annotated(positives)[:, 1:]
     data = TrainingSet(features, annotated, np.arange(n), run)
     model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
@@ -68,7 +68,7 @@ def sample_negatives(
 def sample_instances(
     features: Features,
     positives: csr_array,
-    groups: Groups,
+    groups: LabelGroups,
     model: LinearModel,
     of: int,
     rng: np.random.Generator,
@@ -82,7 +82,7 @@ def sample_instances(
     features : Features, n instances
     positives : csr_array of bool, shape (n, q)
         Their annotated labels, corrected by verified labels.
-    groups : Groups
+    groups : LabelGroups
     model : LinearModel
         Of the groups but the first.
     of : int

@@ -59,7 +59,7 @@ class Stack:
         """Put a level on top."""
         counted = level.count(held_out)
         candidates = counted if level.top is None else counted.kept()
-        calibration = calibrate_strata(candidates, level.instances.positives())
+        calibration = calibrate_strata(candidates, level.instances.positives_of_labels())
         _, f1 = best_threshold(counted, calibration)
         self.models.append(model)
         self.level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
