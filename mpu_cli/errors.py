@@ -86,7 +86,7 @@ def counted(count: int, noun: str) -> str:
 
 def one_line(text: str) -> str:
     """Escape control characters. File names and label names may contain any character."""
-    return CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    return CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 class DataError(MpuError, ValueError):

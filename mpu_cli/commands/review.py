@@ -162,15 +162,15 @@ def prepare(
 
 
 def _allowed(
-    found: worklist.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
+    suggestions: worklist.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
 ) -> worklist.Suggestions:
     """Leave out suggestions of labels that may not be suggested."""
-    suggested = [one.label for labels in found.values() for one in labels]
+    suggested = [one.label for labels in suggestions.values() for one in labels]
     ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
     if (allowed := suggestible.of(ids, names)) is None:
-        return found
+        return suggestions
     kept = {*ids[allowed].tolist()}
-    left = ((instance, [one for one in labels if one.label in kept]) for instance, labels in found.items())
+    left = ((instance, [one for one in labels if one.label in kept]) for instance, labels in suggestions.items())
     return {instance: labels for instance, labels in left if labels}
 
 

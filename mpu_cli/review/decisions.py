@@ -223,13 +223,13 @@ def _chances(table: Table) -> np.ndarray:
     """Return the probability with which each row was drawn as a question; NaN where it was not."""
     sources = table.columns.get(SOURCE, [""] * len(table.lines))
     drawn = table.columns.get(DRAWN, [""] * len(table.lines))
-    found = np.full(len(table.lines), np.nan)
+    chances = np.full(len(table.lines), np.nan)
     for i, (text, source) in enumerate(zip(drawn, sources, strict=True)):
         try:
-            found[i] = chance(text.strip(), source)
+            chances[i] = chance(text.strip(), source)
         except ValueError as error:
             raise InputError(table.source, table.lines[i], str(error)) from None
-    return found
+    return chances
 
 
 def _translate(table: Table, values: Sequence[T], number: Callable[[T], int]) -> np.ndarray:

@@ -33,7 +33,7 @@ class Reviewed:
         estimated from them.
     decisions : int
         Number of decisions, one for each cell, with those on ``*``.
-    found : int
+    confirmed : int
         Number of cells that are decided to be true, and are not annotated.
     refuted : int
         Number of annotated cells that are decided to be false.
@@ -50,7 +50,7 @@ class Reviewed:
     verified: VerifiedLabels
     sampled: np.ndarray
     decisions: int
-    found: int
+    confirmed: int
     refuted: int
     new_labels: np.ndarray
     unused: int

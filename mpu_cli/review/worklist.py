@@ -207,12 +207,12 @@ def read_suggestions(
         if instance >= len(data):
             raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
-            found = Suggested(label, probability, None if math.isnan(drawn) else drawn)
-            suggested.setdefault(instance, {}).setdefault(label, found)
+            suggestion = Suggested(label, probability, None if math.isnan(drawn) else drawn)
+            suggested.setdefault(instance, {}).setdefault(label, suggestion)
     return {
         instance: sorted(left, key=lambda suggestion: -(suggestion.probability or 0))
         for instance, labels in suggested.items()
-        if (left := [found for label, found in labels.items() if label not in _annotated(data, instance)])
+        if (left := [suggestion for label, suggestion in labels.items() if label not in _annotated(data, instance)])
     }
 
 

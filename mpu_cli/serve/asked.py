@@ -54,14 +54,14 @@ def from_json(body: bytes, limits: Limits) -> Asked:
     if ("texts" in values) == ("instances" in values):
         raise HTTPException(400, 'give {"texts": [...]} or {"instances": [{"index": value, ...}, ...]}')
     name = "texts" if "texts" in values else "instances"
-    given, kind = values[name], str if name == "texts" else dict
-    if not isinstance(given, list) or not all(isinstance(one, kind) for one in given):
+    items, kind = values[name], str if name == "texts" else dict
+    if not isinstance(items, list) or not all(isinstance(one, kind) for one in items):
         raise HTTPException(400, f"{name}: give a list of {'texts' if kind is str else 'objects'}")
-    if len(given) > limits.max_instances:
-        raise HTTPException(413, f"{len(given):,} {name}: give at most {limits.max_instances:,} at a time")
+    if len(items) > limits.max_instances:
+        raise HTTPException(413, f"{len(items):,} {name}: give at most {limits.max_instances:,} at a time")
     wanted = values.get("top", min(_USUAL_TOP, limits.max_top))
     top = _read(lambda: Whole(1, limits.max_top).check(wanted), "top")
-    return Asked(_texts(given) if kind is str else _features(given), top)
+    return Asked(_texts(items) if kind is str else _features(items), top)
 
 
 def from_form(body: bytes, limits: Limits) -> Asked:

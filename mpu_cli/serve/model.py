@@ -226,6 +226,6 @@ def _state_of(files: Iterable[Path]) -> _State:
 
 def _state(file: Path) -> tuple[int, ...] | None:
     with suppress(OSError):
-        found = file.stat()
-        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+        status = file.stat()
+        return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
     return None

@@ -117,7 +117,7 @@ class ReviewCounts:
         """Count the decisions of a review."""
         return cls(
             decisions=reviewed.decisions,
-            found=reviewed.found,
+            found=reviewed.confirmed,
             refuted=reviewed.refuted,
             unused=reviewed.unused,
             new_labels=reviewed.new_labels.tolist(),

@@ -109,7 +109,7 @@ def test_what_was_decided_there_is_read_back(tasks, imported, news):
         (4, 3, True, False),
         (4, 4, True, False),
     ]
-    assert match(read([path]), reader.read(news), news).found == 4
+    assert match(read([path]), reader.read(news), news).confirmed == 4
 
 
 def test_a_sample_stays_one(run, news, tmp_path, imported):

@@ -43,7 +43,7 @@ def test_what_is_known(review):
     assert reviewed.labels.toarray().tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]]
     assert reviewed.verified.verdicts().tolist() == [[2, 2, 1], [0, 1, 0], [0, 0, 0], [2, 0, 0]]
     assert reviewed.sampled.tolist() == [0]
-    assert (reviewed.decisions, reviewed.found, reviewed.refuted, reviewed.unused) == (4, 1, 0, 0)
+    assert (reviewed.decisions, reviewed.confirmed, reviewed.refuted, reviewed.unused) == (4, 1, 0, 0)
 
 
 def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(review):
@@ -86,8 +86,8 @@ def test_an_instance_that_is_not_there(review, news):
 
 def test_the_checksum_of_the_data_is_taken_and_another_is_refused(review, news, tmp_path):
     own = checksum(reader.read(news).features)
-    assert review("1\t7\tyes\t", comment=f"# checksum {own}\n").found == 1
-    assert review("1\t7\tyes\t", comment=f"\ufeff# CHECKSUM {own.upper()}\t\t\n").found == 1
+    assert review("1\t7\tyes\t", comment=f"# checksum {own}\n").confirmed == 1
+    assert review("1\t7\tyes\t", comment=f"\ufeff# CHECKSUM {own.upper()}\t\t\n").confirmed == 1
     with pytest.raises(InputError) as caught:
         review("1\t7\tyes\t", comment=f"# checksum {'0' * 64}\n")
     assert str(caught.value).startswith(f"{tmp_path / 'checked.tsv'}: it was made for other data than {news}")

@@ -63,9 +63,9 @@ def acceptance_options(function: Callable) -> Callable:
     def command(*args: Any, accept_on: str | None, **kwargs: Any) -> Any:
         values = {name: kwargs.pop(name) for name in declared}
         ctx = click.get_current_context()
-        given = [name for name in declared if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
-        if accept_on is None and given:
-            raise click.UsageError(f"--{given[0].replace('_', '-')} needs --accept-on TEST.svm.")
+        chosen = [name for name in declared if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+        if accept_on is None and chosen:
+            raise click.UsageError(f"--{chosen[0].replace('_', '-')} needs --accept-on TEST.svm.")
         if accept_on is not None and (accept_on == STANDARD_STREAM or Path(accept_on).is_fifo()):
             raise click.UsageError("--accept-on is read again for each model: it must be a file.")
         acceptance = None if accept_on is None else Acceptance(test=accept_on, **values)

@@ -206,42 +206,49 @@ def complete(
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.of(data.ids, data.names))
         fitted = data.fit("mpu", asked, run, hold_out_all=True)
-        found = find(fitted, problem, data.ids, choice, implications, run)
+        completion = find(fitted, problem, data.ids, choice, implications, run)
         filled = None
         if outputs.fill:
-            most = found.filling_in.size if choice == Choice() else None
+            most = completion.filling_in.size if choice == Choice() else None
             rules = implications if fill_implied else None
             filled = write_filled(
-                sources.file, target, found, most, rules, sources.reading, data.instances_of_file, data.file_content
+                sources.file,
+                target,
+                completion,
+                most,
+                rules,
+                sources.reading,
+                data.instances_of_file,
+                data.file_content,
             )
         else:
-            write_cells(target, found.listed, found, checksum, sources.file, names, data.record_ids)
+            write_cells(target, completion.listed, completion, checksum, sources.file, names, data.record_ids)
         if suspects is not None:
-            cells = found.suspects(choice.top)
+            cells = completion.suspects(choice.top)
             if len(cells) > 1 and not cells.probabilities.any():
                 warnings.append(
                     f"all {len(cells):,} suspects that are listed have probability 0: nothing tells them apart, and "
                     "they are in the order of the instances"
                 )
-            write_cells(suspects, cells, found, checksum, sources.file, names, data.record_ids)
+            write_cells(suspects, cells, completion, checksum, sources.file, names, data.record_ids)
         if out_of_fold is not None:
             write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(assembled(data, fitted, "mpu", options, run, files))
     return Report(
-        missing=found.of_all,
-        of_labels=found.of_labels,
-        ids=found.ids,
-        listed=len(found.listed),
-        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
-        right=found.right,
-        worth_filling_in=found.filling_in.size,
+        missing=completion.of_all,
+        of_labels=completion.of_labels,
+        ids=completion.ids,
+        listed=len(completion.listed),
+        listed_never_annotated=int(np.isin(data.ids[completion.listed.columns], data.never_annotated).sum()),
+        right=completion.right,
+        worth_filling_in=completion.filling_in.size,
         filled_in=filled,
-        expected_f1_before=found.filling_in.f1_before,
-        expected_f1_after=found.filling_in.f1_after,
+        expected_f1_before=completion.filling_in.f1_before,
+        expected_f1_after=completion.filling_in.f1_after,
         review=data.review,
-        judged=found.judged,
+        judged=completion.judged,
         names=names,
         warnings=(*fitted.warnings, *warnings),
     )

@@ -231,8 +231,8 @@ def estimate(
                 scored = drawn.answered(probabilities, fetched.answers or Answers.none())
             if per_label and not data.has_complete_sets and data.answers is None:
                 with run.step("estimate c of each label"):
-                    found = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
-                    single = found.of_all(q, drawn.columns, pooled.c)
+                    singly = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
+                    single = singly.of_all(q, drawn.columns, pooled.c)
         automatic = None if pooled is None else pooled.c
         reviewed = data.reviewed_frequency(automatic, scored)
     annotations = data.annotations_of_file
@@ -323,6 +323,6 @@ def _by_people(
     )
 
 
-def _interval(found: estimators.FrequencyEstimate) -> tuple[float, float]:
-    assert found.interval is not None  # there are replicates
-    return found.interval
+def _interval(estimate: estimators.FrequencyEstimate) -> tuple[float, float]:
+    assert estimate.interval is not None  # there are replicates
+    return estimate.interval

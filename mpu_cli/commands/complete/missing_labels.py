@@ -142,20 +142,20 @@ def find(
 def write_cells(
     target: str | Path,
     cells: Cells,
-    found: Completion,
+    completion: Completion,
     checksum: str,
     source: Source,
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
 ) -> None:
-    """Write some cells, such as `found.listed`, as a review file in which nothing is decided.
+    """Write some cells, such as `completion.listed`, as a review file in which nothing is decided.
 
     Parameters
     ----------
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
     cells : Cells
-    found : Completion
+    completion : Completion
     checksum : str
         The checksum of the features, by which a review of these suggestions is known to be one of these data.
     source : str or Path
@@ -165,7 +165,7 @@ def write_cells(
     ids : RecordIds, optional
         Those of the instances.
     """
-    lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities)
+    lines = decisions.Lines(cells.rows, completion.ids[cells.columns], probability=cells.probabilities)
     with open_output(target) as out:
         decisions.write(out, lines, of=source, checksum=checksum, names=names, ids=ids)
 
@@ -173,7 +173,7 @@ def write_cells(
 def write_filled(
     source: Source,
     target: str | Path,
-    found: Completion,
+    completion: Completion,
     most: int | None = None,
     implications: Implications | None = None,
     reading: Reading = DEFAULT_READING,
@@ -190,7 +190,7 @@ def write_filled(
         The data again, so not standard input.
     target : str or Path
         Written as a whole or not at all.
-    found : Completion
+    completion : Completion
     most : int, optional
         Fill in so many suggestions, the most probable ones. Default: all that are listed.
     implications : Implications, optional
@@ -213,14 +213,14 @@ def write_filled(
         The data cannot be read again, or have changed.
     """
     refuse_stream(source)
-    n = found.annotated.shape[0] if instances is None else instances
-    chosen = found.listed[:most]
+    n = completion.annotated.shape[0] if instances is None else instances
+    chosen = completion.listed[:most]
     rows, columns = (
-        np.concatenate(both) for both in zip(found.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
+        np.concatenate(both) for both in zip(completion.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
     )
-    labels = found.ids[columns]
+    labels = completion.ids[columns]
     if implications is not None:
-        more_rows, more_labels = _implied(found, chosen, implications)
+        more_rows, more_labels = _implied(completion, chosen, implications)
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
@@ -229,9 +229,9 @@ def write_filled(
         again = Counted(stream)
         for header, lines in _lines(again, str(source), reading):
             spans = find_labels(lines)
-            if found.refuted.nnz:
-                there = found.refuted[copied : copied + len(spans.sizes)]
-                lines = without_labels(lines, spans, _in_order(lines, spans, there, found.ids))
+            if completion.refuted.nnz:
+                there = completion.refuted[copied : copied + len(spans.sizes)]
+                lines = without_labels(lines, spans, _in_order(lines, spans, there, completion.ids))
                 spans = find_labels(lines)
             here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
             out.write(header + with_labels(lines, spans, rows[here] - copied, labels[here]))
@@ -256,18 +256,18 @@ def refuse_stream(source: Source) -> None:
         )
 
 
-def _implied(found: Completion, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
+def _implied(completion: Completion, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
     """Return instances and labels that are implied by those that are there or chosen."""
-    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
-    wanted = np.union1d(found.ids, implications.labels())
-    rows, columns = implications.implied(csr_array(found.annotated + new), found.ids, wanted).nonzero()
+    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=completion.annotated.shape)
+    wanted = np.union1d(completion.ids, implications.labels())
+    rows, columns = implications.implied(csr_array(completion.annotated + new), completion.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
-    verified = found.frequency.verified
+    verified = completion.frequency.verified
     if verified is None:
         return rows, labels
     decided = verified.cells.astype(bool)  # what people have said outweighs what is implied
-    column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
-    is_decided = (found.ids[column] == labels) & stored(decided, rows, column)
+    column = np.searchsorted(completion.ids, labels).clip(max=len(completion.ids) - 1)
+    is_decided = (completion.ids[column] == labels) & stored(decided, rows, column)
     open_ = (verified.instances[rows] == Verdict.UNKNOWN) & ~is_decided
     return rows[open_], labels[open_]
 

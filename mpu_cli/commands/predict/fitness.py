@@ -64,22 +64,22 @@ class Fitness:
 
     def warnings(self, model: TrainedModel) -> list[str]:
         """Say what is wrong: a word where many features are unknown, more where the model does not fit the data."""
-        found = self._ignored() if self._has_many_unknown else []
+        warnings = self._ignored() if self._has_many_unknown else []
         if self.filled < _FEWEST_INSTANCES:
-            return found
+            return warnings
         if self.unknown >= _MANY_UNKNOWN * self.entries:
-            found.append(
+            warnings.append(
                 f"{_SAYS}: most of the features are unknown to it; number features as in the training file, such as by "
                 "mpu vectorize --like"
             )
         trained = _length(model)
         times = np.sqrt(self.squares / self.filled) / trained if trained else 1.0
         if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
-            found.append(
+            warnings.append(
                 f"{_SAYS}: instances are {times:.2g} times as long as those it was trained on; scale feature values as "
                 "in the training file"
             )
-        return found
+        return warnings
 
 
 def _length(model: TrainedModel) -> float | None:

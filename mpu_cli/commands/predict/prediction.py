@@ -362,10 +362,10 @@ def _predict(
 @lru_cache(maxsize=1)
 def loaded(model: ModelFiles) -> TrainedModel:
     """Load a model once for all files that a worker predicts."""
-    found = bundle.load(model.path)
+    trained = bundle.load(model.path)
     if checksum(model.path / MANIFEST) != model.sha256:
         raise ModelError(f"{model.path}: is another model than when the work began")
-    return ordered_by_psp(found, model.path) if model.by_psp else found
+    return ordered_by_psp(trained, model.path) if model.by_psp else trained
 
 
 def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:

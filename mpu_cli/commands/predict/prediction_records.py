@@ -23,9 +23,9 @@ class Ids:
     def __init__(self, source: str | Path) -> None:
         self.source = source
         self.sidecars = Sidecars(source)
-        found = read_ids(source)
-        self._has_file = found is not None
-        self._ids: Iterator[str] = map(str, count(1)) if found is None else found
+        ids = read_ids(source)
+        self._has_file = ids is not None
+        self._ids: Iterator[str] = map(str, count(1)) if ids is None else ids
 
     def take(self, n: int) -> list[str]:
         """Return the next n ids; InputError where there are fewer."""

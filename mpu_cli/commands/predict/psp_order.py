@@ -48,11 +48,11 @@ class Weighted:
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
         """Return the same; of many labels those of the most probable ones, as many as usual or more."""
-        found = self.model.predictions(matrix, run, None if most is None else max(most, Top().most))
-        if isinstance(found, np.ndarray):
-            return found * self.weights
-        found.data *= self.weights[found.indices]
-        return found
+        predictions = self.model.predictions(matrix, run, None if most is None else max(most, Top().most))
+        if isinstance(predictions, np.ndarray):
+            return predictions * self.weights
+        predictions.data *= self.weights[predictions.indices]
+        return predictions
 
 
 def ordered_by_psp(model: TrainedModel, path: Path) -> TrainedModel:

@@ -98,7 +98,7 @@ def estimate_groups(
 
     small = np.flatnonzero(~large)
     rest = of_some(small) if annotations[small].sum() >= FEWEST_ANNOTATIONS else of_all
-    found = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
+    estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
     return GroupFrequencies(
-        np.array([one.c for one in found]), np.array([one.interval or (one.c, one.c) for one in found]), ~large
+        np.array([one.c for one in estimates]), np.array([one.interval or (one.c, one.c) for one in estimates]), ~large
     )

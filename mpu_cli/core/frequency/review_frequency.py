@@ -128,8 +128,8 @@ def from_review(
     >>> S = np.array([[1, 1]] * 10 + [[1, 0]] * 40, bool)
     >>> rows = np.arange(40)
     >>> verified = VerifiedLabels.of(S.shape, true=(rows, np.ones(40, int)), complete=rows)
-    >>> found = from_review(csr_array(S), verified, rows)
-    >>> round(found.c, 2), found.rates.round(2).tolist()
+    >>> estimate = from_review(csr_array(S), verified, rows)
+    >>> round(estimate.c, 2), estimate.rates.round(2).tolist()
     (0.62, [0.99, 0.27])
     """
     true, kept = _of_review(labels, verified, sampled)
@@ -233,8 +233,8 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
     The only label has a share of 0.3 here and 0.6 there.
 
     >>> here, there = (csr_array(np.arange(1000)[:, None] < count) for count in (300, 600))
-    >>> found = from_complete(here, there)
-    >>> round(found.c, 2), [round(end, 2) for end in found.interval]
+    >>> estimate = from_complete(here, there)
+    >>> round(estimate.c, 2), [round(end, 2) for end in estimate.interval]
     (0.5, [0.46, 0.55])
     """
     (n, q), (m, width) = labels.shape, complete.shape

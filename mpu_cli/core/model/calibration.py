@@ -274,11 +274,11 @@ def _fitted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit a map to cells at some log odds: the points of a line from the centre of a block to that of the next."""
     block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
-    size, found = np.bincount(block, cells), np.bincount(block, true)
+    size, hits = np.bincount(block, cells), np.bincount(block, true)
     if shrinking:
         expected = np.bincount(block, cells * expit(z))
-        found = expected * (found + shrinking) / (expected + shrinking)
-    share = np.clip(found, _MARGIN, size - _MARGIN) / size
+        hits = expected * (hits + shrinking) / (expected + shrinking)
+    share = np.clip(hits, _MARGIN, size - _MARGIN) / size
     centre, target = np.bincount(block, cells * z) / size, logit(share)
     least, actual = _LEAST_SLOPE * centre, target
     for _ in range(_SWEEPS):  # until the mean of every block is its share

@@ -197,8 +197,8 @@ class Shards(Level):
         annotations = None
         if self.is_guided:
             annotations = [self.instances.positives_of_labels(chain.learned[0], self.run.seed) for chain in judging]
-        given = predicting, selections, annotations, self.top, self.unit_run
-        held_out = [self.executor.submit(parts.predict_held_out, part, *given) for part in self.parts]
+        shared = predicting, selections, annotations, self.top, self.unit_run
+        held_out = [self.executor.submit(parts.predict_held_out, part, *shared) for part in self.parts]
         return self.executor.gather([whole])[0], held_out
 
     def _models(self, plan: Plan) -> list[Handle]:
