@@ -26,7 +26,7 @@ from mpu_cli.svmlight.grammar import Reading
     metavar="CHECKED.tsv",
     type=click.Path(allow_dash=True),
     multiple=True,
-    help="Add the tags decided yes in this review file. Can be given several times.",
+    help="Add the tags decided yes in this review file. Can be repeated.",
 )
 @click.option(
     "--suggestions",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "--questions",
     type=click_type(Whole(1, MOST_INSTANCES)),
     metavar="N",
-    help="In place of suggestions, draw N questions: cells whose answers tell the label frequency c.",
+    help="In place of suggestions, draw N questions: cells whose answers are evidence of the label frequency c.",
 )
 @click.option(
     "--implied",
@@ -107,14 +107,14 @@ def complete(
     annotated, the most probable first: by the features of an instance and, of up to 500 labels, by the other labels
     that it has. The list is a review file with an empty column `verdict`, in which a person can decide; `mpu review`
     makes a page of it. Decisions of --reviewed files are used in training, and not listed again. Several FILEs are
-    read as one: their instances are numbered through all of them, in the order given.
+    read as one: their instances are numbered through all of them, in their order.
 
     Without --top, --min-probability and --per-instance, all labels are listed that are probable enough to raise the
     expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most
     probable ones of an instance are considered (more if instances have many labels).
 
     --questions N asks in place of claiming: it draws N cells that are not annotated, by chance, with probabilities that
-    are written beside them, so that a yes or no to each tells most of c. Answer them in the file, or on the page of
+    are written beside them, so that the answers estimate c best. Answer them in the file, or on the page of
     `mpu review --suggestions`; all commands with --reviewed then take c of each label from the answers. With
     --reviewed, --questions asks the next ones. No model is trained for it.
 

@@ -62,7 +62,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     multiple=True,
     type=click.Path(allow_dash=True),
     help="Instead of PREDICTIONS, if TRUTH is several files: the directory that `mpu predict` has written for them, "
-    "a model, or one file with all predictions. May be given several times.",
+    "a model, or one file with all predictions. Can be repeated.",
 )
 @click.option(
     "--metrics",
@@ -121,7 +121,7 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     default=0.5,
     show_default=True,
     help="For scores: a label counts as predicted if its score is at least this. (Scores, label lists and both that "
-    "`mpu predict` has written have the thresholds of the model, unless this is given.)",
+    "`mpu predict` has written have the thresholds of the model, unless this is set.)",
 )
 @click.option(
     "--calibration",
@@ -185,8 +185,8 @@ def evaluate(
     coverage error, one-error, and coverage at k, the share of the true labels that are retrieved among the first k of
     at least one instance. Labels without a score rank last and are never retrieved.
 
-    TRUTH may be several files, which are read as one: then PREDICTIONS are given by --predictions. Those in a directory
-    have the names of the files of TRUTH, and are compared with these one by one.
+    TRUTH may be several files, which are read as one: then --predictions takes the place of PREDICTIONS. Those in a
+    directory have the names of the files of TRUTH, and are compared with these one by one.
 
     Several PREDICTIONS, files and models, are compared with the first of them: by micro and macro averages over the
     labels that TRUTH has, whatever is predicted, by F1 averaged over instances, and, if all have scores, by precision

@@ -224,7 +224,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     multiple=True,
     default=("png", "svg"),
     show_default=True,
-    help="Format of the figures; may be given several times.",
+    help="Format of the figures; can be repeated.",
 )
 @run_options("seed", "jobs", "kernel")
 @reading_options

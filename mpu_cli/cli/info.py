@@ -34,16 +34,16 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
-    "draw c, expected F1, counts and time, and what --accept-on has found: quality, unknown features, labels.",
+    "draw c, expected F1, counts and time, and what --accept-on measured: quality, unknown features, labels.",
 )
 @click.option(
     "--label",
     "labels",
     metavar="NAME",
     multiple=True,
-    help="Also show this label, given by name or number: its label frequency and threshold, how often it was annotated "
-    "and is probably true, the features that speak for and against it, and its links to other labels. May be given "
-    "several times.",
+    help="Also show this label, by name or number: its label frequency and threshold, how often it was annotated "
+    "and is probably true, the features that speak for and against it, and its links to other labels. Can be "
+    "repeated.",
 )
 @click.option(
     "--top",

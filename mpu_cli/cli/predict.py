@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "texts",
     metavar="TEXT",
     multiple=True,
-    help="Predict the labels of this text in place of FILE. May be given several times.",
+    help="Predict the labels of this text in place of FILE. Can be repeated.",
 )
 @click.option(
     "--text-format",
@@ -120,7 +120,7 @@ def predict(
     run are replaced.
 
     A MODEL of data that `mpu vectorize` made of texts takes texts too: FILE may be .jsonl, .csv or .tsv, with the same
-    fields for text and id, or its texts are given by --text.
+    fields for text and id, or --text takes its place.
 
     \b
     Example:

@@ -50,7 +50,7 @@ def serve(model: Path, host: str, port: int, path: Path | None, options: Limits,
                     what Annif's http backend asks for; NAME is MODEL without its suffix
 
     Texts are for a MODEL of data that `mpu vectorize` made. A SIGTERM ends it after the requests that are under way,
-    a second one at once. Each request is a line on standard error, unless --quiet is given.
+    a second one at once. Each request is a line on standard error, except with --quiet.
 
     \b
     Example:

@@ -32,8 +32,8 @@ _GROUPS = {
     "Output": "output oof history json log_format quiet verbose help",
 }
 _EPILOG = """
-FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in the
-order given; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen from the
+FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in
+their order; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen from the
 incomplete labels. An existing model is replaced only when the new one is complete.
 
 --c is a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says how good estimates for

@@ -33,7 +33,7 @@ from mpu_cli.text.vectorizer_options import TextOptions
     "--text",
     metavar="FIELD",
     multiple=True,
-    help=f"Field that has the text. Give it several times for several fields, to be joined.  [default: {TEXT}]",
+    help=f"Field that has the text. Can be repeated: the texts of several fields are joined.  [default: {TEXT}]",
 )
 @click.option(
     "--tags",

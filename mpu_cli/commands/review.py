@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What there is to review.
+    """Counts of what is to be reviewed.
 
     Attributes
     ----------

@@ -75,13 +75,13 @@ class Options(Descent):
         WordOr((AUTO,), Words(LOSSES)),
         None,
         "Loss of a level. auto chooses it with C, by the same criterion; it is pu-logistic with more than 500 labels, "
-        "with more instances than --sample, or if C, eta0 or a model to start from is given.",
+        "with more instances than --sample, if C or eta0 is set, or in a warm start.",
     )
     eta0: float | None = option(
         WordOr((AUTO,), WEIGHT),
         None,
         "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
-        "cross-validation, with C; if C is given, it depends on the passes over the data.",
+        "cross-validation, with C; if C is set, it depends on the passes over the data.",
     )
     levels: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),

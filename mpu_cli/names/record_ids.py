@@ -15,7 +15,7 @@ class RecordIds:
     Attributes
     ----------
     texts : sequence of str, or mapping
-        By instance, from 0. A mapping has some of them.
+        By instance, from 0. A mapping need not have every instance.
 
     Examples
     --------

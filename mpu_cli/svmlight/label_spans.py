@@ -1,4 +1,4 @@
-"""Find the labels in the bytes of a file, and remove some of them or insert more."""
+"""Find the labels in the bytes of a file, remove or insert labels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -149,8 +149,8 @@ def training_files(function: Callable) -> Callable:
             metavar="CHECKED.tsv",
             multiple=True,
             type=_READABLE,
-            help="Verified labels of FILE: decisions of people, as the page of `mpu review` exports them. May be given "
-            "several times.",
+            help="Verified labels of FILE: decisions of people, as the page of `mpu review` exports them. Can be "
+            "repeated.",
         ),
         click.option(
             "--reviewed-wins",

@@ -63,7 +63,7 @@ def ask(
     Parameters
     ----------
     sources : Sources
-        With reviews: what is answered there is not asked again, and says where answers tell most.
+        With reviews: cells answered there are not drawn again, and the answers say where others are most informative.
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
     n : int

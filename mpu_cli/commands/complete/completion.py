@@ -49,7 +49,7 @@ class Report:
     expected_f1_before, expected_f1_after : float
         The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
     review : ReviewCounts or None
-        What was found in review files.
+        Counts of the decisions in review files.
     judged : Judged or None
         What was decided of single cells, by which the probabilities of those listed are corrected.
     names : LabelNames or None

@@ -1,4 +1,4 @@
-"""What is missing from data: found by a training, written as a list or as a copy of the data with labels filled in."""
+"""Missing labels, estimated by a training: written as a list, or filled in to a copy of the data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from mpu_cli.svmlight.streams import blocks, open_input, open_output
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """What was found to be missing from data.
+    """Missing labels and suspects of data.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Completion:
     ids : ndarray of int, shape (q,)
         The label of each column.
     annotated : csr_array of bool, shape (n, q)
-        What is annotated, or was found true by somebody; and not what was found false.
+        What is annotated or verified as true, without what is verified as false.
     confirmed, refuted : csr_array of bool, shape (n, q)
-        What was found true by somebody and is not annotated, and what is annotated and was found false.
+        What is verified as true and not annotated, and what is annotated and verified as false.
     frequency : LabelFrequency
     of_labels, of_all : Count
         How many labels are missing: of each, and of all together.
@@ -93,7 +93,7 @@ def find(
     ----------
     fitted : Fitted
     problem : Problem
-        Perhaps without features. What is known already is not listed again.
+        Perhaps without features. Verified cells are not listed again.
     ids : ndarray of int, shape (q,)
         The label, as written in files, of each column; ascending.
     choice : Choice
@@ -157,7 +157,7 @@ def write_cells(
     cells : Cells
     completion : Completion
     checksum : str
-        The checksum of the features, by which a review of these suggestions is known to be one of these data.
+        The checksum of the features, by which a review of these suggestions is recognised as one of these data.
     source : str or Path
         The data, for those who read the file.
     names : LabelNames, optional
@@ -180,9 +180,9 @@ def write_filled(
     instances: int | None = None,
     content: Content | None = None,
 ) -> int:
-    """Copy the data with labels filled in: suggestions, and what was found true.
+    """Copy the data with labels filled in: suggestions, and labels verified as true.
 
-    Annotated labels that were found false are left out. Every other byte stays as it was.
+    Annotated labels that are verified as false are left out. Every other byte stays as it was.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether the data that a model is given are like those that it was trained on."""
+"""Whether the data to be predicted are like those that it was trained on."""
 
 from dataclasses import astuple, dataclass, field
 

@@ -131,7 +131,7 @@ _MARKERS = "os^D"
 
 
 def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
-    """Draw c, expected F1, counts and time over the trainings, and what was found on test data.
+    """Draw c, expected F1, counts and time over the trainings, and what was measured on test data.
 
     Parameters
     ----------

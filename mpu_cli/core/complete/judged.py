@@ -1,4 +1,4 @@
-"""What was claimed of suggestions, corrected by what people have decided of some of them.
+"""Probabilities of suggestions, corrected by the decisions of people on a part of the suggestions.
 
 Suggestions that were decided, from the top of a list or in part, are taken for a sample of what was claimed at the same
 probability. Claims r, as log odds, are corrected by a line,

@@ -122,7 +122,7 @@ class Features:
         return coherence([self[rows] for rows in draws(len(self))])
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
-        """Mean squared norm of the instances, or of some of them; 1 where all of them are zero."""
+        """Mean squared norm of these instances; 1 where all are zero."""
         norms = self.squared_norms[rows]
         return float(norms.sum() / max(len(norms), 1)) or 1.0
 

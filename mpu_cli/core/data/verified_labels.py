@@ -33,8 +33,8 @@ _NOWHERE: Cells = ((), ())
 class VerifiedLabels:
     """Verdicts on the cells of n instances and q labels. Made by `of`.
 
-    A verdict outweighs the annotation: an annotated label that was found false is a negative. The verdict on a cell
-    outweighs that on its instance.
+    A verdict outweighs the annotation: an annotated label that is verified as false is a negative. The verdict on a
+    cell outweighs that on its instance.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class VerifiedLabels:
     def left_to_chance(self) -> "VerifiedLabels":
         """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
 
-        The cells of complete instances are IGNORED, and labels that were found true are as in `as_annotated`. (Were
+        The cells of complete instances are IGNORED, and labels verified as true are as in `as_annotated`. (Were
         they left out, and with them labels that are true and not annotated, c would seem to rise with every finding.)
         """
         whole = self.instances != Verdict.UNKNOWN

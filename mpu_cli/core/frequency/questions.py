@@ -251,7 +251,7 @@ def fit(
 
 
 def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
-    """Draw cells to ask about, where answers tell most.
+    """Draw cells to ask about, where answers are most informative.
 
     Labels share the questions by annotations^0.7, and cells of a label by r^0.6 (1-r)^0.5, where r is how probably the
     cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),

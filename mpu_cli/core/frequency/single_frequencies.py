@@ -71,7 +71,7 @@ class SingleFrequencies:
     pooled: np.ndarray
 
     def of_all(self, q: int, columns: np.ndarray | slice, c: float) -> "SingleFrequencies":
-        """Return those of q labels, if these are some of them. Nothing is known of the others but c of all labels."""
+        """Return those of q labels, of which these are the `columns`. The others have c of all labels."""
         rates, intervals = np.full(q, c), np.tile([CEILINGS[0], 1.0], (q, 1))
         pooled = np.ones(q, bool)
         rates[columns], intervals[columns], pooled[columns] = self.c, self.intervals, self.pooled

@@ -1,4 +1,4 @@
-"""Cells counted by their probability: in bins so narrow that what is found from the counts is found from the cells."""
+"""Cells counted by their probability: in bins so narrow that the counts serve in place of the cells."""
 
 from dataclasses import dataclass, replace
 

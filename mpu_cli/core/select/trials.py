@@ -190,7 +190,7 @@ def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start
     Parameters
     ----------
     evaluate : callable
-        Gives what is found at a value of the grid: something with an `f1`.
+        Gives the candidate at a value of the grid, with its `f1`.
     grid : tuple of float
     start : float
         One of the grid.
@@ -200,7 +200,7 @@ def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start
     Returns
     -------
     Candidate
-        The best that was found.
+        The best candidate.
     """
     best = first
     for direction in (1, -1):
