@@ -1,0 +1,84 @@
+"""Debian's packages become records with tags: on a made-up Packages file."""
+
+import gzip
+import json
+import lzma
+import sys
+
+import pytest
+
+from tests.data.debian_packages import packages
+
+
+@pytest.fixture
+def debian(script, monkeypatch, capsys):
+    """Run the script with arguments; give the records by id."""
+
+    def run(*arguments: object) -> dict[str, dict]:
+        monkeypatch.setattr(sys, "argv", ["debian_tags.py", *map(str, arguments)])
+        script("debian_tags").main()
+        return {record["id"]: record for record in map(json.loads, capsys.readouterr().out.splitlines())}
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "Packages"
+    path.write_text(packages())
+    return path
+
+
+def test_a_package_is_a_record(debian, file):
+    records = debian(file)
+    assert len(records) == 60
+    assert records["chess-dev"] == {
+        "id": "chess-dev",
+        "title": "headers for development with chess",
+        "section": "libdevel",
+        "depends": "libchess0 libchess1",
+        "tags": ["role::devel-lib", "devel::lang:c", "devel::lang:c++"],
+    }
+    assert records["chess-cli"]["depends"] == "libc6 libchess0"
+    assert records["openmail-doc"]["depends"] == "libjs-jquery"
+    assert records["chess"]["tags"] == []
+    assert records["chess-data"] == {
+        "id": "chess-data", "title": "data files of chess", "section": "misc", "depends": "", "tags": ["role::app-data"]
+    }  # fmt: skip
+
+
+def test_compressed_files_and_apt_give_the_same(debian, file, tmp_path, monkeypatch):
+    expected = debian(file)
+    (tmp_path / "Packages.gz").write_bytes(gzip.compress(file.read_bytes()))
+    (tmp_path / "Packages.xz").write_bytes(lzma.compress(file.read_bytes()))
+    apt = tmp_path / "apt-cache"
+    apt.write_text(f'#!/bin/sh\ntest "$1" = dumpavail && cat "{file}"\n')
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert debian(tmp_path / "Packages.gz") == debian(tmp_path / "Packages.xz") == debian() == expected
+
+
+def test_of_several_versions_the_first_counts(debian, file):
+    file.write_text(packages() + "\n" + packages().replace("chess", "draughts"))
+    assert len(debian(file)) == 60 + 12
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [(None, "cannot be read"), (b"", "no package"), (b"\xff", "cannot be read"), (b"x\n", "no package")],
+)
+def test_what_is_no_packages_file_is_said(debian, tmp_path, content, message, capsys):
+    path = tmp_path / "Packages"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SystemExit, match=message) as stopped:
+        debian(path)
+    assert str(stopped.value).startswith("error: ")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_packages_file_that_is_cut_off_is_said(debian, file, tmp_path):
+    path = tmp_path / "Packages.gz"
+    path.write_bytes(gzip.compress(file.read_bytes())[:-20])
+    with pytest.raises(SystemExit, match="cannot be read"):
+        debian(path)
