@@ -5,24 +5,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
+from scipy.sparse import csr_array
 
 from mpu_cli.api import arrays, learning, parameters
-from mpu_cli.api.arrays import Annotations, indicator
+from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.complete.suggestions import Cells, Choice
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
 
 
 def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, under the same names
-    X: Any,
-    y: Any,
+    X: Any = None,
+    y: Any = None,
     *,
+    scores: ArrayLike | None = None,
+    per_label: bool = False,
     method: str = "bbe",
     folds: str | int = "auto",
     sample: int = Validation.sample,
@@ -31,7 +36,7 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     reviewed: Any = None,
     complete: ArrayLike | None = None,
     ignored: Any = None,
-) -> FrequencyEstimate:
+) -> FrequencyEstimate | SingleFrequencies:
     """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
 
     It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
@@ -39,10 +44,15 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
 
     Parameters
     ----------
-    X : array_like, sparse matrix or data frame, shape (n, D)
-        Features.
+    X : array_like, sparse matrix or data frame, shape (n, D), optional
+        Features, from which a linear model is learned. Leave them out where you give scores.
     y : array_like, sparse matrix or data frame, shape (n, q)
-        S, the annotated labels: 1 where the label is annotated, else 0.
+        S, the annotated labels: 1 where the label is annotated, else 0; NaN where that is unknown.
+    scores : array_like, shape (n, q), optional
+        Pr(s=1 | x) by any classifier of annotated against not annotated that has not seen the instance, such as
+        `sklearn.model_selection.cross_val_predict` has them. bbe needs their order alone.
+    per_label : bool
+        Whether to estimate c of each label. These are much less certain than c of all.
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
     folds, sample, seed, jobs
@@ -56,6 +66,8 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
         `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) that it rests on, and whether one of them is
         `predictable`. It assumes `mpu_cli.core.frequency.estimators.ASSUMPTION`: that every true label is annotated
         with the same chance. Where chances differ, c is that of the labels annotated best.
+        Where `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
+        of y; pooled are those with too few annotations, whose c is that of all.
 
     Raises
     ------
@@ -91,10 +103,132 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
     chosen = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
-    annotated = indicator(y)
-    matrix = arrays.features(X, annotated)
-    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored)
-    return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method)
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    matrix, P = _evidence(X, scores, annotations)
+    return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method, P, per_label)
+
+
+def _evidence(X: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:
+    """Check features, or scores in their place: then there are no features."""
+    if (X is None) == (scores is None):
+        raise DataError("give either features, X, or the out-of-fold scores of a model, scores=")
+    n = annotations.labels.shape[0]
+    if scores is None:
+        return arrays.features(X, annotations.labels), None
+    P = arrays.scores(scores, (n, annotations.width))
+    return csr_array((n, 1), dtype=np.float32), annotations.of_labels(P)
+
+
+def calibrate(
+    y: Any,
+    *,
+    scores: ArrayLike,
+    c: ArrayLike,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> Calibration:
+    """Learn what makes probabilities of being true, Pr(y=1 | x), of the scores of any model.
+
+    Parameters
+    ----------
+    y : array_like, sparse matrix or data frame, shape (n, q)
+        S, the annotated labels.
+    scores : array_like, shape (n, q)
+        From 0 to 1, of a model that has not seen the instance.
+    c : float or array_like of shape (q,)
+        Label frequency, in (0, 1].
+    reviewed, complete, ignored
+        As for `MPUClassifier.fit`.
+
+    Returns
+    -------
+    Calibration
+        A function of arrays of scores, the same for all labels. It increases strictly.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, or no label is annotated.
+
+    References
+    ----------
+    Zadrozny and Elkan, KDD 2002: isotonic regression, of s / c on the score.
+
+    Examples
+    --------
+    Of a thousand cells with the score 0.4, four hundred are annotated: half of the true ones.
+
+    >>> import numpy as np
+    >>> from mpu_cli import calibrate
+    >>> scores = np.repeat([0.4, 0.01], [1000, 9000])[:, None]
+    >>> S = np.arange(10_000)[:, None] < 400
+    >>> round(float(calibrate(S, scores=scores, c=0.5)(scores[0])[0]), 2)
+    0.8
+    """
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    P = arrays.scores(scores, (annotations.labels.shape[0], annotations.width))
+    return learning.calibration(annotations.of_labels(P), annotations, _rates(c, annotations))
+
+
+def missing_labels(
+    y: Any,
+    *,
+    scores: ArrayLike,
+    c: ArrayLike,
+    top: int | None = None,
+    reviewed: Any = None,
+    complete: ArrayLike | None = None,
+    ignored: Any = None,
+) -> Cells:
+    """List labels that are probably missing, the most probable first, by the scores of any model: `mpu complete`.
+
+    Scores are calibrated here, and of up to 500 labels the annotations of the other labels are heeded too.
+
+    Parameters
+    ----------
+    y, scores, c, reviewed, complete, ignored
+        As for `calibrate`. What is verified or ignored is not listed.
+    top : int, optional
+        At most so many. Default: all cells.
+
+    Returns
+    -------
+    Cells
+        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). These add up to the number of missing labels that
+        c says.
+
+    Raises
+    ------
+    ValueError
+        An array has a wrong shape or value, or no label is annotated.
+
+    References
+    ----------
+    Elkan and Noto, KDD 2008, Section 2, for the probabilities; docs/method.md, "Missing labels".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpu_cli import missing_labels
+    >>> Y = np.arange(400)[:, None] % 2 == [0, 1]
+    >>> S = Y & (np.arange(400) % 8 > 1)[:, None]                  # a quarter of the labels is missing
+    >>> missing = missing_labels(S, scores=np.where(Y, 0.75, 0.01), c=0.75, top=100)
+    >>> bool(Y[missing.rows, missing.columns].all()), bool(missing.probabilities.min() > 0.9)
+    (True, True)
+    """
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    P = arrays.scores(scores, (annotations.labels.shape[0], annotations.width))
+    rates = _rates(c, annotations)
+    return learning.missing_labels(annotations.of_labels(P), annotations, rates, Choice(top=top))
+
+
+def _rates(c: ArrayLike, annotations: Annotations) -> np.ndarray:
+    """Return the label frequency of each label that can be learned."""
+    width = annotations.width
+    if np.ndim(c) and np.shape(c) != (width,):
+        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
+    return annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
@@ -135,17 +269,18 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     >>> review.instances, bool(review.interval[0] < 0.25 < review.interval[1])
     (40, True)
     """
-    annotations = Annotations.of(indicator(y), reviewed=reviewed, sampled=sampled)
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, sampled=sampled)
     if annotations.verified is None or annotations.sampled is None:
         raise DataError("sampled: no instance was drawn")
     return from_review(annotations.labels, annotations.verified, annotations.sampled)
 
 
-def questions(
-    X: Any,
-    y: Any,
-    n: int,
+def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same names
+    X: Any = None,
+    y: Any = None,
+    n: int = 0,
     *,
+    scores: ArrayLike | None = None,
     reviewed: Any = None,
     complete: ArrayLike | None = None,
     ignored: Any = None,
@@ -156,12 +291,14 @@ def questions(
 
     Parameters
     ----------
-    X : array_like, sparse matrix or data frame, shape (n, D)
-        Features.
+    X : array_like, sparse matrix or data frame, shape (n, D), optional
+        Features. Leave them out where you give scores.
     y : array_like, sparse matrix or data frame, shape (n, q)
         S, the annotated labels.
     n : int
         At most so many questions.
+    scores : array_like, shape (n, q), optional
+        As for `estimate_c`.
     reviewed, complete, ignored, sampled
         As for `MPUClassifier.fit`: what is reviewed is not asked, and answers so far say where further ones tell most.
     seed : int
@@ -201,11 +338,10 @@ def questions(
     """
     if n < 1:
         raise DataError(f"n is {n}: give the number of questions, 1 or more")
-    annotated = indicator(y)
-    matrix = arrays.features(X, annotated)
-    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
+    matrix, P = _evidence(X, scores, annotations)
     chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": seed})
-    return learning.questions(chosen, matrix, annotations, n)
+    return learning.questions(chosen, matrix, annotations, n, P)
 
 
 @dataclass(frozen=True)
@@ -280,9 +416,14 @@ def out_of_fold(
     >>> np.unravel_index(missing.argmax(), missing.shape) == (np.int64(0), np.int64(0))
     True
     """
-    annotated = indicator(y)
-    matrix = arrays.features(X, annotated)
-    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
+    if not isinstance(estimator, MPUClassifier | None):
+        raise DataError(
+            f"out_of_fold takes an MPUClassifier, and no {type(estimator).__name__}: take the scores of "
+            "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
+            "calibrate, missing_labels and choose_thresholds"
+        )
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
+    matrix = arrays.features(X, annotations.labels)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     held_out = learning.held_out(chosen, matrix, annotations)
     posteriors = unannotated_posterior(held_out.given_others, held_out.c)
@@ -363,16 +504,7 @@ def choose_thresholds(
     """
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
-    annotated = indicator(y)
-    P = check_array(probabilities, dtype=np.float32, input_name="probabilities")
-    if P.shape != annotated.shape:
-        raise DataError(f"probabilities have shape {P.shape}, and y has {annotated.shape}")
-    if not ((P >= 0) & (P <= 1)).all():
-        raise DataError("probabilities: give numbers from 0 to 1")
-    annotations = Annotations.of(annotated, reviewed=reviewed, complete=complete, ignored=ignored)
-    columns, width = annotations.columns, annotations.width
-    if np.ndim(c) and np.shape(c) != (width,):
-        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
-    rates = np.broadcast_to(np.asarray(c, float), (width,))[columns]
-    best, f1 = learning.best_thresholds(np.ascontiguousarray(P[:, columns]), annotations, rates, criterion)
-    return Thresholds(arrays.widened(best, columns, width, np.inf), f1)
+    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    P = arrays.scores(probabilities, (annotations.labels.shape[0], annotations.width), "probabilities")
+    best, f1 = learning.best_thresholds(annotations.of_labels(P), annotations, _rates(c, annotations), criterion)
+    return Thresholds(arrays.widened(best, annotations.columns, annotations.width, np.inf), f1)

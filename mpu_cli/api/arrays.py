@@ -121,6 +121,16 @@ class Annotations(LabelInformation):
     columns: np.ndarray
     width: int
 
+    @classmethod
+    def of_matrix(cls, y: Any, **checked: Any) -> "Annotations":
+        """Check an indicator matrix, in which NaN, pd.NA and masked cells are unknown; other arguments as for `of`."""
+        y, checked["ignored"] = without_unknown(y, checked.get("ignored"))
+        return cls.of(indicator(y), **checked)
+
+    def of_labels(self, values: np.ndarray) -> np.ndarray:
+        """Return the columns of these labels, of all that the caller has."""
+        return np.ascontiguousarray(values[..., self.columns])
+
     def problem(self, matrix: csr_array) -> Problem:
         """Return what methods learn from, with the features of the instances."""
         return Problem(matrix, self.labels, **vars(self.label_information))
@@ -171,6 +181,43 @@ def refuse_broken(matrix: Any, name: str) -> None:
             matrix.check_format(full_check=True)
     except (ValueError, IndexError) as error:
         raise DataError(f"{name} is not a sound sparse matrix: {error}") from error
+
+
+def without_unknown(y: Any, ignored: Any = None) -> tuple[Any, Any]:
+    """Take cells that are unknown, NaN, None, pd.NA or masked, out of annotations: they become 0 there, and ignored.
+
+    Label sets and matrices without such cells are returned as they are.
+    """
+    if issparse(y):
+        matrix = csr_array(y, copy=True)
+        unknown = csr_array(matrix != matrix)
+    elif are_label_sets(y) or getattr(y, "ndim", 2) != 2:
+        return y, ignored
+    else:
+        matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+        if matrix.dtype.kind not in "fO" and matrix is y:
+            return y, ignored
+        unknown = csr_array(_IS_UNKNOWN(matrix).astype(bool) | np.ma.getmaskarray(y))
+    if not unknown.nnz:
+        return y, ignored
+    known = matrix.copy()
+    known[unknown.nonzero()] = 0
+    if ignored is not None:
+        unknown = (unknown + _matrix(ignored, "ignored", unknown.shape, (0, 1))) > 0
+    return known if known.dtype != object else known.astype(float), unknown.astype(np.int8)
+
+
+_IS_UNKNOWN = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType" or value != value, 1, 1)
+
+
+def scores(values: Any, shape: tuple[int, ...], name: str = "scores") -> np.ndarray:
+    """Check scores from 0 to 1 of all cells: float32."""
+    checked: np.ndarray = check_array(values, dtype=np.float32, input_name=name)
+    if checked.shape != shape:
+        raise DataError(f"{name} have shape {checked.shape}, and y has {shape}")
+    if not ((checked >= 0) & (checked <= 1)).all():
+        raise DataError(f"{name}: give numbers from 0 to 1; scipy.special.expit makes them of decision functions")
+    return checked
 
 
 def features(X: Any, y: Any) -> csr_array:

@@ -118,7 +118,8 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         X : array_like, sparse matrix or data frame, shape (n, D)
             Features; computed with as float32.
         y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
-            S, the annotated labels: 1 where the label is annotated, else 0. Or the names of the labels of each
+            S, the annotated labels: 1 where the label is annotated, else 0; NaN, pd.NA or masked where that is unknown,
+            as if the cell were in `ignored`. Or the names of the labels of each
             instance, as lists or sets.
         reviewed : array_like or sparse matrix, shape (n, q), optional
             Verified labels, annotated or not: 1 where the label is true, -1 where it is false, 0 where it was not
@@ -167,6 +168,7 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = learned.model.predictor.n_features
             return self._become(learned.model, learned.columns, learned.classes, learned.sparse)
         names = getattr(y, "columns", None) if self.classes is None else self.classes
+        y, arguments["ignored"] = arrays.without_unknown(y, ignored)
         if arrays.are_label_sets(y):
             y, names = arrays.from_label_sets(y, names)
         arrays.refuse_broken(X, "X")

@@ -13,6 +13,7 @@ from mpu_cli import methods
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.address import OnCluster
+from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
@@ -21,7 +22,9 @@ from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model import thresholds
+from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.options import PER_LABEL, PU_F1, Validation
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train import algorithm
@@ -143,17 +146,24 @@ def _dense(predictions: Predictions) -> np.ndarray:
     return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
 
-def questions(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int) -> Questions:
-    """Draw questions as `mpu complete --questions` does, by the caller's columns."""
+def questions(
+    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int, scores: np.ndarray | None
+) -> Questions:
+    """Draw questions as `mpu complete --questions` does, by the caller's columns; by scores, where there are some."""
     options = Validation(folds=chosen["folds"], sample=chosen["sample"])
-    drawn = draw_questions(annotations.problem(matrix), n, options, run_of(chosen))
+    drawn = draw_questions(annotations.problem(matrix), n, options, run_of(chosen), scores)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
 def estimate_frequency(
-    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, method: str
-) -> estimators.FrequencyEstimate:
-    """Estimate c as `mpu estimate-c` does."""
+    chosen: Mapping[str, Any],
+    matrix: csr_array,
+    annotations: Annotations,
+    method: str,
+    scores: np.ndarray | None,
+    per_label: bool,
+) -> estimators.FrequencyEstimate | SingleFrequencies:
+    """Estimate c as `mpu estimate-c` does, of all labels or of each; by scores, where there are some."""
     q = len(annotations.columns)
     refuse_too_large(matrix.shape[1], q, levels=1)
     run = run_of(chosen)
@@ -161,13 +171,36 @@ def estimate_frequency(
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
     rows = Rows(Features.of(matrix), annotations.labels, verified=annotations.verified)
     drawn = Sample(rows, chosen["sample"], chosen["folds"] or usual_folds(len(rows), q), run, labels)
-    probabilities = drawn.naive_probabilities()
-    estimate = drawn.of_all_labels(
-        estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
-    )
+    probabilities = drawn.naive_probabilities() if scores is None else drawn.part_of(scores)
+    estimate = estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
     if estimate.caution:
         warnings.warn(estimate.caution, MpuWarning, stacklevel=3)
-    return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]))
+    if per_label:
+        singly = estimate_singly(probabilities, drawn.labels, method, estimate, drawn.verified)
+        return singly.of_all(annotations.width, annotations.columns[drawn.columns], estimate.c)
+    return replace(estimate, labels=np.sort(annotations.columns[drawn.of_all_labels(estimate).labels]))
+
+
+def calibration(scores: np.ndarray, annotations: Annotations, c: np.ndarray) -> Calibration:
+    """Learn what makes probabilities of scores."""
+    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
+    learned = calibrate(scores, annotations.labels, frequency)
+    if learned is None:
+        raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
+    return learned
+
+
+def missing_labels(
+    scores: np.ndarray, annotations: Annotations, c: np.ndarray, choice: suggestions.Choice
+) -> suggestions.Cells:
+    """List what is probably missing as `mpu complete` does, by the caller's columns."""
+    labels, verified = annotations.labels, annotations.verified
+    frequency = LabelFrequency.of(c, labels.shape, verified)
+    probabilities = given_other_labels(calibration(scores, annotations, c)(scores), labels, frequency)
+    judged = suggestions.judge(probabilities, verified, labels, frequency)
+    annotated = frequency.positives(labels).astype(bool)
+    cells = suggestions.suggest(probabilities, annotated, frequency, choice, judged=judged)
+    return replace(cells, columns=annotations.columns[cells.columns])
 
 
 def best_thresholds(

@@ -77,7 +77,7 @@ class Calibration:
         >>> Calibration(np.array([0.0]), np.array([1.0]))(np.array([0.5, 0.9], np.float32)).round(3)
         array([0.731, 0.961], dtype=float32)
         """
-        predictions = np.ascontiguousarray(predictions)
+        predictions = np.ascontiguousarray(predictions, np.float32)
         number = bin_numbers(predictions)
         part = (predictions.view(np.int32) & _LOW_BITS).astype(np.float32)
         part /= _LOW_BITS + 1

@@ -234,9 +234,17 @@ class Sample:
         settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
         return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)
 
+    def part_of(self, cells: np.ndarray) -> np.ndarray:
+        """Return the values of its cells, of those of all (n x q)."""
+        return np.ascontiguousarray(cells[self.rows][:, self.columns])
 
-def draw_questions(problem: Problem, n: int, validation: Validation, run: Run) -> Questions:
+
+def draw_questions(
+    problem: Problem, n: int, validation: Validation, run: Run, scores: np.ndarray | None = None
+) -> Questions:
     """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
+
+    They go by out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
 
     Raises
     ------
@@ -253,8 +261,11 @@ def draw_questions(problem: Problem, n: int, validation: Validation, run: Run) -
     sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
-    with run.step("out-of-fold predictions", sample.m) as tick:
-        probabilities = sample.naive_probabilities(tick)
+    if scores is None:
+        with run.step("out-of-fold predictions", sample.m) as tick:
+            probabilities = sample.naive_probabilities(tick)
+    else:
+        probabilities = sample.part_of(scores)
     answered = sample.answered(probabilities, Answers.none() if problem.answers is None else problem.answers)
     truth = None
     if len(answered.answers):

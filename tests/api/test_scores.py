@@ -1,0 +1,139 @@
+"""c, probabilities, missing labels and questions by the scores of any model; annotations that are unknown."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+
+from mpu_cli import (
+    MPUClassifier,
+    calibrate,
+    choose_thresholds,
+    estimate_c,
+    missing_labels,
+    out_of_fold,
+    questions,
+    unannotated_posterior,
+)
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """True labels, annotated ones, of which half are missing, features, and the scores of logistic regression."""
+    rng = np.random.default_rng(1)
+    Y = rng.random((900, 3)) < 0.3
+    X = Y + rng.normal(scale=0.3, size=Y.shape)
+    S = (Y & (rng.random(Y.shape) < 0.5)).astype(int)
+    model = OneVsRestClassifier(LogisticRegression())
+    return X, Y, S, cross_val_predict(model, X, S, method="predict_proba")
+
+
+def test_c_by_scores_of_any_model(scored):
+    X, Y, S, P = scored
+    found = estimate_c(y=S, scores=P)
+    assert found.c == pytest.approx(S.sum() / Y.sum(), abs=0.06)
+    assert found.c == pytest.approx(estimate_c(X, S).c, abs=0.04)
+    gap = estimate_c(y=np.insert(S, 0, 0, axis=1), scores=np.insert(P, 0, 0, axis=1))
+    assert (gap.c, gap.labels.tolist()) == (found.c, (found.labels + 1).tolist())
+
+
+def test_c_of_each_label(scored):
+    X, Y, _, P = scored
+    S = (Y & (np.random.default_rng(2).random(Y.shape) < [0.9, 0.6, 0.3])).astype(int)
+    P = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, method="predict_proba")
+    for arguments in ({"X": X}, {"scores": P}):
+        found = estimate_c(y=S, per_label=True, **arguments)
+        np.testing.assert_allclose(found.c, [0.9, 0.6, 0.3], atol=0.1)
+        assert found.intervals.shape == (3, 2)
+        assert not found.pooled.any()
+
+
+def test_features_and_scores_cannot_be_confused(scored):
+    X, _, S, P = scored
+    for arguments in ({}, {"X": X, "scores": P}):
+        with pytest.raises(ValueError, match="either features, X, or the out-of-fold scores"):
+            estimate_c(y=S, **arguments)
+    with pytest.raises(ValueError, match=r"from 0 to 1; scipy\.special\.expit"):
+        estimate_c(y=S, scores=P * 3 - 1)
+    with pytest.raises(ValueError, match="scores have shape"):
+        questions(y=S, n=10, scores=P[:, :2])
+
+
+def test_missing_labels_are_as_many_as_c_says(scored):
+    _, Y, S, P = scored
+    c = S.sum() / Y.sum()
+    raw = np.where(S, 0, unannotated_posterior(P, c)).sum()
+    missing = missing_labels(S, scores=P, c=c)
+    truly = Y.sum() - S.sum()
+    assert missing.probabilities.sum() == pytest.approx(truly, rel=0.1)
+    assert raw < 0.8 * truly  # scores are of being annotated, not of being true
+    assert not S[missing.rows, missing.columns].any()
+    best = missing_labels(S, scores=P, c=c, top=truly)
+    np.testing.assert_array_equal(best.rows, missing.rows[:truly])
+    assert Y[best.rows, best.columns].mean() > 0.9
+    seen = np.zeros(S.shape)
+    seen[best.rows[0], best.columns[0]] = -1
+    left = missing_labels(S, scores=P, c=c, top=5, reviewed=seen)
+    assert (best.rows[0], best.columns[0]) not in zip(left.rows.tolist(), left.columns.tolist(), strict=True)
+
+
+def test_calibrated_scores_are_probabilities_of_being_true(scored):
+    _, Y, S, P = scored
+    p = calibrate(S, scores=P, c=S.sum() / Y.sum())(P)
+    for low, high in ((0, 0.3), (0.3, 0.8), (0.8, 1)):
+        inside = (p >= low) & (p < high)
+        assert p[inside].mean() == pytest.approx(Y[inside].mean(), abs=0.1)
+    np.testing.assert_array_equal(
+        np.argsort(p, axis=None, kind="stable"), np.argsort(P.astype("f4"), axis=None, kind="stable")
+    )
+
+
+def test_questions_by_scores(scored):
+    _, Y, S, P = scored
+    asked = questions(y=S, n=40, scores=P)
+    cells = asked.rows, asked.columns
+    assert len(asked) == 40
+    assert not S[cells].any()
+    assert ((asked.chance > 0) & (asked.chance <= 1)).all()
+    assert asked.probabilities.mean() == pytest.approx(Y[cells].mean(), abs=0.15)
+
+
+def test_out_of_fold_says_what_to_use_for_another_model(scored):
+    X, _, S, _ = scored
+    with pytest.raises(ValueError, match=r"no RandomForestClassifier: take the scores of .*cross_val_predict"):
+        out_of_fold(X, S, RandomForestClassifier())
+
+
+# Unknown annotations
+
+
+def forms_of_unknown(S, unknown):
+    holes = np.where(unknown, np.nan, S)
+    sparse = csr_array(holes)
+    frame = pd.DataFrame(holes).astype("Int64")
+    return [holes, sparse, frame, np.ma.masked_array(S, unknown), frame.to_numpy(), holes.tolist()]
+
+
+def test_what_is_not_known_is_ignored(scored):
+    X, _, S, P = scored
+    unknown = np.random.default_rng(0).random(S.shape) < 0.1
+    S = np.where(unknown, 0, S)
+    model = MPUClassifier(levels=1, cost=10.0, epochs=3, c=0.5)
+    p = model.fit(X, S, ignored=unknown.astype(int)).predict_proba(X)
+    assert not np.array_equal(p, model.fit(X, S).predict_proba(X))
+    best = choose_thresholds(P, S, 0.5, ignored=unknown.astype(int))
+    for form in forms_of_unknown(S, unknown):
+        np.testing.assert_array_equal(model.fit(X, form).predict_proba(X), p)
+        np.testing.assert_array_equal(choose_thresholds(P, form, 0.5).thresholds, best.thresholds)
+        missing = missing_labels(form, scores=P, c=0.5)
+        assert not unknown[missing.rows, missing.columns].any()
+    more = np.zeros(S.shape, int)
+    more[:5] = 1
+    both = unknown | (more > 0)
+    p = model.fit(X, S, ignored=both.astype(int)).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(X, forms_of_unknown(S, unknown)[0], ignored=more).predict_proba(X), p)
