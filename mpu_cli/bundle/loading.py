@@ -69,12 +69,12 @@ class TrainedModel:
         return matrix.nnz - self.occurring.count(matrix)
 
 
-def load(path: Path) -> TrainedModel:
+def load(path: str | os.PathLike[str]) -> TrainedModel:
     """Load a model and check every part of it.
 
     Parameters
     ----------
-    path : Path
+    path : str or path
         A model directory, possibly from someone who is not trusted.
 
     Raises
@@ -82,6 +82,7 @@ def load(path: Path) -> TrainedModel:
     ModelError
         The model is missing, damaged, or was written by a newer version.
     """
+    path = Path(path)
     while True:
         with _open_manifest(path) as file:
             text = _text(path, file)

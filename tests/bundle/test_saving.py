@@ -25,6 +25,7 @@ from tests.bundle.models import TOP, assert_same, contents, make_model, make_mod
 def test_a_saved_model_loads_equal(path, levels):
     bundle.save(make_model(levels=levels), path)
     assert_same(bundle.load(path), make_model(levels=levels))
+    assert_same(bundle.load(str(path)), make_model(levels=levels))
     assert len(contents(path)) == levels + 1
 
 
