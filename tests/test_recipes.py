@@ -12,6 +12,7 @@ from textwrap import dedent
 import pytest
 
 from tests.conftest import ROOT
+from tests.data.debian_packages import packages
 
 BLOCKS = [dedent(block) for block in re.findall(r"(?:^    .*\n)+", (ROOT / "README.md").read_text(), re.MULTILINE)]
 NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
@@ -24,9 +25,9 @@ def guide(page: str) -> str:
     return "".join(blocks(page))
 
 
-def blocks(page: str) -> list[str]:
+def blocks(page: str, folder: str = "guide") -> list[str]:
     """The blocks of commands of a page of the guide."""
-    text = (ROOT / "docs" / "guide" / page).read_text()
+    text = (ROOT / "docs" / folder / page).read_text()
     return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
@@ -256,3 +257,27 @@ def test_the_guide_from_text_to_tags(shell, tmp_path):
     tags = [json.loads(line) for line in (tmp_path / "tags.jsonl").read_text().splitlines()]
     assert [record["labels"][0] for record in tags] == ["Politics", "Sport"]
     assert any(line.startswith("1\tPolitics\t") for line in result.stdout.splitlines())
+
+
+@pytest.mark.slow
+def test_the_tutorial_with_tags_of_debian(shell, tmp_path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    (tmp_path / "Packages").write_text(packages())
+    programs = {
+        "apt-cache": f'cat "{tmp_path}/Packages"',
+        "python": f'PYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"',
+    }
+    for name, command in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{command}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    for block in blocks("debian.md", "tutorial"):
+        result = shell("sh", "-e", "-c", block)
+        assert result.returncode == 0, result.stderr
+        for asked, answered, verdict in (("questions", "answers", "no"), ("first", "reviewed", "yes")):  # on the page
+            if (tmp_path / f"{asked}.tsv").exists():
+                rows = re.sub(r"\t\t(?=question|suggestion)", f"\t{verdict}\t", (tmp_path / f"{asked}.tsv").read_text())
+                (tmp_path / f"{answered}.tsv").write_text(rows)
+    assert "48 records" in result.stderr
+    assert "25 tags added" in result.stderr
+    assert (tmp_path / "untagged.tsv").read_text().startswith("id\tlabel\tprobability\n")
+    assert b"role::program" in (tmp_path / "first.html").read_bytes()
