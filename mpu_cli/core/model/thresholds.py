@@ -80,11 +80,14 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     # From the top bin down: how many labels reach at least the lower edge of each bin.
     predicted, true_positives = (np.cumsum(count.sum(axis=0)[::-1])[::-1] for count in (binned.cells, binned.true))
     f1 = 2 * true_positives / np.maximum(predicted + binned.true.sum(), 1)
-    best = int(np.argmax(f1))
-    threshold = lower_edges(best)
+    best = f1.max()
+    # Between two cells every threshold does as well: the one in the middle is as far from both.
+    lowest = int(np.argmax(f1))
+    highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == best)) - 1
+    threshold = lower_edges(np.array([lowest, highest])).mean(keepdims=True).astype(np.float32)
     if isinstance(calibration, Calibration):
-        threshold = calibration(threshold[None])[0]
-    return float(threshold), float(f1[best])
+        threshold = calibration(threshold)
+    return float(threshold[0]), float(best)
 
 
 def label_thresholds(

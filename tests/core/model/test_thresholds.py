@@ -66,6 +66,14 @@ def test_candidates_part_probabilities_a_thousandth_apart(p):
     assert pooled_threshold(P, Y, LabelFrequency(np.ones(1)))[1] == 1
 
 
+@given(st.floats(2**-10, 0.4375), st.floats(0.5, 1))
+def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_not(low, high):
+    probabilities = np.array([[high], [low]], np.float32)
+    threshold, f1 = pooled_threshold(probabilities, as_labels([[1], [0]]), LabelFrequency.of(1.0, (2, 1)))
+    assert f1 == 1
+    assert threshold == pytest.approx((low + high) / 2, rel=1e-3)
+
+
 @pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
 def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
     P, Y, S = simulated(n=20_000, c=c)
