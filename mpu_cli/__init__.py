@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         questions,
     )
     from mpu_cli.api.estimator import MPUClassifier, load
-    from mpu_cli.api.metrics import corrected_metrics, jain_propensities, ranking_metrics
+    from mpu_cli.api.metrics import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
     from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.questions import Questions
@@ -45,6 +45,7 @@ __all__ = [
     "choose_thresholds",
     "corrected_metrics",
     "estimate_c",
+    "incomplete_f1_scorer",
     "jain_propensities",
     "load",
     "missing_labels",
@@ -72,7 +73,7 @@ _MODULES = {
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier", "load"),
-    "mpu_cli.api.metrics": ("corrected_metrics", "jain_propensities", "ranking_metrics"),
+    "mpu_cli.api.metrics": ("corrected_metrics", "incomplete_f1_scorer", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

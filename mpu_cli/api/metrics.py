@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
+from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 
 from mpu_cli.api.arrays import as_csr, indicator, refuse_broken
@@ -69,6 +70,47 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: float) -> dict[str, float | b
     counts = LabelSetMetrics()
     counts.add(truth, predicted)
     return incomplete.corrected_metrics(counts, checked(FREQUENCY, "c", c))
+
+
+def incomplete_f1_scorer(c: float) -> Any:
+    """Make a scorer for model selection on incomplete labels: the micro-F1 to expect on complete ones.
+
+    scikit-learn's own scorers count a prediction that is true and not annotated as an error.
+
+    Parameters
+    ----------
+    c : float
+        Label frequency of the annotations, in (0, 1]; the same for all models that are compared.
+
+    Returns
+    -------
+    callable
+        For `scoring` of `GridSearchCV` and `cross_val_score`: ``micro_f1`` of `corrected_metrics`.
+
+    Raises
+    ------
+    ValueError
+        c is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from mpu_cli import incomplete_f1_scorer
+    >>> X = np.arange(120)[:, None] % 4
+    >>> S = (X == [0, 1]).astype(int)
+    >>> S[:60] = 0                                     # half of the labels is missing
+    >>> trees = DecisionTreeClassifier(class_weight="balanced")
+    >>> search = GridSearchCV(trees, {"max_depth": [1, 3]}, scoring=incomplete_f1_scorer(0.5)).fit(X, S)
+    >>> search.best_params_
+    {'max_depth': 3}
+    """
+    return make_scorer(_expected_micro_f1, c=checked(FREQUENCY, "c", c))
+
+
+def _expected_micro_f1(y_true: Any, y_pred: Any, c: float) -> float:
+    return float(corrected_metrics(y_true, y_pred, c)["micro_f1"])
 
 
 def ranking_metrics(
