@@ -191,11 +191,11 @@ def without_unknown(y: Any, ignored: Any = None) -> tuple[Any, Any]:
     if issparse(y):
         matrix = csr_array(y, copy=True)
         unknown = csr_array(matrix != matrix)
-    elif are_label_sets(y) or getattr(y, "ndim", 2) != 2:
+    elif y is None or are_label_sets(y):
         return y, ignored
     else:
         matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
-        if matrix.dtype.kind not in "fO" and matrix is y:
+        if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y):
             return y, ignored
         unknown = csr_array(_IS_UNKNOWN(matrix).astype(bool) | np.ma.getmaskarray(y))
     if not unknown.nnz:
