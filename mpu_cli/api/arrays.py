@@ -189,6 +189,7 @@ def without_unknown(y: Any, ignored: Any = None) -> tuple[Any, Any]:
     Label sets and matrices without such cells are returned as they are.
     """
     if issparse(y):
+        refuse_broken(y, "y")
         matrix = csr_array(y, copy=True)
         unknown = csr_array(matrix != matrix)
     elif y is None or are_label_sets(y):
