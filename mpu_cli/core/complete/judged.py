@@ -78,8 +78,8 @@ class Judged:
         shift, slope = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=bounds).x
         n, share = len(true), float(true.mean())
         middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-        low, high = ((middle + sign * width) / (1 + _Z**2 / n) for sign in (-1, 1))
-        return cls(n, int(true.sum()), float(claimed.mean()), (float(low), float(high)), float(shift), float(slope))
+        low, high = np.clip([middle - width, middle + width] / (1 + _Z**2 / n), 0, 1).tolist()
+        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), float(shift), float(slope))
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
         """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""

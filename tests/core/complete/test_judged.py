@@ -72,6 +72,13 @@ def test_the_interval_is_wilsons():
     assert (judged.answered, judged.yes, round(judged.claimed, 3)) == (26, 14, 0.995)
 
 
+@pytest.mark.parametrize("answered", range(1, 41))
+def test_the_interval_of_no_yes_begins_at_zero(answered):
+    low, high = Judged.of(np.full(answered, 0.995), np.zeros(answered, bool)).interval
+    assert 0 <= low < 1e-9
+    assert 0 < high <= 1
+
+
 def test_few_answers_correct_little_and_the_order_stays():
     one = Judged.of(np.array([0.9]), np.array([False]))
     many = Judged.of(np.full(200, 0.9), np.arange(200) < 20)
