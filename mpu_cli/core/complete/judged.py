@@ -78,7 +78,7 @@ class Judged:
         shift, slope = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=bounds).x
         n, share = len(true), float(true.mean())
         middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-        low, high = np.clip([middle - width, middle + width] / (1 + _Z**2 / n), 0, 1).tolist()
+        low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
         return cls(n, int(true.sum()), float(claimed.mean()), (low, high), float(shift), float(slope))
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
