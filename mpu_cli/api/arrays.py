@@ -198,7 +198,9 @@ def without_unknown(y: Any, ignored: Any = None) -> tuple[Any, Any]:
         matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
         if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y):
             return y, ignored
-        unknown = csr_array(_IS_UNKNOWN(matrix).astype(bool) | np.ma.getmaskarray(y))
+        with np.errstate(invalid="ignore"):  # Python 3.13 sets the flag where NaN is compared
+            holes = _IS_UNKNOWN(matrix).astype(bool) if matrix.dtype == object else matrix != matrix
+        unknown = csr_array(holes | np.ma.getmaskarray(y))
     if not unknown.nnz:
         return y, ignored
     known = matrix.copy()
