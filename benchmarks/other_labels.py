@@ -21,22 +21,10 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 
-INSTANCE = "instance"
-_WELL, _BADLY = 0.8, 0.2
-
-
-def annotations(of: Collection, way: str, seed: int) -> np.ndarray:
-    """Remove about half of the labels."""
-    if way != INSTANCE:
-        return lose(way, of, 0.5, seed)
-    rng = np.random.default_rng(seed)
-    Y = of.Y.toarray()
-    return Y & (rng.random(Y.shape) < np.where(rng.random((len(Y), 1)) < 0.5, _WELL, _BADLY))
-
 
 def one(of: Collection, way: str, seed: int, run: Run) -> list[tuple[float, float, float]]:
     """Measure suggestions by the features, and by the other labels too."""
-    S = annotations(of, way, seed)
+    S = lose(way, of, 0.5, seed)
     kept = S.any(axis=0)
     labels, missing = csr_array(S[:, kept]), (of.Y.toarray() & ~S)[:, kept]
     _, report = train(Problem(of.X, labels), Options(), run, hold_out_all=True)
@@ -64,7 +52,7 @@ def main(data: Path, sets: str, seeds: int) -> None:
         if (of := collection(name, data)) is None:
             click.echo(f"{name}: its files are not in {data}; left out", err=True)
             continue
-        for way in (*SCHEMES, INSTANCE):
+        for way in SCHEMES:
             of_seeds = np.mean([one(of, way, seed, Run()) for seed in range(seeds)], axis=0)
             click.echo(f"| {name} | {way} | " + " | ".join(f"{value:.3f}" for value in of_seeds.ravel()) + " |")
 

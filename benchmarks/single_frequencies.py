@@ -7,14 +7,15 @@ be covered is the share of the true instances of a label that has kept it.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks import losing
+from benchmarks.losing import collection
+from mpu_cli.commands.data import losing
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
@@ -24,9 +25,9 @@ from mpu_cli.runtime.run import Run
 
 _SETS = ("yeast", "digits", "bibtex", "reuters-topics")
 _WAYS = {
-    "uniform, 0.7 kept": (losing.uniform, 0.7),
-    "uniform, 0.4 kept": (losing.uniform, 0.4),
-    "own rates, 0.1 to 0.9 kept": (losing.label, 0.5),
+    "uniform, 0.7 kept": ("uniform", 0.7),
+    "uniform, 0.4 kept": ("uniform", 0.4),
+    "own rates, 0.1 to 0.9 kept": ("label", 0.5),
 }
 _INSTANCES = 20_000
 
@@ -49,11 +50,9 @@ class Row(NamedTuple):
     pooled: float
 
 
-def measure(true: csr_array, X: csr_array, way: Callable, kept: float, seed: int, jobs: int) -> Row:
+def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, jobs: int) -> Row:
     """Remove labels and estimate."""
-    rng = np.random.default_rng(seed)
-    dense = true.toarray()
-    annotated = dense & (rng.random(dense.shape) < way(X, dense, kept, rng))
+    dense, annotated = true.toarray(), losing.annotated(way, X, true, kept, seed).toarray()
     some = np.flatnonzero(annotated.any(axis=0))
     dense, labels = dense[:, some], csr_array(annotated[:, some])
     sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
@@ -86,7 +85,7 @@ def lines(data: Path, seeds: int, jobs: int) -> Iterator[str]:
     yield "| set | removal | " + " | ".join(name.replace("_", " ") for name in Row._fields) + " |"
     yield "|---|---|" + "---:|" * len(Row._fields)
     for name in _SETS:
-        found = losing.collection(name, data)
+        found = collection(name, data)
         if found is None:
             continue
         for said, (way, kept) in _WAYS.items():

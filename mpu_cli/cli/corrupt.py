@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 @click.option(
     "--missing-rate",
     type=click_type(PROBABILITY),
-    required=True,
-    help="Share of the labels to remove, from 0 to 1.",
+    help="Share of the labels to remove, from 0 to 1. Required, unless the scheme is single.",
 )
 @click.option(
     "--scheme",
-    type=click.Choice(["uniform", "per-instance"]),
+    type=click.Choice(["uniform", "per-instance", "label", "rare", "single", "hard", "instance"]),
     default="uniform",
     show_default=True,
     help="uniform: remove exactly round(missing rate * labels) of all labels. per-instance: remove this share of the "
-    "labels of each instance, rounded up or down at random.",
+    "labels of each instance, rounded up or down at random. label: each label has a rate of its own. rare: rare labels "
+    "are missed more. single: one label of each instance is kept. hard: a label is missed more where the features show "
+    "it less, by a logistic regression. instance: half of the instances are annotated well, and half badly.",
 )
 @click.option("--keep-one", is_flag=True, help="Keep at least one label of every instance that has labels.")
 @click.option(
@@ -39,16 +40,24 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
 )
+@click.option(
+    "--kept",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write the share of each label that was kept to FILE, in the form of `mpu estimate-c -o`: the true c of each "
+    "label, for `--c`.",
+)
 @run_options("seed", "kernel")
 @reading_options
 @verbosity_options
 def corrupt(
     source: str,
     target: str,
-    missing_rate: float,
+    missing_rate: float | None,
     scheme: str,
     keep_one: bool,
     removed: str | None,
+    kept: str | None,
     run: "Run",
     reading: Reading,
 ) -> None:
@@ -56,23 +65,34 @@ def corrupt(
 
     Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same. The default
     for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.
-    Counts are printed on standard error.
+    Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
+    labels with the least and the most.
+
+    Schemes but uniform and per-instance read all of IN into memory. Their missing rate is that of the mean label (of
+    rare: about it; of instance: of the mean instance).
 
     \b
     Example:
       mpu corrupt train.svm noisy.svm --missing-rate 0.3 --seed 1 --removed removed.tsv
+      mpu corrupt train.svm noisy.svm --missing-rate 0.5 --scheme label --kept c.txt
       xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
     """
     from dataclasses import asdict
 
     from mpu_cli.commands.data import corruption
     from mpu_cli.runtime.files import refuse_overlaps
+    from mpu_cli.svmlight.streams import refuse_unwritable
 
-    refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed})
+    if missing_rate is None and scheme != "single":
+        raise click.UsageError("Missing option '--missing-rate'.")
+    if missing_rate is not None and scheme == "single":
+        raise click.UsageError("--scheme single keeps one label of each instance: leave out --missing-rate.")
+    refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
+    refuse_unwritable(kept)
     report = corruption.corrupt(
         source,
         target,
-        missing_rate,
+        missing_rate or 0.0,
         scheme=scheme,
         keep_one=keep_one,
         run=run,
@@ -80,8 +100,18 @@ def corrupt(
         reading=reading,
     )
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
+    of_labels = ""
+    counts = asdict(report)
+    if c_of_labels := counts.pop("c_of_labels"):
+        c = {"c": 1 - report.removed / report.labels, "least_c": min(c_of_labels.values())}
+        c["most_c"] = max(c_of_labels.values())
+        of_labels = "; c {c:.3f}, of labels {least_c:.3f} to {most_c:.3f}".format(**c)
+        counts |= c
+    if kept is not None:
+        report.write_frequencies(kept)
     info(
         f"{counted(report.instances, 'instance')} with {counted(report.labels, 'label')}: {report.removed:,} removed"
-        f"{share}, {report.labels - report.removed:,} left; {counted(report.emptied, 'instance')} lost all labels",
-        **asdict(report),
+        f"{share}, {report.labels - report.removed:,} left; {counted(report.emptied, 'instance')} lost all labels"
+        f"{of_labels}",
+        **counts,
     )

@@ -29,6 +29,11 @@ class LabelSpans:
     sizes: np.ndarray
     lines: np.ndarray
 
+    def numbers(self, block: bytes) -> np.ndarray:
+        """Return the labels themselves: int array, shape (m,)."""
+        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        return np.array([int(block[start:stop]) for start, stop in pairs], np.int64)
+
 
 def find_labels(block: bytes) -> LabelSpans:
     """Find the labels in whole lines.

@@ -1,8 +1,12 @@
 import gzip
+import json
 
 import pytest
 
+from mpu_cli.cli.corrupt import corrupt
+from mpu_cli.commands.data.losing import SCHEMES
 from mpu_cli.svmlight.reader import read
+from mpu_cli.training.frequencies import frequencies_of_file
 
 LINES = b"1,2 1:1\n3 1:1\n4,5,6 2:1\n"
 
@@ -20,8 +24,46 @@ def test_report(run, source, tmp_path):
     emptied = sum(row.nnz == 0 for row in read(tmp_path / "out").labels)
     assert result.stderr == (
         "3 instances with 6 labels: 3 removed (50.0%), 3 left; "
-        f"{emptied} {'instance' if emptied == 1 else 'instances'} lost all labels\n"
+        f"{emptied} {'instance' if emptied == 1 else 'instances'} lost all labels; c 0.500, of labels 0.000 to 1.000\n"
     )
+
+
+def test_what_was_kept_of_each_label_is_a_file_of_frequencies(run, tmp_path):
+    (tmp_path / "in").write_bytes(b"9,3 1:1\n" * 60 + b"5 2:1\n")
+    args = ("--missing-rate", 0.5, "--scheme", "label", "--kept", tmp_path / "c.txt", "--log-format", "json")
+    result = run("corrupt", tmp_path / "in", tmp_path / "out", *args)
+    left = read(tmp_path / "out").labels.sum(axis=0)
+    expected = {label: left[label] / total for label, total in ((3, 60), (5, 1), (9, 60)) if left[label]}
+    assert frequencies_of_file(tmp_path / "c.txt") == pytest.approx(expected)
+    said = json.loads(result.stderr)
+    assert said["c"] == left.sum() / 121
+    shares = [left[3] / 60, left[5], left[9] / 60]
+    assert (said["least_c"], said["most_c"]) == (min(shares), max(shares))
+
+
+@pytest.mark.parametrize("scheme", ["label", "rare", "hard", "instance"])
+def test_schemes_that_need_all_labels(run, source, tmp_path, scheme):
+    args = ("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "--scheme", scheme)
+    assert run(*args, "--keep-one").exit_code == 0
+    assert all(row.nnz for row in read(tmp_path / "out").labels)
+    piped = run("corrupt", "--missing-rate", 0.5, "--scheme", scheme, "--keep-one", stdin=LINES)
+    assert piped.stdout_bytes == (tmp_path / "out").read_bytes()
+
+
+def test_single_keeps_one_label_of_each(run, tmp_path):
+    result = run(
+        "corrupt", "--scheme", "single", "--removed", tmp_path / "gone", stdin=b"2,1 1:1\n3 1:1\n 1:1\n6,5,4 2:1\n"
+    )
+    left = [set(line.partition(b" ")[0].split(b",")) - {b""} for line in result.stdout_bytes.splitlines()]
+    assert [len(labels) for labels in left] == [1, 1, 0, 1]
+    gone = {tuple(line.split("\t")) for line in (tmp_path / "gone").read_text().splitlines()}
+    every = {("1", "1"), ("1", "2"), ("2", "3"), ("4", "4"), ("4", "5"), ("4", "6")}
+    assert gone == every - {(str(i), label.decode()) for i, labels in enumerate(left, 1) for label in labels}
+
+
+def test_the_schemes_are_those_of_the_benchmarks():
+    offered = next(option.type.choices for option in corrupt.params if option.name == "scheme")
+    assert set(offered) == {*SCHEMES, "per-instance"}
 
 
 def test_quiet(run, source, tmp_path):
@@ -64,6 +106,9 @@ def test_implicit_values(run):
         (("--missing-rate", "nan"), "'nan': give a number from 0 to 1"),
         (("--missing-rate", "half"), "'half': give a number from 0 to 1"),
         (("--missing-rate", "0.5", "--scheme", "other"), "'other' is not one of 'uniform', 'per-instance'"),
+        (("--missing-rate", "0.5", "--scheme", "single"), "keeps one label of each instance: leave out --missing-rate"),
+        (("--scheme", "rare"), "Missing option '--missing-rate'"),
+        (("IN", "OUT", "--missing-rate", "0.5", "--kept", "OUT"), "OUT and --kept are both OUT"),
         (("--missing-rate", "0.5", "--seed", "-1"), "'-1': give a whole number from 0"),
         (("--missing-rate", "0.5", "--removed", "-"), "OUT and --removed are both standard output"),
         (("IN", "OUT", "--missing-rate", "0.5", "--removed", "OUT"), "OUT and --removed are both OUT"),

@@ -58,7 +58,7 @@ def test_nothing_removed_is_a_copy_and_everything_removed_leaves_the_rest(source
     )
 
 
-@pytest.mark.parametrize("scheme", ["uniform", "per-instance"])
+@pytest.mark.parametrize("scheme", ["uniform", "per-instance", "label", "rare", "single", "hard", "instance"])
 def test_the_seed_decides(source, tmp_path, scheme):
     outcomes = []
     for seed in (1, 1, 2, 3):
@@ -110,18 +110,21 @@ def test_a_bad_line_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-@pytest.mark.parametrize("changed", [TEXT + b"\n" + b"1,2,3 1:1\n" * 100_000, TEXT[:40], TEXT.replace(b":", b":1")])
-def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed):
-    count = corruption._count
+@pytest.mark.parametrize(
+    "changed", [TEXT + b"\n" + b"1,2,3 1:1\n" * 100_000, TEXT[:40], TEXT.replace(b":", b":1"), b"x,2 1:1\n"]
+)
+@pytest.mark.parametrize("scheme", ["uniform", "hard"])
+def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed, scheme):
+    choose = corruption._draw
 
-    def count_then_change(*args):
-        counts = count(*args)
+    def choose_then_change(*args):
+        draw = choose(*args)
         source.write_bytes(changed)
-        return counts
+        return draw
 
-    monkeypatch.setattr(corruption, "_count", count_then_change)
+    monkeypatch.setattr(corruption, "_draw", choose_then_change)
     with pytest.raises(InputError, match="changed while it was being read"):
-        corrupt(source, tmp_path / "out", 0.5)
+        corrupt(source, tmp_path / "out", 0.5, scheme=scheme)
     assert not (tmp_path / "out").exists()
 
 

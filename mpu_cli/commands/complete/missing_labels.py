@@ -274,7 +274,7 @@ def _implied(completion: Completion, chosen: Cells, implications: Implications) 
 
 def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray) -> np.ndarray:
     """Return which of the labels of some lines, in their order there, are among some cells."""
-    written = [int(lines[start:stop]) for start, stop in zip(spans.starts.tolist(), spans.stops.tolist(), strict=True)]
+    written = spans.numbers(lines)
     rows = np.repeat(np.arange(len(spans.sizes)), spans.sizes)
     column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
     return (ids[column] == written) & stored(cells, rows, column)

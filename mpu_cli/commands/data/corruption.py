@@ -1,9 +1,10 @@
 """Remove random labels, for training data with a known share of missing labels.
 
-From a file, they are drawn instance by instance in constant memory; from a matrix, at once.
+From a file, at one rate, they are drawn instance by instance in constant memory; otherwise, all labels are in memory.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +12,19 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.commands.data.losing import lost
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
-from mpu_cli.svmlight.reader import iter_stream, split_header
+from mpu_cli.svmlight.reader import gathered, iter_stream, split_header
 from mpu_cli.svmlight.sources import Counted
 from mpu_cli.svmlight.streams import Readable, Writable, blocks, open_output, read_twice
+from mpu_cli.training.frequencies import frequency_lines
 
-# From the numbers of labels of the next instances to whether each of these labels is drawn.
-Draw = Callable[[np.ndarray], np.ndarray]
+# From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
+Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _DRAWN_AT_ONCE = 1 << 16
 _HYPERGEOMETRIC_LIMIT = 10**9
@@ -193,6 +197,26 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
     return left
 
 
+class ListedDraw:
+    """Draw labels that were chosen before, when all of them were in memory.
+
+    Parameters
+    ----------
+    drawn : bool array
+        For each label of the file, instance by instance, those of an instance ascending.
+    """
+
+    def __init__(self, drawn: np.ndarray) -> None:
+        self._left = drawn
+
+    def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances are drawn: bool array, shape (sum of sizes,)."""
+        here, self._left = self._left[: len(labels)], self._left[len(labels) :]
+        drawn = np.zeros(len(labels), bool)
+        drawn[np.lexsort((labels, rows_of(sizes)))[: len(here)]] = here  # fewer than labels if the file has changed
+        return drawn
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """The result of `corrupt`.
@@ -205,12 +229,21 @@ class Report:
         Number of removed labels.
     emptied : int
         Number of instances that have lost all their labels.
+    c_of_labels : dict of int to float
+        Share of the instances of each label that have kept it.
     """
 
     instances: int
     labels: int
     removed: int
     emptied: int
+    c_of_labels: dict[int, float]
+
+    def write_frequencies(self, target: str | Path) -> None:
+        """Write these shares, but those that are 0, as `training.frequencies` reads them."""
+        kept = {label: c for label, c in self.c_of_labels.items() if c}
+        with open_output(target) as out:
+            out.write(frequency_lines(np.array(list(kept), int), np.array(list(kept.values()))))
 
 
 def corrupt(
@@ -226,9 +259,9 @@ def corrupt(
 ) -> Report:
     """Copy a file without a share of its labels. Every other byte stays the same.
 
-    The file is read twice, in constant memory: once to check every line and to count, once to copy. Input that cannot
-    be read twice (standard input, a pipe) is stored in a temporary file in between. The result depends only on the
-    content and the seed.
+    The file is read twice, once to check every line and to count, once to copy: in constant memory, if the scheme is
+    uniform or per-instance. Input that cannot be read twice (standard input, a pipe) is stored in a temporary file in
+    between. The result depends only on the content and the seed.
 
     Parameters
     ----------
@@ -236,9 +269,9 @@ def corrupt(
         Files, compressed by suffix; ``-`` is standard input or output.
     missing_rate : float
         Share of labels to remove, from 0 to 1.
-    scheme : {"uniform", "per-instance"}
+    scheme : str
         ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see `UniformDraw`;
-        ``per-instance`` removes the share within each label set, see `PerInstanceDraw`.
+        ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `losing.SCHEMES`.
     keep_one : bool
         Whether an instance with labels keeps at least one.
     run : Run
@@ -256,11 +289,7 @@ def corrupt(
     with read_twice(source) as (open_first, open_again):
         with open_first() as stream:
             first = Counted(stream)
-            counts = _count(first, str(source), reading, run)
-        if scheme == "uniform":
-            draw: Draw = UniformDraw(counts, missing_rate, keep_one, run.seed)
-        else:
-            draw = PerInstanceDraw(missing_rate, keep_one, run.seed)
+            draw = _draw(first, str(source), missing_rate, scheme, keep_one, reading, run)
         with (
             open_again() as stream,
             open_output(target) as out,
@@ -269,13 +298,32 @@ def corrupt(
             again = Counted(stream)
             report = _copy(again, str(source), out, removed_out, draw, reading)
             if first.content() != again.content():
-                raise InputError(str(source), None, "changed while it was being read; try again")
+                raise _changed(str(source))
     return report
 
 
-def _count(stream: Readable, source: str, reading: Reading, run: Run) -> Counts:
+def _changed(source: str) -> InputError:
+    return InputError(source, None, "changed while it was being read; try again")
+
+
+def _draw(
+    stream: Readable, source: str, missing_rate: float, scheme: str, keep_one: bool, reading: Reading, run: Run
+) -> Draw:
+    chunks = iter_stream(stream, source, reading, run=run)
+    if scheme == "uniform":
+        uniform = UniformDraw(_count(chunks), missing_rate, keep_one, run.seed)
+        return lambda _, sizes: uniform(sizes)
+    if scheme == "per-instance":
+        _count(chunks)
+        within = PerInstanceDraw(missing_rate, keep_one, run.seed)
+        return lambda _, sizes: within(sizes)
+    data = gathered(chunks, 0, run)
+    return ListedDraw(lost(scheme, data.features, data.occurring_labels()[0], 1 - missing_rate, run.seed, keep_one))
+
+
+def _count(chunks: Iterator[Dataset]) -> Counts:
     instances = labels = labelled = 0
-    for chunk in iter_stream(stream, source, reading, run=run):
+    for chunk in chunks:
         sizes = np.diff(chunk.labels.indptr)
         instances += len(sizes)
         labels += int(sizes.sum())
@@ -286,23 +334,35 @@ def _count(stream: Readable, source: str, reading: Reading, run: Run) -> Counts:
 def _copy(
     stream: Readable, source: str, out: Writable, removed_out: Writable | None, draw: Draw, reading: Reading
 ) -> Report:
-    instances = labels = n_removed = emptied = 0
+    instances = emptied = 0
+    before: Counter[int] = Counter()
+    after: Counter[int] = Counter()
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
         lines = block
         if first_line == 1 and not reading.implicit_values:
             _, lines = split_header(block)
         spans = find_labels(lines)
-        removed = draw(spans.sizes)
+        try:
+            labels = spans.numbers(lines)
+        except (ValueError, OverflowError):
+            raise _changed(source) from None
+        removed = draw(labels, spans.sizes)
         out.write(block[: len(block) - len(lines)])
         out.write(without_labels(lines, spans, removed))
         if removed_out is not None:
             removed_out.write(_removed_lines(lines, spans, removed, instances + 1))
         instances += len(spans.sizes)
-        labels += len(removed)
-        n_removed += int(np.count_nonzero(removed))
+        before.update(labels.tolist())
+        after.update(labels[~removed].tolist())
         left = np.bincount(rows_of(spans.sizes)[~removed], minlength=len(spans.sizes))
         emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
-    return Report(instances=instances, labels=labels, removed=n_removed, emptied=emptied)
+    return Report(
+        instances=instances,
+        labels=before.total(),
+        removed=before.total() - after.total(),
+        emptied=emptied,
+        c_of_labels={label: after[label] / before[label] for label in sorted(before)},
+    )
 
 
 def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_instance: int) -> bytes:

@@ -1,0 +1,88 @@
+"""Ways of losing labels: each is tried for what it says of the chances."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+
+from mpu_cli.commands.data.losing import SCHEMES, annotated, lost
+
+RNG = np.random.default_rng(0)
+X = csr_array(RNG.normal(size=(3000, 3)).astype(np.float32))
+Y = csr_array(RNG.random((3000, 4)) < [0.5, 0.3, 0.1, 0.02])
+
+
+def kept_shares(scheme: str, kept: float = 0.5, seed: int = 0) -> np.ndarray:
+    left = annotated(scheme, X, Y, kept, seed)
+    assert (left.toarray() <= Y.toarray()).all()
+    return left.sum(axis=0) / Y.sum(axis=0)
+
+
+def test_uniform_is_the_same_for_all():
+    np.testing.assert_allclose(kept_shares("uniform", 0.3), 0.3, atol=0.2)  # of 60 instances: 3 errors
+    assert annotated("uniform", X, Y, 0.3, 0).nnz == pytest.approx(0.3 * Y.nnz, abs=3 * np.sqrt(0.21 * Y.nnz))
+
+
+def test_rates_of_labels_are_uniform_about_the_share():
+    rates = np.concatenate([kept_shares("label", 0.7, seed)[:2] for seed in range(100)])
+    assert rates.mean() == pytest.approx(0.7, abs=0.03)
+    assert rates.std() == pytest.approx(0.24 / np.sqrt(3), abs=0.02)
+    assert (rates.min(), rates.max()) == (pytest.approx(0.46, abs=0.05), pytest.approx(0.94, abs=0.05))
+
+
+def test_rare_labels_are_missed_more():
+    size = np.log(Y.sum(axis=0))
+    expected = 0.5 * (0.4 + 1.1 * (size - size.min()) / np.ptp(size))
+    np.testing.assert_allclose(
+        np.mean([kept_shares("rare", 0.5, seed) for seed in range(50)], axis=0), expected, atol=0.03
+    )
+
+
+def test_one_label_of_each_is_kept_and_each_as_often():
+    left = [annotated("single", X, Y, 0.9, seed).toarray() for seed in range(100)]
+    assert all((S.sum(axis=1) == Y.toarray().any(axis=1)).all() for S in left)
+    two = Y.toarray().sum(axis=1) == 2
+    kept = np.mean(left, axis=0)[two][Y.toarray()[two]]
+    assert np.abs(kept - 0.5).max() < 5 * 0.05  # standard errors, of a share of 100
+    assert kept.mean() == 0.5
+
+
+def test_instances_are_annotated_well_or_badly():
+    left = annotated("instance", X, Y, 0.5, 0).sum(axis=1)
+    many = Y.toarray().sum(axis=1) == 2
+    observed = np.bincount(left[many], minlength=3) / many.sum()
+    expected = np.add([0.04, 0.32, 0.64], [0.64, 0.32, 0.04]) / 2  # of two labels, none, one or both are kept
+    np.testing.assert_allclose(observed, expected, atol=4 * 0.5 / np.sqrt(many.sum()))
+
+
+def test_what_the_features_show_less_is_missed_more():
+    of_label = csr_array(Y.toarray()[:, :1])
+    rows = np.flatnonzero(of_label.toarray())
+    scores = LogisticRegression(C=1).fit(X, of_label.toarray()[:, 0]).decision_function(X[rows])
+    expected = 0.5 + 0.4 * (2 * np.argsort(np.argsort(scores)) / (len(rows) - 1) - 1)
+    chances = SCHEMES["hard"](X, of_label, 0.5, RNG)
+    np.testing.assert_allclose(chances, expected)
+    shares = np.mean([~lost("hard", X, of_label, 0.5, seed) for seed in range(200)], axis=0)
+    assert np.abs(shares - expected).max() < 5 * np.sqrt(0.25 / 200)
+
+
+def test_a_label_of_few_or_of_all_has_the_mean_chance():
+    few = csr_array(np.arange(30)[:, None] < [2, 30])
+    assert (SCHEMES["hard"](X[:30], few, 0.4, RNG) == 0.4).all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_one_may_be_kept(scheme):
+    missing = lost(scheme, X, Y, 0.1, 3, keep_one=True)
+    freely = lost(scheme, X, Y, 0.1, 3)
+    assert (missing <= freely).all()
+    left = csr_array((~missing, Y.indices, Y.indptr), shape=Y.shape).sum(axis=1)
+    assert ((left > 0) == Y.toarray().any(axis=1)).all()
+    others = csr_array((~freely, Y.indices, Y.indptr), shape=Y.shape).sum(axis=1)
+    np.testing.assert_array_equal(left, np.where(Y.toarray().any(axis=1), np.maximum(others, 1), 0))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_no_labels_at_all(scheme):
+    empty = csr_array((3, 0), dtype=bool)
+    assert not len(lost(scheme, X[:3], empty, 0.5, 0, keep_one=True))
