@@ -23,6 +23,7 @@ from mpu_cli.runtime.options import (
     PROPENSITY_A_RANGE,
     PROPENSITY_B,
     PROPENSITY_B_RANGE,
+    PerLabel,
 )
 from mpu_cli.svmlight.grammar import Reading
 
@@ -74,9 +75,10 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
 @numbers_option
 @click.option(
     "--c",
-    type=click_type(FREQUENCY),
-    help="Label frequency of TRUTH, if its labels are incomplete (see `mpu estimate-c`). Precision, recall and "
-    "F1 on complete labels are then estimated, and reported next to the naive ones.",
+    type=click_type(PerLabel(FREQUENCY)),
+    help="Label frequency of TRUTH, if its labels are incomplete (see `mpu estimate-c`), or a file with that of each "
+    "label. Precision, recall and F1, and precision and nDCG at k, on complete labels are then estimated, and reported "
+    "next to the naive ones.",
 )
 @click.option(
     "--k",
@@ -156,7 +158,7 @@ def evaluate(
     per_label: bool,
     naming: "Naming",
     by_number: bool,
-    c: float | None,
+    c: float | Path | None,
     ks: tuple[int, ...],
     training: str | None,
     propensity_a: float,
@@ -199,6 +201,7 @@ def evaluate(
       mpu evaluate test.svm tags.txt
       mpu evaluate test.svm tags.txt --metrics micro_f1,macro_f1 --json
       mpu evaluate incomplete.svm tags.txt --c 0.4
+      mpu evaluate incomplete.svm scores.txt --c c.txt
       mpu evaluate test.svm scores.txt --calibration
       mpu evaluate test.svm scores.txt --training train.svm --k 1,3,5
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
@@ -218,6 +221,7 @@ def evaluate(
     inputs = {f"TRUTH {path}" if len(truths) > 1 else "TRUTH": path for path in truths} | {
         **_named(predictions),
         "--labels": naming.file,
+        "--c": c if isinstance(c, Path) else None,
     }
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
@@ -231,8 +235,8 @@ def evaluate(
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
     if not training and (constants := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
         raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
-    if naming.file is not None and not per_label and not reviewed:
-        raise click.UsageError("--labels needs --per-label or --reviewed.")
+    if naming.file is not None and not per_label and not reviewed and not isinstance(c, Path):
+        raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
     all_names = comparison.metric_names(ks, c) if several else evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in all_names]:
@@ -277,7 +281,7 @@ def evaluate(
     if not report.true_labels:
         warn("TRUTH has no labels")
     if report.corrected and report.corrected["clipped"]:
-        warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c:g} is probably too small")
+        warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
     if as_json:
         print_json(report.as_json())
     else:
@@ -325,7 +329,7 @@ def _print_report(report: "Report") -> None:
         )
         if corrected["clipped_labels"]:
             cut = counted(corrected["clipped_labels"], "label")
-            click.echo(f"\nEstimated precision exceeded 1 and was cut to 1 for {cut}.")
+            click.echo(f"\nEstimated precision exceeds 1 for {cut}. It is cut to 1, but not in the macro average.")
     if report.intervals:
         click.echo()
         print_table([["90 % interval", "from", "to"], *([name, *ends] for name, ends in report.intervals.items())])

@@ -22,7 +22,7 @@ from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
 
 _REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
 _QUANTILES = (0.05, 0.95)
-_ERRORS = 1.96  # standard errors, of 95 % intervals
+_ERRORS, _ERRORS_OF_90 = 1.96, 1.645  # standard errors, of 95 % and 90 % intervals
 _DRAWN = 1 << 22  # numbers in memory at a time
 _QUALITY = ("precision", "recall", "f1")
 SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in _QUALITY)
@@ -54,7 +54,7 @@ class Tally:
         Parameters
         ----------
         truth, predicted : csr_array of bool, shapes (n, Q) and (n, R)
-            Label sets.
+            Label sets. Where the truth is incomplete, its entries are what each annotation stands for, 1 / c.
         scores : csr_array, shape (n, S), optional
             Scores of the listed labels.
         """
@@ -66,9 +66,10 @@ class Tally:
         """Return the instances of both, in this order."""
         return Tally(self.ks, self._sets + other._sets, self._gains + other._gains)
 
-    def counts(self) -> "Counts":
-        """Return label sets and gains of all chunks."""
-        labels = np.unique(np.concatenate([truth.indices for truth, _ in self._sets]))
+    def counts(self, labels: np.ndarray | None = None) -> "Counts":
+        """Return label sets and gains of all chunks, for these labels, ascending. Default: those that are true."""
+        if labels is None:
+            labels = np.unique(np.concatenate([truth.indices for truth, _ in self._sets]))
         truth, predicted, hits = (_placed([part[i] for part in self._parts()], labels) for i in range(3))
         return Counts(truth, predicted, hits, self.gains(), self.ks)
 
@@ -86,8 +87,9 @@ class Counts:
 
     Attributes
     ----------
-    truth, predicted, hits : csr_array of float32, shape (n, q + 1)
-        1 where a label is true, predicted, or both; the last column counts the labels that are never true.
+    truth, predicted, hits : csr_array of float64, shape (n, q + 1)
+        1 where a label is true, predicted, or both; the last column counts the labels that are none of the q. Where
+        the truth is incomplete, 1 / c in place of 1 in the first and the last.
     gains : ndarray of float64, shape (n, metrics), or None
         Precision and nDCG at each cut-off; None without scores.
     ks : tuple of int
@@ -99,15 +101,15 @@ class Counts:
     gains: np.ndarray | None
     ks: tuple[int, ...]
 
-    def metrics(self, weights: np.ndarray, c: float | None = None) -> dict[str, np.ndarray]:
+    def metrics(self, weights: np.ndarray, incomplete: bool = False) -> dict[str, np.ndarray]:
         """Return the metrics of samples of the instances.
 
         Parameters
         ----------
         weights : ndarray, shape (b, n)
             Multiplicity of each instance in each of b samples; n in all.
-        c : float, optional
-            Label frequency of the truth. With it, only precision, recall and F1 are estimated, for complete labels.
+        incomplete : bool
+            Whether the truth is: then only precision, recall and F1 are estimated, for complete labels.
 
         Returns
         -------
@@ -115,15 +117,12 @@ class Counts:
         """
         true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
 
-        def quality(*counted: np.ndarray) -> tuple[np.ndarray, ...]:
-            hits, predicted, true = counted
-            return precision_recall_f1(hits, predicted, true) if c is None else corrected(hits, predicted, true, c)[:3]
-
-        micro = quality(hits.sum(axis=1), predicted.sum(axis=1), true.sum(axis=1))
-        of_labels = quality(hits[:, :-1], predicted[:, :-1], true[:, :-1])
+        sums = hits.sum(axis=1), predicted.sum(axis=1), true.sum(axis=1)
+        micro = corrected(*sums)[:3] if incomplete else precision_recall_f1(*sums)
+        of_labels = precision_recall_f1(hits[:, :-1], predicted[:, :-1], true[:, :-1])
         macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels]
         values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
-        if c is None:
+        if not incomplete:
             values[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)
             if self.gains is not None:
                 means = (weights @ self.gains).T / weights.sum(axis=1)
@@ -151,14 +150,14 @@ class Difference:
 
 
 def compare(
-    every: Sequence[Counts], c: float | None = None, seed: int = 0
+    every: Sequence[Counts], incomplete: bool = False, seed: int = 0
 ) -> tuple[list[dict[str, float]], list[dict[str, Difference]]]:
     """Compare predictions of the same instances.
 
     Parameters
     ----------
     every : sequence of Counts
-    c : float, optional
+    incomplete : bool
         As for `Counts.metrics`.
     seed : int
 
@@ -173,11 +172,13 @@ def compare(
         are not centred on that of all instances.
     """
     n = every[0].truth.shape[0]
-    metrics = [{name: float(value[0]) for name, value in one.metrics(np.ones((1, n)), c).items()} for one in every]
+    metrics = [
+        {name: float(value[0]) for name, value in one.metrics(np.ones((1, n)), incomplete).items()} for one in every
+    ]
     width = max(n, max(one.truth.shape[1] for one in every))
     drawn: list[dict[str, Any]] = [{} for _ in every[1:]]
     for weights in _samples(n, _REPLICATES, seed, width):
-        first, *others = (one.metrics(weights, c) for one in every)
+        first, *others = (one.metrics(weights, incomplete) for one in every)
         for samples, other in zip(drawn, others, strict=True):
             for name in first.keys() & other.keys():
                 samples.setdefault(name, []).append(other[name] - first[name])
@@ -187,6 +188,29 @@ def compare(
         by = {name: own[name] - metrics[0][name] for name in own if name in margins}
         differences.append({name: Difference(d, d - margins[name], d + margins[name]) for name, d in by.items()})
     return metrics, differences
+
+
+def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """Estimate confidence intervals of metrics of a population with complete labels, from incomplete ones of a sample.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of incomplete labels.
+    seed : int
+
+    Returns
+    -------
+    dict
+        90 % intervals of `SET_METRICS`, by the standard errors of bootstrap samples, since percentiles of macro
+        averages would be biased (see `compare`). They cover which instances were drawn and which of their labels are
+        annotated, and not that c may be wrong.
+    """
+    n, width = counts.truth.shape
+    estimates = counts.metrics(np.ones((1, n)), incomplete=True)
+    drawn = [counts.metrics(weights, incomplete=True) for weights in _samples(n, _REPLICATES, seed, max(n, width))]
+    margins = {name: _ERRORS_OF_90 * np.std(np.concatenate([one[name] for one in drawn])) for name in estimates}
+    return {name: (max(x - margins[name], 0.0), x + margins[name]) for name, (x,) in estimates.items()}
 
 
 def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> dict[str, tuple[float, float]]:
@@ -257,8 +281,9 @@ def _gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray
 
 
 def _both(predicted: csr_array, truth: csr_array) -> csr_array:
-    """Return the predicted labels that are true."""
-    both = csr_array((entries_in(predicted, truth), predicted.indices, predicted.indptr), predicted.shape, copy=True)
+    """Return the predicted labels that are true, with their entries in the truth."""
+    hit = entries_in(truth, predicted)
+    both = csr_array((np.where(hit, truth.data, 0), truth.indices, truth.indptr), truth.shape, copy=True)
     both.eliminate_zeros()
     return both
 
@@ -273,5 +298,5 @@ def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:
     columns = np.searchsorted(labels, occurring)
     is_column = np.append(labels, -1)[columns] == occurring
     columns = np.where(is_column, columns, len(labels))
-    ones = np.ones(len(columns), np.float32)
-    return csr_array((ones, (np.concatenate(rows), columns)), shape=(start, len(labels) + 1))
+    values = np.concatenate([chunk.data for chunk in chunks]).astype(float)
+    return csr_array((values, (np.concatenate(rows), columns)), shape=(start, len(labels) + 1))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError, shown
+from mpu_cli.evaluation.incomplete import CorrectedRanking
 from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
@@ -44,6 +45,8 @@ class Comparison:
         How well the scores agree with probabilities; None if not requested, or if there are no scores.
     propensity_scored : PropensityScoredMetrics or None
         Sums for the metrics that weigh labels; None if there are no propensities, or if `ranking` is None.
+    corrected : CorrectedRanking or None
+        Sums for the metrics of rankings on complete labels; None without c, or if `ranking` is None.
     """
 
     label_sets: LabelSetMetrics
@@ -51,6 +54,7 @@ class Comparison:
     threshold: float | None = None
     reliability: Reliability | None = None
     propensity_scored: PropensityScoredMetrics | None = None
+    corrected: CorrectedRanking | None = None
 
     def results(self) -> dict[str, float]:
         """Return all metrics by name."""
@@ -169,8 +173,10 @@ class Evidence:
     threshold : float or None
     listed, cut : LabelSetMetrics
         Counts of the label lists, and of the labels whose scores reach the threshold.
-    ranking, scored, reliability
+    ranking, scored, reliability, corrected
         As in `Comparison`.
+    c : Propensities or None
+        Label frequencies of the truth, where it is incomplete.
     """
 
     form: "Form"
@@ -180,6 +186,8 @@ class Evidence:
     ranking: RankingMetrics
     scored: PropensityScoredMetrics | None
     reliability: Reliability | None
+    corrected: CorrectedRanking | None
+    c: Propensities | None
 
     @classmethod
     def none(
@@ -189,12 +197,14 @@ class Evidence:
         ks: tuple[int, ...] = (1, 3, 5),
         propensities: Propensities | None = None,
         calibration: bool = False,
+        c: Propensities | None = None,
     ) -> "Evidence":
-        """Return a comparison without instances; parameters as for `compare_pairs`."""
+        """Return a comparison without instances; parameters as for `compare_pairs`, and c."""
         scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
         reliability = Reliability() if calibration else None
         counts = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
-        return cls(Form(predictions), threshold, *counts, scored, reliability)
+        corrected = None if c is None else CorrectedRanking(ks)
+        return cls(Form(predictions), threshold, *counts, scored, reliability, corrected, c)
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
         """Add a chunk of instances."""
@@ -205,9 +215,15 @@ class Evidence:
             return
         if not form.labels or self.threshold is not None:
             self.cut.add(true.labels, labels_from_scores(predicted.features, self.threshold))
-        for metrics in (self.ranking, self.scored, self.reliability):
+        weighted = true.labels if self.c is None else self.c.weighted(true.labels)
+        for metrics, labels in (
+            (self.ranking, true.labels),
+            (self.scored, true.labels),
+            (self.reliability, weighted),
+            (self.corrected, weighted),
+        ):
             if metrics is not None:
-                metrics.add(true.labels, predicted.features)
+                metrics.add(labels, predicted.features)
 
     def __add__(self, other: "Evidence") -> "Evidence":
         """Return the counts and sums of the instances of both."""
@@ -219,6 +235,8 @@ class Evidence:
             self.ranking + other.ranking,
             None if self.scored is None or other.scored is None else self.scored + other.scored,
             None if self.reliability is None or other.reliability is None else self.reliability + other.reliability,
+            None if self.corrected is None or other.corrected is None else self.corrected + other.corrected,
+            self.c,
         )
 
     def comparison(self) -> Comparison:
@@ -228,9 +246,10 @@ class Evidence:
             return Comparison(self.listed)
         reliability = self.reliability if form.scores else None
         if form.labels and threshold is None:
-            return Comparison(self.listed, self.ranking, None, reliability, self.scored)
+            return Comparison(self.listed, self.ranking, None, reliability, self.scored, self.corrected)
         used = THRESHOLD if threshold is None else threshold
-        return Comparison(self.cut, self.ranking, used if form.scores else None, reliability, self.scored)
+        chosen = used if form.scores else None
+        return Comparison(self.cut, self.ranking, chosen, reliability, self.scored, self.corrected)
 
 
 @dataclass

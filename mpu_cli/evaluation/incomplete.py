@@ -9,7 +9,7 @@ predicted and true is annotated with probability c::
 
     E[annotated & predicted] = c * (true & predicted)        E[annotated] = c * true
 
-Dividing by c estimates the counts on complete labels, and from them::
+Dividing by c, which may differ from cell to cell, estimates the counts on complete labels, and from them::
 
     precision = (annotated & predicted) / (c * predicted)
     recall    = (annotated & predicted) / annotated          c cancels: the recall of incomplete labels is right
@@ -17,13 +17,31 @@ Dividing by c estimates the counts on complete labels, and from them::
 
 The estimated precision can exceed 1, by chance or because c is too small. It is then cut to 1. F1 is the harmonic mean
 of recall and the precision after the cut.
+
+**Without bias**, where c is known, are the counts; the precision before the cut, since what is predicted is no matter
+of chance, and so its mean over labels, which is therefore not cut; the recall of a label that is annotated at all, if c
+is the same wherever it is true; and P@k and DCG@k, where each hit gains 1 / c. On bibtex, with half of the test labels
+missing, macro precision was .455 with cuts, .469 without, and .467 on complete labels.
+
+**Not without bias**, though right for many annotations: F1, a ratio of two estimates; micro-averaged recall if c
+differs from label to label; macro averages where labels are true and neither annotated nor predicted, since nothing
+tells that they are there; and nDCG@k, whose divisor is the DCG of an instance's true labels: how many these are is
+unknown.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.metrics import LabelSetMetrics, divide
+from mpu_cli.core.data.predictions import values_at
+from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, precision_recall_f1
+from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
+
+# Instances with so many annotations or more are taken together; a number of true labels is at most this.
+_MANY_ANNOTATIONS, _MANY_LABELS = 64, 10_000
+_STEPS_OF_EM = 200
 
 
 class Corrected(NamedTuple):
@@ -35,7 +53,7 @@ class Corrected(NamedTuple):
     clipped: np.ndarray  # bool: the estimate of precision exceeded 1 and was cut
 
 
-def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray) -> Corrected:
+def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0) -> Corrected:
     """Estimate precision, recall and F1 on complete labels.
 
     Parameters
@@ -43,7 +61,7 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     hits, predicted, annotated : array_like, broadcastable
         Number of labels that are both predicted and annotated; predicted; annotated.
     c : float or array_like
-        Label frequency, in (0, 1]; 1 gives the uncorrected values.
+        Label frequency, in (0, 1]; 1 if annotations were counted as what they stand for.
 
     Returns
     -------
@@ -66,31 +84,125 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     return Corrected(precision, recall, f1, clipped)
 
 
-def corrected_metrics(counts: LabelSetMetrics, c: float) -> dict[str, float | bool | int]:
+def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
     """Estimate micro and macro precision, recall and F1 on complete labels.
-
-    Macro averages are over the labels that are annotated or predicted at least once. With rare labels they rest on few
-    annotations per label. They are then too low on average, since the cut to 1 removes only overestimates.
 
     Parameters
     ----------
     counts : LabelSetMetrics
         Counts against the incomplete labels.
-    c : float
-        Label frequency, in (0, 1].
+    c : float or ndarray, shape (q,)
+        Label frequency, in (0, 1], of all labels or of each.
+
+    Returns
+    -------
+    dict
+        As for `estimates`.
+    """
+    return estimates(counts.true_positives / c, counts.predicted, counts.support / c)
+
+
+def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float | bool | int]:
+    """Estimate metrics on complete labels by counts of which the first and the last are estimates.
+
+    Parameters
+    ----------
+    hits, predicted, true : ndarray, shape (q,)
+        Of each label that is annotated or predicted at least once: true and predicted, predicted, true.
 
     Returns
     -------
     dict
         ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and was
-        cut, a sign that c is too small; ``clipped_labels``: for how many labels this happened in the macro average.
+        cut, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. In macro averages
+        it is not cut, which would make them too low.
     """
-    micro = corrected(counts.true_positives.sum(), counts.predicted.sum(), counts.support.sum(), c)
-    macro = corrected(counts.true_positives, counts.predicted, counts.support, c)
-    names = ("precision", "recall", "f1")
+    micro = corrected(hits.sum(), predicted.sum(), true.sum())
+    macro = precision_recall_f1(hits, predicted, true)
     return {
-        **{f"micro_{name}": float(getattr(micro, name)) for name in names},
-        **{f"macro_{name}": float(divide(getattr(macro, name).sum(), len(counts.labels))) for name in names},
+        **{f"micro_{name}": float(getattr(micro, name)) for name in macro._fields},
+        **{f"macro_{name}": float(divide(value.sum(), len(hits))) for name, value in macro._asdict().items()},
         "clipped": bool(micro.clipped),
-        "clipped_labels": int(macro.clipped.sum()),
+        "clipped_labels": int(np.count_nonzero(macro.precision > 1)),
     }
+
+
+@dataclass
+class CorrectedRanking:
+    """Sums over instances, for P@k and nDCG@k on complete labels.
+
+    nDCG@k is divided, in each instance, by what is to be expected of the inverse of its divisor: by how many labels are
+    annotated, and the distribution of the number of true ones, of which each is annotated with the mean c. That
+    distribution is the most likely one, by EM (Laird, "Nonparametric Maximum Likelihood Estimation of a Mixing
+    Distribution", JASA 1978). It is as if rankings were no better where more labels are true than annotated. With half
+    of the labels missing, nDCG@5 was .599 for .624 on bibtex, and .744 for .744 on yeast.
+
+    Attributes
+    ----------
+    ks : tuple of int
+        Cut-offs.
+    """
+
+    ks: tuple[int, ...] = (1, 3, 5)
+
+    def __post_init__(self) -> None:
+        # By the number of annotations: instances, annotations, what these stand for, gains of precision and of DCG.
+        self._sums = Sums(_MANY_ANNOTATIONS + 1, 3 + 2 * len(self.ks))
+
+    def add(self, truth: csr_array, scores: csr_array) -> None:
+        """Add a chunk: label sets, whose entries are what each annotation stands for, 1 / c; and scores of labels."""
+        hits = ranked_hits(truth, scores)
+        weight = values_at(truth, hits.rows, hits.labels)
+        sizes = np.diff(truth.indptr)
+        longest = int(np.diff(scores.indptr).max(initial=0))
+        gains = [
+            np.bincount(hits.rows, weight * tied_gain(hits, gain, min(k, longest)), minlength=len(sizes))
+            for gain in gains_up_to(longest)
+            for k in self.ks
+        ]
+        columns = np.stack([np.ones(len(sizes)), sizes, truth.sum(axis=1), *gains], axis=1)
+        sums = np.zeros((_MANY_ANNOTATIONS + 1, columns.shape[1]))
+        np.add.at(sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
+        self._sums.add(sums)
+
+    def __add__(self, other: "CorrectedRanking") -> "CorrectedRanking":
+        """Return the sums over the instances of both."""
+        both = CorrectedRanking(self.ks)
+        both._sums = self._sums + other._sums
+        return both
+
+    def results(self) -> dict[str, float]:
+        """Return ``precision_at_K``, without bias and so perhaps above 1, and ``ndcg_at_K``, for each cut-off."""
+        sums = self._sums.total
+        (instances, annotated, true), gains = sums[:, :3].T, sums[:, 3:]
+        n, c = instances.sum(), float(divide(annotated.sum(), true.sum())) or 1.0
+        sizes = _true_sizes(instances, min(c, 1.0))
+        discounts = gains_up_to(sizes.shape[1])[1]
+        results = {f"precision_at_{k}": gains[:, i].sum() / k / n for i, k in enumerate(self.ks)}
+        for i, k in enumerate(self.ks, len(self.ks)):
+            divisors = discounts[np.minimum(np.arange(1, sizes.shape[1]), k)]
+            results[f"ndcg_at_{k}"] = (sizes[:, 1:] @ (1 / divisors)) @ gains[:, i] / n
+        return {name: float(value) for name, value in results.items()}
+
+
+def _true_sizes(instances: np.ndarray, c: float) -> np.ndarray:
+    """Return the probability of each number of true labels, by that of annotated ones, the last of which is "or more".
+
+    Parameters
+    ----------
+    instances : ndarray, shape (a,)
+        How many have 0, 1, ... annotations.
+    c : float
+    """
+    from scipy.stats import binom  # which takes long to import
+
+    most = len(instances) - 1
+    true = np.arange(min(int(2 * most / c), _MANY_LABELS) + 1)
+    likelihood = binom.pmf(np.arange(most + 1)[:, None], true, c)
+    likelihood[-1] = binom.sf(most - 1, true, c)
+    prior = np.full(len(true), 1 / len(true))
+    for _ in range(_STEPS_OF_EM):
+        joint = likelihood * prior
+        posterior = divide(joint, joint.sum(axis=1, keepdims=True))
+        prior = instances @ posterior / instances.sum()
+    return posterior

@@ -97,6 +97,16 @@ class Propensities:
     source: str = ""
 
     @classmethod
+    def of_all(cls, c: float) -> "Propensities":
+        """Return the same for every label."""
+        return cls(np.empty(0, np.int64), np.empty(0), c)
+
+    @classmethod
+    def of_frequencies(cls, c: dict[int, float], source: str) -> "Propensities":
+        """Return the label frequencies of a file."""
+        return cls(np.array(sorted(c), np.int64), np.array([c[label] for label in sorted(c)], float), source=source)
+
+    @classmethod
     def of_annotations(
         cls, chunks: Iterable[csr_array], a: float = PROPENSITY_A, b: float = PROPENSITY_B
     ) -> "Propensities":
@@ -120,8 +130,23 @@ class Propensities:
         of_labels, others = (jain_propensities(x, counts.instances, a, b) for x in (counts.support, 0))
         return cls(counts.labels, of_labels, float(others))
 
+    def of_counts(self, counts: LabelSetMetrics) -> np.ndarray:
+        """Return that of each label of counts, shape (q,); 1 of labels that are never true, which need none."""
+        true = counts.support > 0
+        values = np.ones(len(true)) if self.others is None else np.full(len(true), self.others)
+        values[true] = self.of(counts.labels[true])
+        return values
+
+    def weighted(self, truth: csr_array) -> csr_array:
+        """Return what each annotation of label sets stands for, 1 / propensity: csr_array of float64, their shape."""
+        return csr_array((self.inverse(truth.indices), truth.indices, truth.indptr), shape=truth.shape)
+
     def inverse(self, labels: np.ndarray) -> np.ndarray:
-        """Return 1 / propensity of each label.
+        """Return 1 / propensity of each label; arguments and errors as of `of`."""
+        return 1 / self.of(labels)
+
+    def of(self, labels: np.ndarray) -> np.ndarray:
+        """Return the propensity of each label.
 
         Parameters
         ----------
@@ -144,7 +169,7 @@ class Propensities:
             raise InputError(self.source, None, f"there is no line for label {absent}; each label of TRUTH needs one")
         values = np.full(len(labels), self.others if self.others is not None else np.nan)
         values[listed] = self.values[place[listed]]
-        return 1 / values
+        return values
 
 
 @dataclass
@@ -181,8 +206,7 @@ class PropensityScoredMetrics:
             The propensity of a true label is unknown.
         """
         hits = ranked_hits(truth, scores)
-        best = csr_array((self.propensities.inverse(truth.indices), truth.indices, truth.indptr), truth.shape)
-        ideal = ranked_hits(truth, best)
+        ideal = ranked_hits(truth, self.propensities.weighted(truth))
         rankings = (
             (hits, self.propensities.inverse(hits.labels)),
             (ideal, self.propensities.inverse(ideal.labels)),

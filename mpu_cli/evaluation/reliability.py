@@ -1,7 +1,8 @@
 """Calibration of scores: of the labels predicted with probability p, a share of p should be true.
 
 Pairs of an instance and a label with a score are counted by their score, in bins. With incomplete truth of label
-frequency c, an annotated label stands for 1 / c true ones, as in `mpu_cli.evaluation.incomplete`.
+frequency c, an annotated label stands for 1 / c true ones, as in `mpu_cli.evaluation.incomplete`: so much is its entry
+in the truth. With all entries 1, the truth is complete.
 """
 
 from dataclasses import dataclass, field
@@ -10,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.predictions import values_at
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.metrics import Sums, divide, entries_in
+from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows
 from mpu_cli.runtime.figures import new_figure
 
 _BINS = 10
@@ -26,7 +28,7 @@ class Reliability:
     Attributes
     ----------
     cells, true : ndarray of int, shape (10,)
-        Number of scores in each bin, and of those whose label is true.
+        Number of scores in each bin, and of those whose label is annotated.
 
     Examples
     --------
@@ -38,7 +40,7 @@ class Reliability:
 
     cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    _scores: Sums = field(default_factory=lambda: Sums(_BINS))
+    _sums: Sums = field(default_factory=lambda: Sums(2, _BINS))  # of scores, and of what annotations stand for
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add the counts of a chunk.
@@ -46,7 +48,7 @@ class Reliability:
         Parameters
         ----------
         truth : csr_array, shape (n, Q)
-            True label sets.
+            Label sets: what each annotation stands for.
         scores : csr_array, shape (n, R)
             Scores of the listed labels; a stored zero counts as listed. Unlisted labels are not counted.
 
@@ -61,25 +63,22 @@ class Reliability:
             raise MpuError(f"the score {wrong:g} is no probability: calibration is that of scores from 0 to 1")
         number = np.minimum((p * _BINS).astype(int), _BINS - 1)
         self.cells += np.bincount(number, minlength=_BINS)
-        self.true += np.bincount(number[entries_in(scores, truth)], minlength=_BINS)
-        self._scores.add(np.bincount(number, p, minlength=_BINS))
+        hit = entries_in(scores, truth)
+        self.true += np.bincount(number[hit], minlength=_BINS)
+        weights = values_at(truth, entry_rows(scores)[hit], scores.indices[hit])
+        self._sums.add([np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)])
 
     def __add__(self, other: "Reliability") -> "Reliability":
         """Return the counts of the instances of both."""
-        return Reliability(self.cells + other.cells, self.true + other.true, self._scores + other._scores)
+        return Reliability(self.cells + other.cells, self.true + other.true, self._sums + other._sums)
 
     @property
     def total(self) -> np.ndarray:
-        """The sum of the scores of each bin: float64, shape (10,)."""
-        return self._scores.total
+        """The sums of the scores, and of the true labels, of each bin: float64, shape (2, 10)."""
+        return self._sums.total
 
-    def rows(self, c: float = 1.0) -> list[dict[str, float]]:
+    def rows(self) -> list[dict[str, float]]:
         """Report each bin.
-
-        Parameters
-        ----------
-        c : float
-            Label frequency of the truth: below 1, shares are estimates for complete labels.
 
         Returns
         -------
@@ -87,9 +86,12 @@ class Reliability:
             ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and its
             90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
+        expected, true = self.total
         share = divide(self.true, self.cells)  # annotated
         center, spread = _wilson(share, self.cells)
-        values = (divide(self.total, self.cells), share / c, np.maximum(center - spread, 0) / c, (center + spread) / c)
+        stands = np.where(self.true, divide(true, self.true), 1)  # for so many labels, an annotation of the bin
+        ends = np.maximum(center - spread, 0) * stands, (center + spread) * stands
+        values = (divide(expected, self.cells), divide(true, self.cells), *ends)
         return [
             {
                 "from": b / _BINS,
@@ -100,7 +102,7 @@ class Reliability:
             for b in range(_BINS)
         ]
 
-    def summary(self, c: float = 1.0) -> dict[str, float]:
+    def summary(self) -> dict[str, float]:
         """Summarise all bins.
 
         Returns
@@ -109,9 +111,9 @@ class Reliability:
             ``expected``: the sum of scores; ``true``: the number of scored labels that are true; ``error``: the sum
             over bins of the difference of these two, by the number of true labels.
         """
-        true = self.true / c
-        error = divide(np.abs(self.total - true).sum(), true.sum())
-        return {"expected": float(self.total.sum()), "true": float(true.sum()), "error": float(error)}
+        expected, true = self.total
+        error = divide(np.abs(expected - true).sum(), true.sum())
+        return {"expected": float(expected.sum()), "true": float(true.sum()), "error": float(error)}
 
 
 def plot(rows: list[dict[str, float]], target: str | Path) -> None:

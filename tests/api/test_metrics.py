@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.metrics import coverage_error, ndcg_score
+from sklearn.tree import DecisionTreeClassifier
 
-from mpu_cli import jain_propensities, ranking_metrics
+from mpu_cli import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
 from mpu_cli.evaluation import propensities
+from mpu_cli.evaluation.metrics import LabelSetMetrics
 
 TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 SCORES = np.array([[0.9, 0.2, 0.1, 0], [0.7, 0.3, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]])
@@ -79,3 +81,83 @@ def test_rankings_are_refused_for_other_arrays(arguments, options, problem):
 def test_propensities_are_refused_for_other_arguments(y, options, problem):
     with pytest.raises(ValueError, match=problem):
         jain_propensities(y, **options)
+
+
+RNG = np.random.default_rng(0)
+Y = RNG.random((400, 5)) < 0.3
+PREDICTED = Y ^ (RNG.random(Y.shape) < 0.15)
+RATES = {
+    "one": 0.6,
+    "labels": np.array([0.3, 0.5, 0.7, 0.9, 1.0]),
+    "instances": RNG.uniform(0.3, 1, (400, 1)),
+    "cells": RNG.uniform(0.3, 1, Y.shape),
+}
+
+
+def on_complete_labels() -> dict[str, float]:
+    metrics = LabelSetMetrics()
+    metrics.add(csr_array(Y), csr_array(PREDICTED))
+    return metrics.results()
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_c_of_labels_instances_or_cells(kind):
+    """The mean over draws of what is annotated is that of complete labels; with the mean c it is not."""
+    rng, c = np.random.default_rng(1), RATES[kind]
+    draws = [Y & (rng.random(Y.shape) < c) for _ in range(150)]
+    actual = on_complete_labels()
+    found = [corrected_metrics(S, PREDICTED, c) for S in draws]
+    for name in ("micro_precision", "micro_recall", "micro_f1", "macro_precision", "macro_recall", "macro_f1"):
+        assert np.mean([one[name] for one in found]) == pytest.approx(actual[name], abs=0.006)
+    ranked = [ranking_metrics(S, PREDICTED + 0.1, k=[1], c=c)["corrected_precision_at_1"] for S in draws]
+    expected = ranking_metrics(Y, PREDICTED + 0.1, k=[1])["precision_at_1"]
+    assert abs(np.mean(ranked) - expected) < 4 * np.std(ranked) / np.sqrt(150)
+
+
+def test_an_array_of_the_same_c_is_that_c():
+    expected = corrected_metrics(Y, PREDICTED, 0.7)
+    for shape in ((5,), (400, 1), (400, 5)):
+        assert corrected_metrics(Y, PREDICTED, np.full(shape, 0.7)) == pytest.approx(expected)
+
+
+def test_intervals_cover_the_metrics_of_the_population():
+    """Of instances without end, 80 are drawn, and 0.6 of their labels are annotated."""
+    rng = np.random.default_rng(2)
+    actual, covered = on_complete_labels(), dict.fromkeys(("micro_precision", "micro_f1", "macro_f1"), 0)
+    for _ in range(60):
+        rows = rng.integers(400, size=80)
+        S = Y[rows] & (rng.random((80, 5)) < 0.6)
+        intervals = corrected_metrics(S, PREDICTED[rows], 0.6, intervals=True)["intervals"]
+        for name in covered:
+            low, high = intervals[name]
+            covered[name] += low <= actual[name] <= high
+    assert all(47 <= times <= 60 for times in covered.values()), covered  # 54 are expected
+
+
+def test_intervals_are_those_of_two_sides_of_the_estimate():
+    found = corrected_metrics(Y, PREDICTED, 0.9, intervals=True)
+    assert set(found["intervals"]) == {name for name in found if name.startswith(("micro", "macro"))}
+    for name, (low, high) in found["intervals"].items():
+        assert low < found[name] < high
+        assert (low + high) / 2 == pytest.approx(found[name])
+
+
+def test_the_scorer_takes_c_of_each_label():
+    tree = DecisionTreeClassifier(max_depth=2).fit(PREDICTED, Y)
+    score = incomplete_f1_scorer(RATES["labels"])(tree, PREDICTED, Y)
+    assert score == corrected_metrics(Y, tree.predict(PREDICTED), RATES["labels"])["micro_f1"]
+
+
+@pytest.mark.parametrize(
+    ("c", "problem"),
+    [
+        ([0.5, 0.5], r"c has shape \(2,\), and y_true \(400, 5\)"),
+        ([[0.5, 0.0, 1, 1, 1]], "above 0 and at most 1"),
+        (np.ones((5, 400)), r"c has shape \(5, 400\)"),
+        (np.ones((2, 400, 5)), r"c has shape \(2, 400, 5\)"),
+    ],
+)
+def test_c_of_other_shapes_or_values(c, problem):
+    for metrics in (corrected_metrics, ranking_metrics):
+        with pytest.raises(ValueError, match=problem):
+            metrics(Y, PREDICTED, c=c)

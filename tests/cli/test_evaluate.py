@@ -119,7 +119,7 @@ def test_readable_report_of_incomplete_truth(run, files, tmp_path):
         "micro_precision  0.7500     0.9375\n"
         "subset_accuracy  0.5000\n"
         "\n"
-        "Estimated precision exceeded 1 and was cut to 1 for 2 labels.\n"
+        "Estimated precision exceeds 1 for 2 labels. It is cut to 1, but not in the macro average.\n"
         "\n"
         "label  name  support  predicted  precision  recall      f1"
         "  corrected_precision  corrected_recall  corrected_f1\n"

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
+from mpu_cli.evaluation.incomplete import CorrectedRanking, _true_sizes, corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.ranking import RankingMetrics
 
 C = 0.5
 
@@ -68,3 +69,84 @@ def test_a_label_frequency_for_each_label():
 def test_nothing_annotated_or_nothing_predicted_is_zero():
     estimate = corrected([0, 0, 0], [0, 5, 0], [5, 0, 0], c=0.5)
     assert not np.any([estimate.precision, estimate.recall, estimate.f1, estimate.clipped])
+
+
+def test_macro_precision_is_without_bias_where_labels_are_rare():
+    rng = np.random.default_rng(1)
+    truth = rng.random((60, 40)) < 0.08
+    predicted = (truth & (rng.random(truth.shape) < 0.7)) | (rng.random(truth.shape) < 0.02)
+    predicted[:2] = True  # each label is predicted at least once, whatever is annotated
+    found = [
+        corrected_metrics(counted(truth & (rng.random(truth.shape) < C), predicted), C)["macro_precision"]
+        for _ in range(400)
+    ]
+    actual = counted(truth, predicted).results()["macro_precision"]
+    assert abs(np.mean(found) - actual) < 4 * np.std(found) / np.sqrt(400)
+    hits, sizes = (truth & predicted).sum(axis=0), predicted.sum(axis=0)
+    cut = [np.minimum(rng.binomial(hits, C) / C / sizes, 1).mean() for _ in range(400)]
+    assert np.mean(cut) < actual - 0.01  # as it was with cuts
+
+
+@pytest.fixture(scope="module")
+def ranked():
+    """True labels, of sizes that vary, and scores that know of them; with ties."""
+    rng = np.random.default_rng(2)
+    probabilities = rng.beta(0.5, 2, size=(2000, 12)) * rng.uniform(0.2, 1, (2000, 1))
+    scores = np.round(probabilities + rng.normal(0, 0.1, probabilities.shape), 1)
+    return rng.random(probabilities.shape) < probabilities, csr_array(scores.astype(np.float32) + 2)
+
+
+def plain_ranking(truth, scores) -> dict[str, float]:
+    metrics = RankingMetrics((1, 3, 5))
+    metrics.add(csr_array(truth), scores)
+    return metrics.results()
+
+
+def corrected_ranking(weighted, scores) -> dict[str, float]:
+    metrics = CorrectedRanking((1, 3, 5))
+    for rows in np.split(np.arange(len(weighted)), [1, 700]):
+        metrics += chunk(weighted[rows], scores[rows])
+    return metrics.results()
+
+
+def chunk(weighted, scores) -> CorrectedRanking:
+    metrics = CorrectedRanking((1, 3, 5))
+    metrics.add(csr_array(weighted), scores)
+    return metrics
+
+
+def test_rankings_of_complete_labels_are_the_plain_ones(ranked):
+    truth, scores = ranked
+    plain = plain_ranking(truth, scores)
+    found = corrected_ranking(truth.astype(float), scores)
+    assert found == pytest.approx({name: plain[name] for name in found}, abs=1e-9)
+
+
+def test_precision_at_k_is_without_bias_and_ndcg_nearly(ranked):
+    truth, scores = ranked
+    actual = plain_ranking(truth, scores)
+    rng = np.random.default_rng(3)
+    c = rng.uniform(0.2, 0.9, truth.shape[1])  # of each label
+    draws = [corrected_ranking((truth & (rng.random(truth.shape) < c)) / c, scores) for _ in range(40)]
+    for name in draws[0]:
+        values = [draw[name] for draw in draws]
+        error = 4 * np.std(values) / np.sqrt(40)
+        assert np.mean(values) == pytest.approx(actual[name], abs=error if "precision" in name else 0.03)
+    naive = plain_ranking(truth & (rng.random(truth.shape) < c), scores)
+    assert all(naive[name] < actual[name] - 0.1 for name in ("precision_at_1", "ndcg_at_3"))
+
+
+def test_the_number_of_true_labels_by_that_of_annotated_ones():
+    """Of 2 or 6 true labels, it tells which as Bayes' theorem does that knows the distribution."""
+    rng = np.random.default_rng(4)
+    true = rng.choice([2, 6], 200_000, p=[0.7, 0.3])
+    annotated = rng.binomial(true, 0.5)
+    posterior = _true_sizes(np.bincount(annotated, minlength=20).astype(float), 0.5)
+    for a in range(1, 7):  # where nothing is annotated, nothing is gained
+        divisor = 1 / np.minimum(np.arange(1, posterior.shape[1]), 4)
+        assert posterior[a, 1:] @ divisor == pytest.approx((1 / np.minimum(true[annotated == a], 4)).mean(), abs=0.04)
+
+
+def test_no_annotations_and_no_scores():
+    nothing = chunk(np.zeros((3, 4)), csr_array((3, 4), dtype=np.float32))
+    assert not any(nothing.results().values())

@@ -18,8 +18,8 @@ def test_probabilities_that_are_true_are_found_to_be_so(c):
     truth, scores = simulated(c=c)
     reliability = Reliability()
     for start in range(0, truth.shape[0], 3000):  # chunk by chunk
-        reliability.add(truth[start : start + 3000], scores[start : start + 3000])
-    rows = reliability.rows(c)
+        reliability.add(truth[start : start + 3000] / c, scores[start : start + 3000])
+    rows = reliability.rows()
     assert [row["from"] for row in rows] == pytest.approx(np.arange(10) / 10)
     assert sum(row["scores"] for row in rows) == scores.nnz
     for row in rows:
@@ -27,7 +27,7 @@ def test_probabilities_that_are_true_are_found_to_be_so(c):
         assert row["low"] <= row["true"] <= row["high"]
         assert row["true"] == pytest.approx(row["mean"], abs=0.05)
     assert np.mean([row["low"] <= row["mean"] <= row["high"] for row in rows]) >= 0.7
-    summary = reliability.summary(c)
+    summary = reliability.summary()
     assert summary["error"] < 0.03
     assert summary["expected"] == pytest.approx(scores.sum(), rel=1e-6)
     assert summary["true"] == pytest.approx(truth.nnz / c)

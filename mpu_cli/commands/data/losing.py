@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 # Fewer instances, and a classifier cannot say which of them are typical of a label.
 _FEWEST = 3
@@ -54,6 +52,9 @@ def hard(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> n
 
     The rank is that of the score of a logistic regression of the label, which is fitted for it.
     """
+    from sklearn.exceptions import ConvergenceWarning  # which other ways need not wait for
+    from sklearn.linear_model import LogisticRegression
+
     chance = np.full(Y.nnz, kept)
     width = min(kept, 1 - kept) * _SPREAD
     places = csr_array((np.arange(Y.nnz), Y.indices, Y.indptr), shape=Y.shape).tocsc()

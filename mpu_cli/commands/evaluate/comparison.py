@@ -11,11 +11,15 @@ from mpu_cli.commands.evaluate.candidates import Candidate, Collect
 from mpu_cli.errors import MpuError, without_secrets
 from mpu_cli.evaluation.bootstrap import SAMPLES_F1, SET_METRICS, Counts, Difference, Tally, compare, ranking_names
 from mpu_cli.evaluation.compare import Form, labels_from_scores
+from mpu_cli.evaluation.propensities import Propensities
+from mpu_cli.names import BESIDE, Naming
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.sources import Source
 from mpu_cli.svmlight.streams import refuse_unreadable
+from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.training.frequencies import frequencies_of_file
 
 _VERDICT = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
@@ -76,8 +80,11 @@ class Metrics:
     ----------
     names : sequence of str or None
         None: all that the predictions allow.
-    c : float or None
-        The true labels are incomplete with this label frequency, in (0, 1]: estimate metrics on complete labels.
+    c : float, Path or None
+        The true labels are incomplete with this label frequency, in (0, 1], or those in this file: estimate metrics on
+        complete labels.
+    naming : Naming
+        Where the names of labels are, for that file.
     ks : tuple of int
         Cut-offs of the metrics at k.
     threshold : float or None
@@ -85,12 +92,20 @@ class Metrics:
     """
 
     names: Sequence[str] | None = None
-    c: float | None = None
+    c: float | Path | None = None
+    naming: Naming = BESIDE
     ks: tuple[int, ...] = (1, 3, 5)
     threshold: float | None = None
 
+    def frequencies(self, truth: Source) -> Propensities | None:
+        """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
+        if not isinstance(self.c, Path):
+            return None if self.c is None else Propensities.of_all(self.c)
+        names = Sidecars(truth).names_of(self.naming, np.empty(0, int), endless=True)
+        return Propensities.of_frequencies(frequencies_of_file(self.c, names), str(self.c))
 
-def metric_names(ks: Sequence[int], c: float | None = None) -> list[str]:
+
+def metric_names(ks: Sequence[int], c: float | Path | None = None) -> list[str]:
     """Names of all metrics that several predictions are compared by."""
     return [*SET_METRICS, *([SAMPLES_F1, *ranking_names(ks)] if c is None else [])]
 
@@ -132,14 +147,15 @@ def evaluate_several(
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     cut: list[str] = []
+    c = metrics.frequencies(truth)
     every = []
     for name in predictions:
         candidate = Candidate.of(name, truth)
-        begun = _Evidence(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks))
+        begun = _Evidence(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
         evidence = collect(candidate, begun, truth, reading, run, name, count)
         every.append(evidence.counts())
         cut += [name] * evidence.is_cut
-    values, differences = compare(every, metrics.c, run.seed)
+    values, differences = compare(every, c is not None, run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
         without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
@@ -153,7 +169,7 @@ def evaluate_several(
     return Report(
         instances=n,
         labels=width - 1,
-        c=metrics.c,
+        c=every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c,
         names=list(map(without_secrets, predictions)),
         metrics=[{name: one[name] for name in names} for one in values],
         differences=[{name: one[name] for name in names} for one in differences],
@@ -173,17 +189,20 @@ class _Evidence:
     threshold: float | None
     listed: Tally
     over: Tally
+    c: Propensities | None
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
         """Count some more instances."""
         self.form.see(predicted)
-        self.listed.add(true.labels, predicted.labels, predicted.features)
+        labels = true.labels if self.c is None else self.c.weighted(true.labels)
+        self.listed.add(labels, predicted.labels, predicted.features)
         if self.threshold is not None or not self.form.labels:
-            self.over.add(true.labels, labels_from_scores(predicted.features, self.threshold))
+            self.over.add(labels, labels_from_scores(predicted.features, self.threshold))
 
     def __add__(self, other: "_Evidence") -> "_Evidence":
         """Return what the instances of both give."""
-        return _Evidence(self.form + other.form, self.threshold, self.listed + other.listed, self.over + other.over)
+        both = self.listed + other.listed, self.over + other.over
+        return _Evidence(self.form + other.form, self.threshold, *both, self.c)
 
     @property
     def _by_threshold(self) -> bool:

@@ -22,7 +22,7 @@ from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import plot
-from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
@@ -69,9 +69,7 @@ class PropensitySource:
             return Propensities.of_annotations((chunk.labels for chunk in chunks), self.a, self.b)
         if self.frequencies is None:
             return None
-        frequencies = sorted(frequencies_of_file(self.frequencies).items())
-        labels = np.array([label for label, _ in frequencies], np.int64)
-        return Propensities(labels, np.array([c for _, c in frequencies], float), source=self.frequencies)
+        return Propensities.of_frequencies(frequencies_of_file(self.frequencies), self.frequencies)
 
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
@@ -93,9 +91,10 @@ class Report:
     threshold : float or None
         Scores from here on made the label sets; None where the predictions are label lists.
     c : float or None
-        Label frequency of the true labels, where they are incomplete.
+        Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
     corrected : dict or None
-        With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see `corrected_metrics`).
+        With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
+        `evaluation.incomplete.estimates`).
     per_label : list of dict or None
         From `per_label_report`.
     calibration : dict or None
@@ -142,8 +141,6 @@ class DetailedMetrics(Metrics):
         For the metrics that weigh labels by them.
     per_label : bool
         Whether to report each label too.
-    naming : Naming
-        Where the names of labels are, for `per_label` and for review files.
     by_number : bool
         Report no names.
     calibration : bool
@@ -157,7 +154,6 @@ class DetailedMetrics(Metrics):
 
     propensities: PropensitySource | None = None
     per_label: bool = False
-    naming: Naming = BESIDE
     by_number: bool = False
     calibration: bool = False
     calibration_plot: str | None = None
@@ -205,7 +201,8 @@ def evaluate(
     calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
     propensities = None if metrics.propensities is None else metrics.propensities.read(reading, run)
-    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration}
+    frequencies = metrics.frequencies(truth)
+    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
     begun = replace(Evidence.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
     if metrics.reviewed:
@@ -216,11 +213,12 @@ def evaluate(
     else:
         comparison = collect(candidate, begun, truth, reading, run, count=count).comparison()
         intervals = None
-    report = replace(build_report(comparison, metrics.names, metrics.c), intervals=intervals)
+    c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
+    report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if calibration:
-        calibrated = calibration_report(comparison, metrics.c)
+        calibrated = calibration_report(comparison)
         report = replace(report, calibration=calibrated)
         if metrics.calibration_plot is not None:
             plot(calibrated["bins"], metrics.calibration_plot)
@@ -232,7 +230,7 @@ def evaluate(
     elif not metrics.reviewed:
         all_names = Sidecars(truth).names_of(metrics.naming, counts.labels, endless=True)
     names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
-    return replace(report, per_label=per_label_report(counts, metrics.c, names))
+    return replace(report, per_label=per_label_report(counts, c, names))
 
 
 def _reviewed_pair(
@@ -273,14 +271,18 @@ def _propensity_scored_names(ks: Sequence[int]) -> list[str]:
     return list(PropensityScoredMetrics(unknown, tuple(ks)).results())
 
 
-def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c: float | None = None) -> Report:
+def build_report(
+    comparison: Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
+) -> Report:
     """Report the metrics of a comparison, without those of single labels.
 
     Parameters
     ----------
     comparison : Comparison
-    metrics, c
-        As for `evaluate`.
+    metrics : sequence of str, optional
+        Names among `metric_names`.
+    c : float or ndarray, shape (q,), optional
+        Label frequency of the truth: of all labels, or of each of `comparison.label_sets`.
 
     Raises
     ------
@@ -296,7 +298,7 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
     counts = comparison.label_sets
     estimates = None
     if c is not None:
-        every = corrected_metrics(counts, c)
+        every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
         estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
     return Report(
         instances=counts.instances,
@@ -304,19 +306,27 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None, c
         true_labels=int(counts.support.sum()),
         metrics={name: results[name] for name in names},
         threshold=comparison.threshold,
-        c=c,
+        c=float(c if np.ndim(c) == 0 else _overall(counts, np.asarray(c))) if c is not None else None,
         corrected=estimates,
     )
 
 
-def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Sequence[str] | None = None) -> list[dict]:
+def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
+    """Return the share of all true labels that is annotated, by that of each label."""
+    true = (counts.support / c).sum()
+    return c[0] if (c == c[:1]).all() or not true else counts.support.sum() / true
+
+
+def per_label_report(
+    counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
+) -> list[dict]:
     """Report precision, recall and F1 of each label.
 
     Parameters
     ----------
     counts : LabelSetMetrics
-    c : float, optional
-        As for `evaluate`.
+    c : float or ndarray, optional
+        As for `build_report`.
     names : sequence of str, optional
         Names of ``counts.labels``.
 
@@ -341,14 +351,12 @@ def per_label_report(counts: LabelSetMetrics, c: float | None = None, names: Seq
     return rows
 
 
-def calibration_report(comparison: Comparison, c: float | None = None) -> dict:
+def calibration_report(comparison: Comparison) -> dict:
     """Report whether scores are probabilities.
 
     Parameters
     ----------
     comparison : Comparison
-    c : float, optional
-        As in `build_report`.
 
     Returns
     -------
@@ -362,5 +370,4 @@ def calibration_report(comparison: Comparison, c: float | None = None) -> dict:
     """
     if comparison.reliability is None:
         raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
-    c = 1.0 if c is None else c
-    return comparison.reliability.summary(c) | {"bins": comparison.reliability.rows(c)}
+    return comparison.reliability.summary() | {"bins": comparison.reliability.rows()}
