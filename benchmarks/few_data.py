@@ -6,7 +6,7 @@
 Training instances are drawn from complete training files, and part of their labels is removed; a draw of more instances
 contains that of fewer. The test is that of all instances of the test files. Methods learn from the same draws. Binary
 relevance has the threshold that `mpu experiment --thresholds tuned` gives it, mpu its own. What results.tsv has is not
-computed again, so the run may be stopped at any time. `docs/choices.md` has the table.
+computed again, so the run may be stopped at any time. `docs/choices/training.md` has the table.
 """
 
 import argparse

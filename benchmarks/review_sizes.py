@@ -1,7 +1,7 @@
 """What a review gains: test micro-F1 by how labels went missing and how many instances were reviewed.
 
 Where about half of the labels are missing, instances are drawn at random and completely reviewed. Beside it stand no
-review, and c known for each label. `docs/choices.md` has the table.
+review, and c known for each label. `docs/choices/reviews.md` has the table.
 
     python -m benchmarks.review_sizes --data DIR
 """

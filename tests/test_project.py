@@ -78,5 +78,5 @@ def test_scripts_can_be_run(script):
 
 def test_sections_of_the_documentation_that_the_code_names_are_there():
     for module in (ROOT / "mpu_cli").rglob("*.py"):
-        for page, section in re.findall(r'(docs/\w+\.md), "([^"]+)"', module.read_text()):
+        for page, section in re.findall(r'(docs/[\w/-]+\.md), "([^"]+)"', module.read_text()):
             assert re.search(rf"^#+ {re.escape(section)}$", (ROOT / page).read_text(), re.MULTILINE), module

@@ -10,13 +10,13 @@ from mpu_cli.errors import counted
 
 # Fewer instances may be unlike the others by chance.
 _FEWEST_INSTANCES = 10
-# docs/choices.md, "Unknown features": test files that are like their training files have at most .027, and a warning
-# every night is one that nobody reads.
+# docs/choices/texts.md, "Unknown features": test files that are like their training files have at most .027, and a
+# warning every night is one that nobody reads.
 _SOME_UNKNOWN = 0.05
 # As many unknown features as this, and most of what is in the data is ignored.
 _MANY_UNKNOWN = 0.5
 # Instances of one kind of data are hardly ever so many times as long as others: less than 1.3 times on the sets of
-# docs/choices.md.
+# docs/choices/texts.md.
 _OTHER_SCALE = 4.0
 _SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
 

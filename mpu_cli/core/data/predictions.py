@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.judges import UNSEEN, Judges
 
 # More labels than this are many: dense predictions of them take more time and memory than they are worth
-# (docs/choices.md, "Many labels").
+# (docs/choices/many-labels.md, "Many labels").
 FEW_LABELS = 500
 # The least positive number of full precision in 32 bits.
 LEAST = float(np.finfo(np.float32).tiny)

@@ -6,7 +6,7 @@ model, and at given mu and alpha the mean of c_k is (a_k + alpha mu) / (n_k + al
 
 mu and alpha are integrated over a grid instead of being fixed at their most probable values, which are far from certain
 where little has been seen. 16 values of alpha from 1 to 1000, in equal ratios, are equally probable. mu has a Beta
-prior worth two observations. (docs/choices.md, "Reviewed instances and c")
+prior worth two observations. (docs/choices/reviews.md, "Reviewed instances and c")
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ says to be missing, A_k (1 - c_k) / c_k of A_k annotated ones. So an answer at a
 over labels, and mu, tau and d are integrated over a grid. Their prior is a mixture of one c for all
 labels and scores, near the estimate by annotations alone, and of frequencies that may be anything. So few answers tell
 whether that estimate can be trusted, and more replace it. Instances that were drawn at random and completely reviewed
-add their counts. How the constants were chosen: docs/choices.md, "Questions and c".
+add their counts. How the constants were chosen: docs/choices/reviews.md, "Questions and c".
 """
 
 from collections.abc import Sequence

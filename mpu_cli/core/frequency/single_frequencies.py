@@ -16,7 +16,7 @@ one frequency in common, as far as their ceilings agree on one (`agreement`):
   or the interval of all labels, widened towards 1 by the share of the labels that do not agree. In both, chance decides
   how many of the label's own instances were annotated.
 
-docs/choices.md, "One frequency for each label", has their coverage.
+docs/choices/label-frequency.md, "One frequency for each label", has their coverage.
 """
 
 from collections.abc import Sequence

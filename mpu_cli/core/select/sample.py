@@ -26,11 +26,12 @@ from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_f
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices.md.
+# The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
 # Folds of many labels, whose models take long, where there are no more instances than this.
 _FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
-# C of the classifier of annotated against not annotated; the estimate of c hardly depends on it (docs/choices.md).
+# C of the classifier of annotated against not annotated. The estimate of c hardly depends on it:
+# docs/choices/label-frequency.md.
 _NAIVE_COST = 10.0
 
 

@@ -27,7 +27,7 @@ from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 
 # Labels of a group: as many as are learned together by the compiled kernel.
 SIZE = 64
-# Of fewer instances, each is needed: docs/choices.md, "Many labels".
+# Of fewer instances, each is needed: docs/choices/many-labels.md, "Many labels".
 _FEWEST_INSTANCES = 20_000
 
 

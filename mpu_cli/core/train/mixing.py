@@ -6,7 +6,7 @@ models, by their numbers of instances, is the model, or the start of another rou
 McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron", NAACL 2010). A shard makes
 fewer steps than one that learns from all, so they are larger, by the square root of the number of shards.
 
-How many shards and rounds lose nothing: docs/choices.md, "More than one machine".
+How many shards and rounds lose nothing: docs/choices/speed.md, "More than one machine".
 """
 
 from collections.abc import Callable, Sequence

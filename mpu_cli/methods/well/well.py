@@ -27,7 +27,7 @@ label are made of a few base similarities that labels share. Our reading of the 
 - Training instances that are not annotated are treated as unlabelled ones; the annotated ones keep their labels.
 
 The graph, 5, the weight of the neighbours and that of the similarities that labels share (0.25) were chosen on held-out
-parts of training files: docs/choices.md has all readings.
+parts of training files: docs/choices/baselines.md has all readings.
 
 All labels of a block are solved together by accelerated projected gradient steps (Beck and Teboulle 2009) that are
 scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).

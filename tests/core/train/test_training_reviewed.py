@@ -165,7 +165,7 @@ def unreviewed(digits):
 
 @pytest.mark.parametrize("m", slow(50, 200))
 def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, m):
-    """Without review 0.80, with c known 0.91 (docs/choices.md)."""
+    """Without review 0.80, with c known 0.91 (docs/choices/reviews.md)."""
     X, Y, S, f1, without = unreviewed
     reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
     model, report = train(Problem(X, S, **reviewed), Options())
