@@ -41,9 +41,10 @@ def recipe(*words: str) -> str:
 def shell(tmp_path):
     """Run a program in a directory with news; `mpu` is this one, and a `make` around these tests hands no flags on."""
     (tmp_path / "bin").mkdir()
-    mpu = tmp_path / "bin" / "mpu"
-    mpu.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m mpu_cli "$@"\n')
-    mpu.chmod(0o755)
+    for name, options in (("mpu", "-m mpu_cli"), ("python", "")):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" {options} "$@"\n')
+        program.chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
     (tmp_path / "news.svm").write_text(NEWS)
@@ -202,6 +203,8 @@ def test_the_guide_compares_methods(shell, tmp_path, digits):
     assert (tmp_path / "compared" / "results.csv").read_text().count("\n") == 1 + 10 * 4 * 3
     assert "other.mpu and one.mpu cannot be told apart" in result.stdout
     assert "psp_at_5" in result.stdout
+    assert (tmp_path / "forest-oof.txt").read_text().count("\n") == (tmp_path / "noisy.svm").read_text().count("\n")
+    assert len([line for line in (tmp_path / "missing.tsv").read_text().splitlines() if line[0].isdigit()]) == 100
 
 
 @pytest.mark.slow

@@ -7,7 +7,13 @@ import click
 
 from mpu_cli.cli.options import click_type, options_as_one
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option
-from mpu_cli.cli.options.input_files import label_features_option, numbers_option, suggestible_options, training_files
+from mpu_cli.cli.options.input_files import (
+    label_features_option,
+    numbers_option,
+    scores_option,
+    suggestible_options,
+    training_files,
+)
 from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.output.reports import json_option, log_report, print_json
 from mpu_cli.core.options import Options
@@ -79,6 +85,7 @@ if TYPE_CHECKING:
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option
+@scores_option
 @json_option
 @verbosity_options
 def complete(
@@ -118,12 +125,16 @@ def complete(
     `mpu review --suggestions`; all commands with --reviewed then take c of each label from the answers. With
     --reviewed, --questions asks the next ones. No model is trained for it.
 
+    --scores OOF takes out-of-fold scores of any other classifier in place of a training. They are made probabilities
+    here (isotonic calibration); c, what is listed and the report are as without it.
+
     \b
     Example:
       mpu complete news.svm --top 1000 -o missing.tsv
       mpu complete news.svm --questions 40 -o questions.tsv
       mpu complete news.svm --reviewed checked.tsv --top 1000 -o more.tsv
       mpu complete news.svm --format svm -o filled.svm
+      mpu complete news.svm --scores forest-oof.txt -o missing.tsv
       mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
     from mpu_cli.commands.complete import asking as drawing
@@ -146,6 +157,11 @@ def complete(
         asked = drawing.ask(sources, output, questions, validation=options, by_number=by_number, run=run)
         _say_questions(asked, as_json)
         return
+    if sources.scores is not None:
+        others = {"--oof": oof, "--model": model, "--label-features": sources.label_features}
+        others["options of training"] = options != Options(c=options.c, folds=options.folds, sample=options.sample)
+        if unused := [name for name, value in others.items() if value]:
+            raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
     if on is not None:
         refuse_sources(sources)
     report = completion.complete(

@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.options import options_from
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options
-from mpu_cli.cli.options.input_files import numbers_option, training_files
+from mpu_cli.cli.options.input_files import numbers_option, scores_option, training_files
 from mpu_cli.cli.output.messages import verbosity_options, warn
 from mpu_cli.cli.output.reports import json_option, log_report, print_groups, print_json, print_table
 from mpu_cli.core.options import Validation
@@ -58,6 +58,7 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
 @cluster_options
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
+@scores_option
 @json_option
 @verbosity_options
 def estimate_c(
@@ -105,6 +106,7 @@ def estimate_c(
       mpu estimate-c news.svm --per-label --json
       mpu estimate-c news.svm --reviewed checked.tsv
       mpu estimate-c news.svm --plan
+      mpu estimate-c news.svm --scores forest-oof.txt
     """
     from mpu_cli.commands.complete import estimation
     from mpu_cli.runtime.files import refuse_overlaps

@@ -31,6 +31,7 @@ from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
 from mpu_cli.training.frequencies import read_frequencies, read_groups
+from mpu_cli.training.scores import read_scores
 
 AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 
@@ -58,6 +59,8 @@ class Sources:
         A file with features of labels, one line ``number index:value ...`` per label.
     groups : str, Path or None
         A file with the name of the group of each instance, on a line.
+    scores : str or None
+        A file with out-of-fold scores of another classifier, to go by in place of learning one.
     """
 
     file: Source
@@ -69,6 +72,7 @@ class Sources:
     reading: Reading = DEFAULT_READING
     label_features: str | Path | None = None
     groups: str | Path | None = None
+    scores: str | None = None
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
@@ -78,7 +82,7 @@ class Sources:
     def others(self) -> dict[str, Any]:
         """Return the files beside the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
-        of_labels = {"--labels": self.naming.file, "--label-features": self.label_features}
+        of_labels = {"--labels": self.naming.file, "--label-features": self.label_features, "--scores": self.scores}
         return {**reviews, "--complete": self.complete, "--groups": self.groups, **of_labels}
 
 
@@ -296,10 +300,13 @@ class TrainingData(AnnotatedData):
     features : csr_array of float32, shape (n, D)
     labels : csr_array of bool, shape (n, q)
         Annotated labels.
+    scores : ndarray of float32, shape (n, q), or None
+        Out-of-fold scores of another classifier, from 0 to 1.
     """
 
     features: csr_array
     labels: csr_array
+    scores: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.features.shape[0]
@@ -385,7 +392,12 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
         data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
     if not len(data.ids):
         raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
-    return data
+    if sources.scores is None:
+        return data
+    if sources.complete is not None:
+        raise MpuError("--scores has those of FILE alone: leave out --complete")
+    expected = len(data), data.ids, data.annotations
+    return replace(data, scores=read_scores(sources.scores, *expected, reading=sources.reading, run=run))
 
 
 def with_reviews(

@@ -50,7 +50,8 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     fitted = methods.fit("mpu", problem, OPTIONS, run, hold_out_all=True)
-    return missing_labels.find(fitted, problem, IDS, choice, implications, run)
+    evidence = missing_labels.Evidence.of_fitted(fitted, problem)
+    return missing_labels.find(evidence, problem, IDS, choice, implications, run)
 
 
 def test_what_is_listed_is_missing_and_mostly_right(data):

@@ -197,6 +197,24 @@ def label_features_option(function: Callable) -> Callable:
     return command
 
 
+def scores_option(function: Callable) -> Callable:
+    """Add ``--scores`` to a command with `training_files`; it becomes part of its `sources`."""
+
+    @click.option(
+        "--scores",
+        metavar="OOF",
+        type=_READABLE,
+        help="Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
+        "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
+        "that has seen it.",
+    )
+    @wraps(function)
+    def command(*args: Any, scores: str | None, sources: "Sources", **kwargs: Any) -> Any:
+        return function(*args, sources=replace(sources, scores=scores), **kwargs)
+
+    return command
+
+
 def cache_option(function: Callable) -> Callable:
     """``--cache DIR``: a directory for parsed data."""
     return click.option(

@@ -87,7 +87,7 @@ def ask(
     with training_set(sources, run, method=None) as data:
         assert isinstance(data, TrainingData)  # not on a cluster
         checksum = data.problem_and_checksum(run, with_checksum=True)[1]
-    drawn = draw_questions(data.problem, n, validation, run)
+    drawn = draw_questions(data.problem, n, validation, run, data.scores)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         raise InputError(str(sources.file), None, "nothing is left to ask: no cell may be a missing label")

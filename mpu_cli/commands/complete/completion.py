@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.complete.implied import read_implications
-from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
+from mpu_cli.commands.complete.missing_labels import Evidence, find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Choice, Count
@@ -23,7 +23,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.training_data import ReviewCounts, Sources, frequency_file
+from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,8 +205,14 @@ def complete(
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.of(data.ids, data.names))
-        fitted = data.fit("mpu", asked, run, hold_out_all=True)
-        completion = find(fitted, problem, data.ids, choice, implications, run)
+        fitted = None
+        if isinstance(data, TrainingData) and data.scores is not None:
+            evidence = Evidence.of_scores(data.scores, problem, asked, run)
+            warnings += [] if data.review is None else data.review.cautions()
+        else:
+            fitted = data.fit("mpu", asked, run, hold_out_all=True)
+            evidence = Evidence.of_fitted(fitted, problem)
+        completion = find(evidence, problem, data.ids, choice, implications, run)
         filled = None
         if outputs.fill:
             most = completion.filling_in.size if choice == Choice() else None
@@ -231,9 +237,9 @@ def complete(
                     "they are in the order of the instances"
                 )
             write_cells(suspects, cells, completion, checksum, sources.file, names, data.record_ids)
-        if out_of_fold is not None:
+        if out_of_fold is not None and fitted is not None:
             write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
-        if save is not None:
+        if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(assembled(data, fitted, "mpu", options, run, files))
     return Report(
@@ -250,5 +256,5 @@ def complete(
         review=data.review,
         judged=completion.judged,
         names=names,
-        warnings=(*fitted.warnings, *warnings),
+        warnings=(*evidence.warnings, *warnings),
     )

@@ -211,8 +211,11 @@ def estimate(
         population = Rows(features, fetched.labels, verified=fetched.verified, groups=fetched.groups)
         drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
         if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
-            with run.step("out-of-fold predictions", drawn.m) as tick:
-                probabilities = drawn.naive_probabilities(tick)
+            if fetched.scores is None:
+                with run.step("out-of-fold predictions", drawn.m) as tick:
+                    probabilities = drawn.naive_probabilities(tick)
+            else:
+                probabilities = drawn.part_of(fetched.scores)
             with run.step("estimate c"):
                 # The labels that `mpu train` takes: both say the same.
                 pooling: slice | np.ndarray = slice(None)

@@ -92,6 +92,14 @@ class Estimates:
         basis = self.reviewed or self.estimate
         return expected.interval() if basis is None else expected.interval(basis.c, basis.interval)
 
+    def warnings(self) -> list[str]:
+        """Say what to know before trusting it."""
+        if self.reviewed is not None:
+            warning = self.reviewed.contradiction(self.estimate)
+        else:
+            warning = None if self.estimate is None else self.estimate.caution
+        return [] if warning is None else [warning]
+
     @property
     def group_rates(self) -> np.ndarray | None:
         """Return the label frequency of each group of instances; None without groups."""
@@ -146,11 +154,7 @@ def choose_hyper_parameters(
     DataError
         There are too many labels for the loss; or instances are in groups, and c does not come from annotations alone.
     """
-    if population.has_groups and (options.c is not None or population.is_reviewed or population.answers is not None):
-        raise DataError(
-            "c of groups of instances is estimated from annotations alone, and here it is set, or comes from verified "
-            "labels drawn at random: leave out one of both"
-        )
+    refuse_two_frequencies(population, options)
     n, q = len(population), len(population.annotations)
     label_features = population.label_features
     many = q > FEW_LABELS
@@ -169,7 +173,7 @@ def choose_hyper_parameters(
     estimates = Estimates()
     if options.c is None and sample is not None:
         with run.step("estimate c", sample.m) as tick:
-            estimates = _estimate(population, sample, run, tick)
+            estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
     rates = LabelFrequency.of(estimates.c if options.c is None else options.c, (n, q)).rates
 
@@ -232,11 +236,29 @@ def _with_fixed(options: Options, settings: Settings, has_label_features: bool) 
     )
 
 
-def _estimate(population: Population, sample: Sample, run: Run, tick: Callable[[], None]) -> Estimates:
-    """Estimate c from the annotations, and from what people know where they do: then that is the one used."""
+def refuse_two_frequencies(population: Population, options: Options) -> None:
+    """Raise DataError where instances are in groups, and c does not come from annotations alone."""
+    if population.has_groups and (options.c is not None or population.is_reviewed or population.answers is not None):
+        raise DataError(
+            "c of groups of instances is estimated from annotations alone, and here it is set, or comes from verified "
+            "labels drawn at random: leave out one of both"
+        )
+
+
+def estimate_frequency(
+    population: Population,
+    sample: Sample,
+    run: Run,
+    tick: Callable[[], None] = lambda: None,
+    scores: np.ndarray | None = None,
+) -> Estimates:
+    """Estimate c from the annotations, and from what people know where they do: then that is the one used.
+
+    By out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
+    """
 
     def compute() -> Checkpoint:
-        probabilities = sample.naive_probabilities(tick)
+        probabilities = sample.naive_probabilities(tick) if scores is None else sample.part_of(scores)
         of_sample = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
         estimated = sample.of_all_labels(of_sample)
         fields = ("c", "interval", "labels", "predictable", "one_label_each")

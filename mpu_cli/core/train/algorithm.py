@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
+from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
@@ -87,11 +87,7 @@ class Report:
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
-        if self.reviewed is not None:
-            warning = self.reviewed.contradiction(self.estimate)
-        else:
-            warning = None if self.estimate is None else self.estimate.caution
-        return [] if warning is None else [warning]
+        return Estimates(estimate=self.estimate, reviewed=self.reviewed).warnings()
 
 
 def train(

@@ -1,0 +1,180 @@
+"""`estimate-c` and `complete` by out-of-fold scores of another tool: `--scores`."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+
+from mpu_cli import estimate_c, missing_labels, questions
+from tests.cli.test_evaluate import label_lines
+
+Q = 3
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    """True labels, of which half are annotated, and scores that know more than the features of the file tell."""
+    rng = np.random.default_rng(1)
+    Y = rng.random((900, Q)) < 0.3
+    S = Y & (rng.random(Y.shape) < 0.5)
+    X = Y + rng.normal(scale=0.3, size=Y.shape)
+    scores = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, method="predict_proba")
+    P = np.round(scores, 4).astype(np.float32)
+    folder = tmp_path_factory.mktemp("scores")
+    (folder / "news.svm").write_text(
+        "".join(f"{line} {i % 7 + 1}:1\n" for i, line in enumerate(label_lines(S).splitlines()))
+    )
+    (folder / "oof").write_text("".join(line + "\n" for line in map(score_line, P)))
+    return Y, S, P, folder
+
+
+def score_line(row) -> str:
+    return " ".join(f"{label}:{score:.4f}" for label, score in enumerate(row, start=1) if score)
+
+
+@pytest.fixture
+def asked(run, problem):
+    """Run a command on the data with these scores, and return its report."""
+    *_, folder = problem
+
+    def ask(command, *options, scores="oof"):
+        arguments = (folder / "news.svm", "--scores", folder / scores, "--json", "-q", *options)
+        result = run(command, *arguments)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return ask
+
+
+def listed(path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines() if line[0].isdigit()]
+
+
+def test_c_is_that_of_python(asked, problem, tmp_path):
+    Y, S, P, _ = problem
+    report = asked("estimate-c", "--per-label", "-o", tmp_path / "c.txt")
+    assert report["c"] == estimate_c(y=S, scores=P).c
+    assert report["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.06)
+    assert [row["c"] for row in report["per_label"]] == estimate_c(y=S, scores=P, per_label=True).c.tolist()
+
+
+def test_the_report_has_the_same_fields(run, asked, problem):
+    without = json.loads(run("estimate-c", problem[3] / "news.svm", "--json", "-q", "--plan").stdout)
+    assert asked("estimate-c", "--plan").keys() == without.keys()
+
+
+@pytest.mark.parametrize("options", [(), ("--c", "0.5")])
+def test_what_is_missing_is_that_of_python(asked, problem, tmp_path, options):
+    Y, S, P, _ = problem
+    report = asked("complete", "--top", 100, "-o", tmp_path / "missing.tsv", *options)
+    c = 0.5 if options else estimate_c(y=S, scores=P).c
+    expected = missing_labels(S, scores=P, c=c, top=100)
+    rows = listed(tmp_path / "missing.tsv")
+    assert [(int(row[0]) - 1, int(row[1]) - 1) for row in rows] == list(
+        zip(expected.rows, expected.columns, strict=True)
+    )
+    np.testing.assert_allclose([float(row[2]) for row in rows], expected.probabilities, atol=1e-3)
+    assert report["right"] == pytest.approx(expected.probabilities.sum(), rel=1e-3)
+    assert report["missing"] == pytest.approx(S.sum() * (1 / c - 1))
+    assert Y[expected.rows, expected.columns].mean() == pytest.approx(report["right"] / 100, abs=0.1)
+
+
+def test_a_copy_with_labels_filled_in(run, problem, tmp_path):
+    *_, folder = problem
+    options = (
+        "--scores",
+        folder / "oof",
+        "--format",
+        "svm",
+        "--suspects",
+        tmp_path / "suspects",
+        "-o",
+        tmp_path / "filled",
+    )
+    result = run("complete", folder / "news.svm", *options)
+    assert result.exit_code == 0
+    assert "filled in; expected micro-F1 of the labels" in result.stderr
+    assert (tmp_path / "filled").read_text().count("\n") == 900
+    assert len(listed(tmp_path / "suspects")) == problem[1].sum()
+
+
+def test_questions_are_those_of_python_and_answers_count(asked, problem, tmp_path):
+    Y, S, P, _ = problem
+    asked("complete", "--questions", 40, "-o", tmp_path / "questions.tsv")
+    rows = listed(tmp_path / "questions.tsv")
+    cells = [(int(row[0]) - 1, int(row[1]) - 1) for row in rows]
+    expected = questions(y=S, n=40, scores=P)
+    assert cells == list(zip(expected.rows, expected.columns, strict=True))
+    text = (tmp_path / "questions.tsv").read_text()
+    for row, cell in zip(rows, cells, strict=True):
+        line = "\t".join(row)
+        text = text.replace(line, "\t".join([*row[:4], "yes" if Y[cell] else "no", *row[5:]]))
+    (tmp_path / "checked.tsv").write_text(text)
+    report = asked("estimate-c", "--reviewed", tmp_path / "checked.tsv")
+    assert (report["method"], report["answers"]) == ("questions", 40)
+    assert report["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
+    completed = asked("complete", "--reviewed", tmp_path / "checked.tsv", "--top", 50, "-o", tmp_path / "more.tsv")
+    assert completed["review"]["decisions"] == 40
+    assert completed["missing"] < S.sum() * (1 / report["c"] - 1)  # by those that were answered with yes
+    assert not {(row[0], row[1]) for row in rows} & {(row[0], row[1]) for row in listed(tmp_path / "more.tsv")}
+
+
+def test_groups_of_instances(asked, tmp_path):
+    (tmp_path / "who").write_text("ann\nbob\n" * 450)
+    report = asked("estimate-c", "--groups", tmp_path / "who")
+    assert len(report["per_group"]) == 2
+    assert asked("complete", "--groups", tmp_path / "who", "-o", tmp_path / "missing.tsv")["listed"]
+
+
+def test_labels_and_thresholds_beside_the_scores_do_not_count(run, asked, problem):
+    *_, folder = problem
+    lines = (folder / "oof").read_text().splitlines()
+    lines[0] = "1 " + lines[0] + " # threshold 0.3"
+    (folder / "both").write_text("\n".join(lines) + "\n")
+    assert asked("estimate-c", scores="both")["c"] == asked("estimate-c")["c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem_"),
+    [
+        ("1:0.5 2:0.5 3:0.5\n" * 899, "has 899 instances, and FILE has 900; line k has the out-of-fold scores of"),
+        ("1:0.5 2:0.5 3:0.5\n" * 901, "has 901 instances, and FILE has 900"),
+        ("1:0.5 2:0.5 3:0.5\n" * 899 + "4:0.1\n", "instance 900 has a score of label 4, which FILE never has"),
+        ("1:0.5 2:0.5\n" * 900, "no instance has a score of label 3, which FILE has"),
+        ("1:0.5 2:0.5 3:0.5\n" * 899 + "1:1.5\n", "instance 900: the score 1.5 of label 1 is not from 0 to 1"),
+        ("1:0.5 2:x\n" * 900, "oof:1: "),
+        ("", "oof:1: the file has no instances"),
+        ("1,2\n" * 900, "no instance has a score of label 1"),
+    ],
+)
+@pytest.mark.parametrize("command", ["estimate-c", "complete"])
+def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
+    (tmp_path / "oof").write_text(text)
+    output = () if command == "estimate-c" else ("-o", tmp_path / "out")
+    result = run(command, problem[3] / "news.svm", "--scores", tmp_path / "oof", *output)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert problem_ in result.stderr
+    assert "Traceback" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["oof"]
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "status", "message"),
+    [
+        ("complete", ("--model", "m.mpu"), 2, "--scores stands in place of a training: leave out --model"),
+        ("complete", ("--oof", "o"), 2, "leave out --oof"),
+        ("complete", ("--levels", "1"), 2, "leave out options of training"),
+        ("complete", ("--complete", "news.svm"), 1, "--scores has those of FILE alone: leave out --complete"),
+        ("estimate-c", ("--complete", "news.svm"), 1, "leave out --complete"),
+        ("estimate-c", ("--cluster", "tcp://localhost:1"), 2, "--scores"),
+        ("complete", ("-o", "oof"), 2, "--output and --scores are the same file"),
+    ],
+)
+def test_what_does_not_go_with_scores(run, problem, monkeypatch, command, options, status, message):
+    monkeypatch.chdir(problem[3])
+    result = run(command, "news.svm", "--scores", "oof", *options)
+    assert result.exit_code == status
+    assert message in result.stderr
