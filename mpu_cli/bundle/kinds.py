@@ -18,6 +18,7 @@ from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import checked_csr
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -55,8 +56,12 @@ class Kind:
 
 
 def kind_of(predictor: "Model") -> str:
-    """Return the name of a predictor's kind."""
-    return next(name for name, kind in KINDS.items() if kind.type == type(predictor).__name__)
+    """Return the name of a predictor's kind; MpuError where it has none."""
+    of_type = type(predictor).__name__
+    for name, kind in KINDS.items():
+        if kind.type == of_type:
+            return name
+    raise MpuError(f"a model of the type {of_type} cannot be saved: that of a method should be a StackedModel")
 
 
 def whole(number, least: int = 0) -> int:

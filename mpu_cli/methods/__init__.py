@@ -1,18 +1,21 @@
 """The methods by name: Kong et al. 2014, Section 3.3, Comparative Methods.
 
-A method is one module or package here with a list `METHODS`; no other module has to be changed for it. Its options
-appear in `mpu train`, in `mpu experiment`, among the parameters of the estimator, and in a model's record. Importing
-this package imports no NumPy: methods import numerical packages when they run.
+A method is one module or package here with a list `METHODS`; no other module has to be changed for it. One of another
+package is a `Method` with an entry point of the group `mpu.methods`. The options of both appear in `mpu train`, in `mpu
+experiment`, among the parameters of the estimator, and in a model's record. Importing this package imports no NumPy:
+methods import numerical packages when they run.
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from itertools import compress
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.errors import DataError, MpuError
+from mpu_cli.errors import DataError, MpuError, MpuWarning
 from mpu_cli.methods.method import Fitted, Method, Model, Task
 from mpu_cli.runtime.options import Option, Words, options_of
 
@@ -33,7 +36,33 @@ def _all() -> Iterable[Method]:
         yield from getattr(import_module(f"{__name__}.{module.name}"), "METHODS", ())
 
 
+def _with_outside(methods: dict[str, Method], points: Iterable[EntryPoint]) -> dict[str, Method]:
+    """Add methods of other packages; those that cannot be used are warned of and left out."""
+    for point in points:
+        try:
+            method = point.load()
+            _refuse_clash(method, methods)
+        except Exception as error:  # whatever the package of others raises
+            warnings.warn(f"the method {point.value} is left out: {error}", MpuWarning, stacklevel=2)
+        else:
+            methods = methods | {method.name: method}
+    return methods
+
+
+def _refuse_clash(method: Any, methods: dict[str, Method]) -> None:
+    """Raise MpuError if something is no method, or its name or an option has another meaning already."""
+    if not isinstance(method, Method):
+        raise MpuError(f"it is a {type(method).__name__}, and no mpu_cli.methods.Method")
+    if method.name in methods:
+        raise MpuError(f"there is a method {method.name} already")
+    for name, option in options_of(method.options).items():
+        for other in methods.values():
+            if options_of(other.options).get(name, option) != option:
+                raise MpuError(f"{other.name} declares the option {name} in another way")
+
+
 METHODS = {method.name: method for method in sorted(_all(), key=lambda method: (method.name != DEFAULT, method.name))}
+METHODS = _with_outside(METHODS, entry_points(group="mpu.methods"))
 # Methods with a model, which predicts other instances.
 INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive)
 _CHOICE = Option("method", Words(INDUCTIVE), DEFAULT, " ".join(f"{name}: {METHODS[name].help}" for name in INDUCTIVE))

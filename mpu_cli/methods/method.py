@@ -124,6 +124,9 @@ class Method:
         Whether it labels only instances that it has during training.
     check : callable
         Raises an MpuError if a package that the method needs is not installed.
+    saved : bool
+        Whether `mpu train` can save its models: a `StackedModel`, or what has a kind in `bundle/kinds.py`. With others,
+        it is refused before it learns.
     """
 
     name: str
@@ -133,6 +136,7 @@ class Method:
     takes: tuple[str, ...] = ()
     transductive: bool = False
     check: Callable[[], object] = _nothing_needed
+    saved: bool = True
 
 
 def one_or_list(c: "np.ndarray") -> float | list[float]:

@@ -21,7 +21,7 @@ from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import Settings
-from mpu_cli.errors import ModelError, OverlapError, counted, without_secrets
+from mpu_cli.errors import ModelError, MpuError, OverlapError, counted, without_secrets
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints
 from mpu_cli.runtime.files import refuse_overlaps
@@ -157,7 +157,10 @@ def train(
     MpuError
         The method cannot learn from the data, or the model cannot be written.
     """
-    options = methods.METHODS[method].options() if options is None else options
+    chosen = methods.METHODS[method]
+    if not chosen.saved:
+        raise MpuError(f"models of {method} cannot be saved: compare it by `mpu experiment`, or use it from Python")
+    options = chosen.options() if options is None else options
     _refuse_files(sources, target, options, warm_start, saving)
     hold_out_all = saving.out_of_fold is not None
     seconds: dict[str, float] = {}
