@@ -135,7 +135,7 @@ class Method:
     fit: Callable[[Task], Fitted]
     takes: tuple[str, ...] = ()
     transductive: bool = False
-    check: Callable[[], object] = _nothing_needed
+    check: Callable[[], object] = field(default_factory=lambda: _nothing_needed)  # which is no method of the class
     saved: bool = True
 
 
