@@ -51,6 +51,11 @@ def _method(label: str, ctx: click.Context | None):
     name, *assignments = label.split(":")
     if name not in methods.METHODS:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(methods.METHODS)}")
+    if (parse := methods.METHODS[name].parse) is not None:
+        try:
+            return Method(label, name, parse(assignments))
+        except MpuError as error:
+            raise click.BadParameter(f"{label}: {error}") from None
     declaration = methods.METHODS[name].options
     declared = options_of(declaration)
     values = {}
@@ -189,8 +194,8 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     type=Methods(),
     default="mpu,br",
     show_default=True,
-    help="Methods of `mpu train`, or well (Sun et al. 2010), separated by commas. Options follow after colons: "
-    "mpu:levels=1:c=auto.",
+    help="Methods of `mpu train`, well (Sun et al. 2010), or a classifier of scikit-learn, separated by commas. "
+    "Options follow after colons: mpu:levels=1:c=auto, sklearn:RandomForestClassifier:n_estimators=400.",
 )
 @click.option(
     "--missing-rates",

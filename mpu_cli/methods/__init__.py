@@ -63,8 +63,8 @@ def _refuse_clash(method: Any, methods: dict[str, Method]) -> None:
 
 METHODS = {method.name: method for method in sorted(_all(), key=lambda method: (method.name != DEFAULT, method.name))}
 METHODS = _with_outside(METHODS, entry_points(group="mpu.methods"))
-# Methods with a model, which predicts other instances.
-INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive)
+# Methods with a model, which predicts other instances, and options that are declared.
+INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive and method.parse is None)
 _CHOICE = Option("method", Words(INDUCTIVE), DEFAULT, " ".join(f"{name}: {METHODS[name].help}" for name in INDUCTIVE))
 
 

@@ -1,6 +1,6 @@
 """Methods: their interface, the arguments that they get, and their results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -127,6 +127,9 @@ class Method:
     saved : bool
         Whether `mpu train` can save its models: a `StackedModel`, or what has a kind in `bundle/kinds.py`. With others,
         it is refused before it learns.
+    parse : callable or None
+        Makes the options of what stands after the name in `mpu experiment`, where there is no declaration of them. Such
+        a method is in no other command.
     """
 
     name: str
@@ -137,6 +140,7 @@ class Method:
     transductive: bool = False
     check: Callable[[], object] = field(default_factory=lambda: _nothing_needed)  # which is no method of the class
     saved: bool = True
+    parse: Callable[[Sequence[str]], Any] | None = None
 
 
 def one_or_list(c: "np.ndarray") -> float | list[float]:

@@ -25,6 +25,10 @@ VARIANTS = [
     ("qaraei21", {}),
     ("qaraei21", {"bounded_loss": "logistic"}),
     ("well", {}),
+    ("sklearn", {}),
+    ("sklearn", {"estimator": "RandomForestClassifier", "parameters": (("n_estimators", 10),)}),
+    ("sklearn", {"estimator": "LinearSVC"}),
+    ("sklearn", {"estimator": "HistGradientBoostingClassifier", "parameters": (("max_iter", 5),)}),
 ]
 PEERS = ("lml-cost-sensitive", "lml-thresholding")  # they need a package: tests/methods/test_libmultilabel.py
 
