@@ -44,6 +44,8 @@ OVERLAPS = {
     "the record over IN": ("corrupt", "x.svm", "o2", "--removed", "./../w/x.svm", *MISSING),
     "the record over IN by a link": ("corrupt", "x.svm", "o2", "--removed", "hard.svm", *MISSING),
     "the record over OUT": ("corrupt", "x.svm", "o2", "--removed", "./../w/o2", *MISSING),
+    "the true c over IN": ("corrupt", "x.svm", "o2", "--kept", "hard.svm", *MISSING),
+    "the true c over the record": ("corrupt", "x.svm", "o2", "--kept", "o3", "--removed", "./o3", *MISSING),
     "the record over OUT, folded": ("corrupt", "x.svm", "o2", "--removed", "O2", *MISSING),
     "the record and OUT to standard output": ("corrupt", "x.svm", "-", "--removed", "-", *MISSING),
     "frequencies over FILE": ("estimate-c", "x.svm", "-o", "hard.svm", "--folds", "2"),
@@ -67,7 +69,7 @@ OVERLAPS = {
     "standard input twice": ("evaluate", "-", "/dev/stdin"),
 }
 NAMED = {
-    "corrupt": {"IN", "OUT", "--removed"},
+    "corrupt": {"IN", "OUT", "--removed", "--kept"},
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
     "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
