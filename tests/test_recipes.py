@@ -1,4 +1,4 @@
-"""The recipes of the README and of the guide do what is said of them: they are taken from the text."""
+"""The recipes of the README and of the site do what is said of them: they are taken from the text."""
 
 import gzip
 import json
@@ -14,7 +14,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.data.debian_packages import packages
 
-BLOCKS = [dedent(block) for block in re.findall(r"(?:^    .*\n)+", (ROOT / "README.md").read_text(), re.MULTILINE)]
+PAGES = [ROOT / page for page in ("README.md", "docs/index.md", "docs/guide/engineer.md")]
+BLOCKS = [dedent(block) for page in PAGES for block in re.findall(r"(?:^    .*\n)+", page.read_text(), re.MULTILINE)]
 NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
 OTHER_NEWS = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
 NEW = " 1:1\n 2:1\n"
@@ -25,14 +26,14 @@ def guide(page: str) -> str:
     return "".join(blocks(page))
 
 
-def blocks(page: str, folder: str = "guide") -> list[str]:
+def blocks(page: str, folder: str = "docs/guide") -> list[str]:
     """The blocks of commands of a page of the guide."""
-    text = (ROOT / "docs" / folder / page).read_text()
+    text = (ROOT / folder / page).read_text()
     return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def recipe(*words: str) -> str:
-    """The one block of code of the README that has these words."""
+    """The one indented block of code of these pages that has these words."""
     (block,) = (block for block in BLOCKS if all(word in block for word in words))
     return block
 
@@ -145,7 +146,7 @@ def test_cron_with_a_log_mails_the_error_of_a_failure(shell, tmp_path):
 @pytest.mark.slow  # trainings in processes, with default options
 def test_the_five_commands(shell, tmp_path):
     (tmp_path / "data").symlink_to(ROOT / "data")
-    result = shell("sh", "-e", "-c", recipe("mpu corrupt", "mpu evaluate"))
+    result = shell("sh", "-e", "-c", recipe("mpu estimate-c", "mpu evaluate"))
     assert result.returncode == 0
     assert float(re.search(r"^micro_f1 +(\S+)$", result.stdout, re.MULTILINE).group(1)) > 0.88
 
@@ -262,8 +263,9 @@ def test_the_guide_from_text_to_tags(shell, tmp_path):
     assert any(line.startswith("1\tPolitics\t") for line in result.stdout.splitlines())
 
 
-@pytest.mark.slow
-def test_the_tutorial_with_tags_of_debian(shell, tmp_path):
+@pytest.fixture
+def debian(shell, tmp_path):
+    """Run a program where apt-cache lists made-up packages, beside this project's `data`."""
     (tmp_path / "data").symlink_to(ROOT / "data")
     (tmp_path / "Packages").write_text(packages())
     programs = {
@@ -273,8 +275,13 @@ def test_the_tutorial_with_tags_of_debian(shell, tmp_path):
     for name, command in programs.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{command}\n")
         (tmp_path / "bin" / name).chmod(0o755)
-    for block in blocks("debian.md", "tutorial"):
-        result = shell("sh", "-e", "-c", block)
+    return shell
+
+
+@pytest.mark.slow
+def test_the_tutorial_with_tags_of_debian(debian, tmp_path):
+    for block in blocks("debian.md", "docs/tutorial"):
+        result = debian("sh", "-e", "-c", block)
         assert result.returncode == 0, result.stderr
         for asked, answered, verdict in (("questions", "answers", "no"), ("first", "reviewed", "yes")):  # on the page
             if (tmp_path / f"{asked}.tsv").exists():
@@ -284,3 +291,24 @@ def test_the_tutorial_with_tags_of_debian(shell, tmp_path):
     assert "25 tags added" in result.stderr
     assert (tmp_path / "untagged.tsv").read_text().startswith("id\tlabel\tprobability\n")
     assert b"role::program" in (tmp_path / "first.html").read_bytes()
+
+
+@pytest.mark.slow
+def test_the_door_of_texts(debian, tmp_path):
+    (door,) = blocks("README.md", ".")
+    result = debian("sh", "-e", "-c", door)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-4] == "id\tlabel\tprobability"
+    assert "role::program" in result.stdout
+    assert (tmp_path / "missing.tsv").exists()
+
+
+@pytest.mark.slow
+def test_the_door_of_files(shell, tmp_path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    result = shell("sh", "-e", "-c", recipe("mpu corrupt", "news.mpu"))
+    assert result.returncode == 0, result.stderr
+    printed = recipe("micro_f1").splitlines()
+    assert [line.split()[0] for line in printed] == ["c", "expected", "micro_f1"]
+    assert all(any(line.startswith(word.split()[0]) for line in result.stdout.splitlines()) for word in printed)
+    assert float(re.search(r"^micro_f1 +(\S+)$", result.stdout, re.MULTILINE).group(1)) > 0.88

@@ -75,9 +75,10 @@ def test_examples_are_true(name):
     assert not result.failed
 
 
-def test_the_example_of_the_readme_is_true(tmp_path, monkeypatch):
+def test_the_example_at_a_glance_is_true(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs" / "guide" / "python.md").read_text()
+    block = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ">>>" not in block)
     rng = np.random.default_rng(0)
     truth = rng.random((1000, 2)) < 0.4
     X = truth + rng.normal(scale=0.1, size=truth.shape)
