@@ -226,7 +226,25 @@ def calibrate_binned(binned: BinnedCells) -> Calibration | None:
     cells, true = pooled.cells[0, there], pooled.true[0, there]
     if not true.any():
         return None
-    return Calibration(*_fitted(_centres(there), cells, true, int(pooled.annotations[0])))
+    z = _centres(there)
+    near = _drawn_in(z, there)
+    x, y = _fitted(near, cells, true, int(pooled.annotations[0]))
+    if np.array_equal(near, z):
+        return Calibration(x, y)
+    knots = np.union1d(z[[0, 1, -2, -1]], _through(x, near, z))
+    return Calibration(knots, _through(_through(knots, z, near), x, y))
+
+
+def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Return log odds with those of 0 and 1, such as forests have, as of half of the smallest that is above, or below.
+
+    They have none of their own: a block with one of them and others would have its centre far away from all cells.
+    """
+    is_inner = (there > 0) & (there < BINS - 1)
+    if is_inner.all() or len(z) == 1:
+        return z
+    inner = z[is_inner] if is_inner.any() else np.zeros(1)
+    return np.clip(z, inner[0] - np.log(2), inner[-1] + np.log(2))
 
 
 def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibration | None:

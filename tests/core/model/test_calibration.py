@@ -45,6 +45,20 @@ def test_predictions_become_probabilities(c, distort):
         assert probabilities.ravel()[cells].mean() == pytest.approx(truth.ravel()[cells].mean(), abs=0.04)
 
 
+@pytest.mark.parametrize("c", [0.5, 1.0])
+def test_votes_become_probabilities_though_none_and_all_have_no_log_odds(c):
+    rng = np.random.default_rng(0)
+    p = expit(rng.normal(-2, 2, (N, Q)))
+    votes = (rng.binomial(10, p) / 10).astype(np.float32)
+    truth = rng.random((N, Q)) < p
+    annotated = csr_array(truth & (rng.random((N, Q)) < c))
+    probabilities = calibrate(votes, annotated, LabelFrequency.of(c, (N, Q)))(votes)
+    assert probabilities.sum() == pytest.approx(truth.sum(), rel=0.02)
+    for number in range(11):
+        cells = votes == np.float32(number / 10)
+        assert probabilities[cells].mean() == pytest.approx(truth[cells].mean(), abs=0.06)
+
+
 def test_mean_probability_of_suggestions_is_the_share_that_is_right():
     predictions, truth, annotated = simulated(0.7, lambda z: z / 2 - 2)
     missing = truth & ~annotated.toarray()
