@@ -99,27 +99,43 @@ class Classifier:
 
     def probabilities(self, matrix: "csr_array", run: "Run | None" = None) -> "np.ndarray":
         """Return what the classifier predicts: probabilities, or the logistic function of its decisions."""
-        import numpy as np
-        from scipy.special import expit
-
         from mpu_cli.core.data.features import with_width
 
-        X = _suited(self._estimator, with_width(matrix, self.n_features))
-        if hasattr(self._estimator, "predict_proba"):
-            found, classes = self._estimator.predict_proba(X), self._estimator.classes_
-            if not isinstance(found, list) and len(self.thresholds) == 1:
-                found, classes = [found], [classes]
-            if isinstance(found, list):  # of each label, the probability of each class
-                found = np.stack(
-                    [of_one @ (np.asarray(own) == 1) for of_one, own in zip(found, classes, strict=True)], 1
-                )
-        else:
-            found = expit(self._estimator.decision_function(X))
-        return np.asarray(found, np.float32).reshape(X.shape[0], len(self.thresholds))
+        return scores(
+            self._estimator, _suited(self._estimator, with_width(matrix, self.n_features)), len(self.thresholds)
+        )
 
     def predictions(self, matrix: "csr_array", run: "Run | None" = None, most: int | None = None) -> "np.ndarray":
         """Return the same."""
         return self.probabilities(matrix)
+
+
+def scores(estimator: Any, X: Any, q: int) -> "np.ndarray":
+    """Score labels: probabilities, or the logistic function of decisions.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Of q labels, 0 or 1, at once; one label has one dimension.
+    X : array_like, sparse matrix or data frame, shape (n, D)
+    q : int
+
+    Returns
+    -------
+    ndarray of float32, shape (n, q), from 0 to 1
+    """
+    import numpy as np
+    from scipy.special import expit
+
+    if hasattr(estimator, "predict_proba"):
+        found, classes = estimator.predict_proba(X), estimator.classes_
+        if not isinstance(found, list) and q == 1:
+            found, classes = [found], [classes]
+        if isinstance(found, list):  # of each label, the probability of each class
+            found = np.stack([of_one @ (np.asarray(own) == 1) for of_one, own in zip(found, classes, strict=True)], 1)
+    else:
+        found = expit(estimator.decision_function(X))
+    return np.asarray(found, np.float32).reshape(-1, q)
 
 
 def fit(task: Task) -> Fitted:

@@ -15,15 +15,8 @@ from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import calibrate
-from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.options import Options
-from mpu_cli.core.select.hyper_parameters import Estimates, estimate_frequency, refuse_two_frequencies
-from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.side.implications import Implications
-from mpu_cli.core.train.instances import Instances
-from mpu_cli.errors import DataError, InputError
-from mpu_cli.methods import Fitted
+from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
@@ -34,6 +27,7 @@ from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, w
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.sources import Content, Counted, Files, Source
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
+from mpu_cli.training.evidence import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,64 +76,6 @@ class Completion:
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""
         return suggestions.suspects(self.probabilities, self.annotated, self.frequency, top)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """What missing labels are listed by.
-
-    Attributes
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Pr(y=1 | x), of all instances, out of fold.
-    frequency : LabelFrequency
-    blocks : int
-        Of so many probabilities that were calibrated by themselves.
-    warnings : tuple of str
-    """
-
-    probabilities: Predictions
-    frequency: LabelFrequency
-    blocks: int
-    warnings: tuple[str, ...] = ()
-
-    @classmethod
-    def of_fitted(cls, fitted: Fitted, problem: Problem) -> "Evidence":
-        """Take a model of the method mpu and its predictions of all instances out of fold."""
-        model, held_out = fitted.model, fitted.out_of_fold
-        assert isinstance(model, StackedModel) and held_out is not None
-        # Of about as many true labels each; the map of a stratum has some more.
-        blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
-        frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
-        return cls(probabilities=held_out, frequency=frequency, blocks=blocks, warnings=fitted.warnings)
-
-    @classmethod
-    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
-        """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
-
-        Raises
-        ------
-        DataError
-            No label is annotated in a cell that is not ignored.
-        """
-        n, q = problem.labels.shape
-        population = Instances.of(problem, run.empty)
-        refuse_two_frequencies(population, options)
-        estimates = Estimates()
-        if options.c is None:
-            drawn = draw_labels(population.annotations, run.seed)
-            folds = options.folds or usual_folds(n, q)
-            with run.step("estimate c"):
-                sample = Sample(population, options.sample, folds, run, drawn)
-                estimates = estimate_frequency(population, sample, run, scores=scores)
-        groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
-        c = estimates.c if options.c is None else options.c
-        frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
-        calibration = calibrate(scores, problem.labels, frequency)
-        if calibration is None:
-            raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
-        warnings, blocks = tuple(estimates.warnings()), len(calibration.actual)
-        return cls(probabilities=calibration(scores), frequency=frequency, blocks=blocks, warnings=warnings)
 
 
 def find(
