@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         questions,
     )
     from mpu_cli.api.estimator import MPUClassifier, load
+    from mpu_cli.api.incomplete import IncompleteLabelClassifier
     from mpu_cli.api.metrics import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
     from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FrequencyEstimate",
+    "IncompleteLabelClassifier",
     "MPUClassifier",
     "MpuError",
     "MpuWarning",
@@ -73,6 +75,7 @@ _MODULES = {
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier", "load"),
+    "mpu_cli.api.incomplete": ("IncompleteLabelClassifier",),
     "mpu_cli.api.metrics": ("corrected_metrics", "incomplete_f1_scorer", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }

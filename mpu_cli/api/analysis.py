@@ -116,7 +116,7 @@ def _evidence(X: Any, scores: Any, annotations: Annotations) -> tuple[csr_array,
     if scores is None:
         return arrays.features(X, annotations.labels), None
     P = arrays.scores(scores, (n, annotations.width))
-    return csr_array((n, 1), dtype=np.float32), annotations.of_labels(P)
+    return learning.without_features(n), annotations.of_labels(P)
 
 
 def calibrate(
@@ -168,7 +168,7 @@ def calibrate(
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
     P = arrays.scores(scores, (annotations.labels.shape[0], annotations.width))
-    return learning.calibration(annotations.of_labels(P), annotations, _rates(c, annotations))
+    return learning.calibration(annotations.of_labels(P), annotations, learning.frequency(c, annotations))
 
 
 def missing_labels(
@@ -218,17 +218,10 @@ def missing_labels(
     (True, True)
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
-    P = arrays.scores(scores, (annotations.labels.shape[0], annotations.width))
-    rates = _rates(c, annotations)
-    return learning.missing_labels(annotations.of_labels(P), annotations, rates, Choice(top=top))
-
-
-def _rates(c: ArrayLike, annotations: Annotations) -> np.ndarray:
-    """Return the label frequency of each label that can be learned."""
-    width = annotations.width
-    if np.ndim(c) and np.shape(c) != (width,):
-        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
-    return annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
+    P = annotations.of_labels(arrays.scores(scores, (annotations.labels.shape[0], annotations.width)))
+    frequency = learning.frequency(c, annotations)
+    probabilities = learning.calibration(P, annotations, frequency)(P)
+    return learning.missing_labels(probabilities, annotations, frequency, Choice(top=top))
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
@@ -336,8 +329,6 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
     >>> model.record_["c_by_people"]["answers"], bool(abs(model.c_ - 0.5).max() < 0.1)
     (40, True)
     """
-    if n < 1:
-        raise DataError(f"n is {n}: give the number of questions, 1 or more")
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
     matrix, P = _evidence(X, scores, annotations)
     chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": seed})
@@ -427,11 +418,10 @@ def out_of_fold(
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     held_out = learning.held_out(chosen, matrix, annotations)
     posteriors = unannotated_posterior(held_out.given_others, held_out.c)
-    columns, width = annotations.columns, annotations.width
     return OutOfFold(
-        arrays.widened(held_out.probabilities, columns, width),
-        arrays.widened(held_out.c, columns, width, np.nan),
-        arrays.widened(posteriors, columns, width),
+        annotations.widened(held_out.probabilities),
+        annotations.widened(held_out.c, np.nan),
+        annotations.widened(posteriors),
     )
 
 
@@ -505,6 +495,7 @@ def choose_thresholds(
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
-    P = arrays.scores(probabilities, (annotations.labels.shape[0], annotations.width), "probabilities")
-    best, f1 = learning.best_thresholds(annotations.of_labels(P), annotations, _rates(c, annotations), criterion)
-    return Thresholds(arrays.widened(best, annotations.columns, annotations.width, np.inf), f1)
+    shape = annotations.labels.shape[0], annotations.width
+    P = annotations.of_labels(arrays.scores(probabilities, shape, "probabilities"))
+    best, f1 = learning.best_thresholds(P, annotations, learning.frequency(c, annotations), criterion)
+    return Thresholds(annotations.widened(best, np.inf), f1)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.data.predictions import values_at
-from mpu_cli.core.data.problem import Answers, LabelInformation, Problem
+from mpu_cli.core.data.problem import Answers, InstanceGroups, LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import Cells, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames
@@ -31,6 +32,7 @@ class Checked:
     chances : csr_array of float64, shape (n, width), or None
         The probability with which each cell was drawn as a question.
     label_features : csr_array of float32, shape (width, D), or None
+    groups : InstanceGroups or None
     """
 
     verdicts: csr_array | None
@@ -39,6 +41,7 @@ class Checked:
     sampled: np.ndarray
     chances: csr_array | None
     label_features: csr_array | None
+    groups: InstanceGroups | None
 
     @classmethod
     def of(
@@ -49,14 +52,15 @@ class Checked:
         ignored: Any = None,
         sampled: Any = None,
         label_features: csr_array | None = None,
+        groups: Any = None,
     ) -> "Checked":
-        """Check arguments of `MPUClassifier.fit`; DataError where one has another shape or other values."""
+        """Check arguments of `fit`; DataError where one has another shape or other values."""
         n = shape[0]
         verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", shape, (-1, 0, 1))
         left_out = None if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
         drawn, chances = _sampled(sampled, shape)
         whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
-        return cls(verdicts, left_out, whole, drawn, chances, label_features)
+        return cls(verdicts, left_out, whole, drawn, chances, label_features, _groups(groups, n))
 
     def columns(self, occurs: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
         """Return the columns of labels that are annotated, verified as true, or have features.
@@ -87,7 +91,7 @@ class Checked:
         """Return the information on the labels of some columns, as methods take it."""
         features = None if self.label_features is None else self.label_features[columns]
         if self.verdicts is None and self.ignored is None and not self.complete.any():
-            return LabelInformation(label_features=features)
+            return LabelInformation(label_features=features, groups=self.groups)
         none: Cells = ((), ())
         verified = VerifiedLabels.of(
             (len(self.complete), len(columns)),
@@ -100,7 +104,9 @@ class Checked:
         answers = None
         if self.chances is not None and self.verdicts is not None:
             answers = _answers(_columns(self.chances, columns), _columns(self.verdicts, columns))
-        return LabelInformation(verified=verified, sampled=drawn, answers=answers, label_features=features)
+        return LabelInformation(
+            verified=verified, sampled=drawn, answers=answers, label_features=features, groups=self.groups
+        )
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,10 @@ class Annotations(LabelInformation):
         """Return the columns of these labels, of all that the caller has."""
         return np.ascontiguousarray(values[..., self.columns])
 
+    def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
+        """Return columns for all labels of the caller, of those that can be learned, and a number for the others."""
+        return widened(values, self.columns, self.width, absent)
+
     def problem(self, matrix: csr_array) -> Problem:
         """Return what methods learn from, with the features of the instances."""
         return Problem(matrix, self.labels, **vars(self.label_information))
@@ -159,6 +169,52 @@ class Annotations(LabelInformation):
         columns = arguments.columns(occurs, numbers)
         information = vars(arguments.label_information(columns))
         return cls(_columns(annotated, columns), columns, annotated.shape[1], **information)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Annotations as an indicator matrix, and what its columns are called. Made by `of`.
+
+    Attributes
+    ----------
+    matrix : csr_array of bool, shape (n, q)
+    classes : ndarray, shape (q,)
+        Names of the columns; of two classes in one dimension both, of which the second is the column.
+    has_one_dimension : bool
+        Whether y has a class for each instance.
+    """
+
+    matrix: csr_array
+    classes: np.ndarray
+    has_one_dimension: bool = False
+
+    @property
+    def one_each(self) -> bool:
+        """Whether each instance has one of several classes, so that no label is missing."""
+        return self.has_one_dimension and self.matrix.shape[1] > 1
+
+    @classmethod
+    def of(cls, y: Any) -> "Named":
+        """Read an indicator matrix, label sets, or one class for each instance.
+
+        Raises
+        ------
+        DataError
+            y has another form, other values, or one class only.
+        """
+        if are_label_sets(y):
+            return cls(*from_label_sets(y))
+        values = check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")
+        if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
+            matrix = indicator(y)
+            return cls(matrix, class_names(getattr(y, "columns", None), matrix.shape[1]))
+        values = column_or_1d(values, warn=True)
+        check_classification_targets(values)
+        classes, numbers = np.unique(values, return_inverse=True)
+        if len(classes) < 2:
+            raise DataError("y has one class only, so there is nothing to learn")
+        columns = [1] if len(classes) == 2 else range(len(classes))
+        return cls(csr_array(numbers[:, None] == np.array(columns)), classes, has_one_dimension=True)
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
@@ -418,6 +474,16 @@ def _answers(chances: csr_array, verdicts: csr_array) -> Answers | None:
     chance = values_at(chances, rows, columns)
     decided = verdict != 0
     return Answers(rows, columns, verdict > 0, chance)[decided] if decided.any() else None
+
+
+def _groups(names: Any, n: int) -> InstanceGroups | None:
+    """Return the groups of instances, by their names; None where there are none."""
+    if names is None:
+        return None
+    if np.shape(names) != (n,):
+        raise DataError(f"groups has shape {np.shape(names)}: give the name of a group for each of the {n} instances")
+    different, numbers = np.unique(np.asarray(names).astype(str), return_inverse=True)
+    return InstanceGroups(numbers, tuple(different.tolist()))
 
 
 def _mask(values: Any, name: str, n: int) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import replace
-from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
@@ -10,21 +9,20 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle, methods
 from mpu_cli.api import arrays, cluster_learning, learning, parameters
+from mpu_cli.api.label_sets import LabelSetsMixin
 from mpu_cli.errors import DataError
-from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.runtime.options import FREQUENCY, checked
 
 # Attributes, and what the record of a training calls them.
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
 @parameters.declared
-class MPUClassifier(ClassifierMixin, BaseEstimator):
+class MPUClassifier(LabelSetsMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
 
     The parameters are those of `mpu train`, by the same names, and the same data give the same model, byte for byte.
@@ -280,65 +278,6 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
         predicted = self._in_columns(label_sets.astype(int))
         return predicted if self.sparse_output_ else predicted.toarray()
 
-    def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
-        """Predict label sets by name.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
-
-        Returns
-        -------
-        list of tuple
-            The predicted labels of each instance, in the order of `classes_`.
-
-        Raises
-        ------
-        ValueError, MpuError
-            As for `predict_proba`.
-        """
-        predicted = csr_array(cluster_learning.computed(self.predict(X)))
-        predicted.sort_indices()
-        names = self.classes_[predicted.indices].tolist()
-        ends = predicted.indptr.tolist()
-        return [tuple(names[start:stop]) for start, stop in pairwise(ends)]
-
-    def score(self, X: Any, y: Any, c: float = 1.0) -> float:
-        """Return the micro-F1 of the predicted label sets.
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
-        y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
-            True labels, or annotated ones; as for `fit`. A name that is none of `classes_` is a label that was missed.
-        c : float
-            Label frequency of `y`: below 1 the micro-F1 is that to expect on complete labels, from incomplete ones. To
-            compare models, give the same for all.
-
-        Returns
-        -------
-        float
-            From 0 to 1.
-
-        Raises
-        ------
-        ValueError
-            As for `predict_proba`; or `y` is no indicator matrix of this shape.
-        """
-        predicted, y = (
-            arrays.indicator(cluster_learning.computed(self.predict(X)), "predictions"),
-            cluster_learning.computed(y),
-        )
-        if arrays.are_label_sets(y):
-            new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
-            y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
-            predicted.resize(predicted.shape[0], len(names))
-        truth = arrays.indicator(y)
-        if truth.shape != predicted.shape:
-            raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
-        hits = truth.multiply(predicted).nnz
-        return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
 
@@ -398,16 +337,6 @@ class MPUClassifier(ClassifierMixin, BaseEstimator):
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         return arrays.widened(values, self._columns, len(self.classes_), absent)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.two_d_labels = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifier:

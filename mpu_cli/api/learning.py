@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
@@ -33,6 +34,7 @@ from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.training.assembly import assembled
+from mpu_cli.training.evidence import Evidence
 from mpu_cli.training.training_data import TrainingData
 
 # Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
@@ -150,6 +152,8 @@ def questions(
     chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int, scores: np.ndarray | None
 ) -> Questions:
     """Draw questions as `mpu complete --questions` does, by the caller's columns; by scores, where there are some."""
+    if n < 1:
+        raise DataError(f"n is {n}: give the number of questions, 1 or more")
     options = Validation(folds=chosen["folds"], sample=chosen["sample"])
     drawn = draw_questions(annotations.problem(matrix), n, options, run_of(chosen), scores)
     return replace(drawn, columns=annotations.columns[drawn.columns])
@@ -181,9 +185,17 @@ def estimate_frequency(
     return replace(estimate, labels=np.sort(annotations.columns[drawn.of_all_labels(estimate).labels]))
 
 
-def calibration(scores: np.ndarray, annotations: Annotations, c: np.ndarray) -> Calibration:
+def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
+    """Return the label frequency of all cells, of one number, or one for each label of the caller."""
+    width = annotations.width
+    if np.ndim(c) and np.shape(c) != (width,):
+        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
+    rates = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
+    return LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
+
+
+def calibration(scores: np.ndarray, annotations: Annotations, frequency: LabelFrequency) -> Calibration:
     """Learn what makes probabilities of scores."""
-    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
     learned = calibrate(scores, annotations.labels, frequency)
     if learned is None:
         raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
@@ -191,30 +203,102 @@ def calibration(scores: np.ndarray, annotations: Annotations, c: np.ndarray) -> 
 
 
 def missing_labels(
-    scores: np.ndarray, annotations: Annotations, c: np.ndarray, choice: suggestions.Choice
+    probabilities: np.ndarray, annotations: Annotations, frequency: LabelFrequency, choice: suggestions.Choice
 ) -> suggestions.Cells:
     """List what is probably missing as `mpu complete` does, by the caller's columns."""
-    labels, verified = annotations.labels, annotations.verified
-    frequency = LabelFrequency.of(c, labels.shape, verified)
-    probabilities = given_other_labels(calibration(scores, annotations, c)(scores), labels, frequency)
-    judged = suggestions.judge(probabilities, verified, labels, frequency)
+    labels = annotations.labels
+    probabilities = given_other_labels(probabilities, labels, frequency)
+    judged = suggestions.judge(probabilities, annotations.verified, labels, frequency)
     annotated = frequency.positives(labels).astype(bool)
     cells = suggestions.suggest(probabilities, annotated, frequency, choice, judged=judged)
     return replace(cells, columns=annotations.columns[cells.columns])
 
 
 def best_thresholds(
-    probabilities: np.ndarray, annotations: Annotations, c: np.ndarray, criterion: str
+    probabilities: np.ndarray, annotations: Annotations, frequency: LabelFrequency, criterion: str | float
 ) -> tuple[np.ndarray, float]:
-    """Choose a threshold for each label, and estimate the micro-F1 that they would reach on complete labels."""
-    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
-    threshold, f1 = thresholds.pooled_threshold(probabilities, annotations.labels, frequency)
+    """Choose a threshold for each label, or take a number, and estimate the micro-F1 that they reach on true labels."""
+    labels = annotations.labels
+    if not isinstance(criterion, str):
+        chosen = np.full(labels.shape[1], criterion, np.float32)
+        return chosen, thresholds.estimated_f1(probabilities, labels, frequency, chosen)
+    threshold, f1 = thresholds.pooled_threshold(probabilities, labels, frequency)
     if criterion == PER_LABEL:
-        return thresholds.label_thresholds(probabilities, annotations.labels, frequency, threshold)
+        return thresholds.label_thresholds(probabilities, labels, frequency, threshold)
     if criterion == PU_F1:
-        return np.full(len(annotations.columns), threshold, np.float32), f1
-    chosen = thresholds.uncalibrated_macro_thresholds(probabilities, annotations.labels, frequency, threshold)
-    return chosen, thresholds.estimated_f1(probabilities, annotations.labels, frequency, chosen)
+        return np.full(labels.shape[1], threshold, np.float32), f1
+    chosen = thresholds.uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
+    return chosen, thresholds.estimated_f1(probabilities, labels, frequency, chosen)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Training instances with out-of-fold scores of any classifier, and what these say. Made by `of`.
+
+    Attributes
+    ----------
+    scores : ndarray of float32, shape (n, q)
+        From 0 to 1.
+    annotations : Annotations
+    chosen : mapping
+        Every parameter, from `parameters.checked`.
+    evidence : Evidence
+        c, calibration and probabilities by these scores.
+    """
+
+    scores: np.ndarray
+    annotations: Annotations
+    chosen: Mapping[str, Any]
+    evidence: Evidence
+
+    @classmethod
+    def of(cls, scores: np.ndarray, annotations: Annotations, chosen: Mapping[str, Any]) -> "Scored":
+        """Estimate c, unless it was chosen, and calibrate."""
+        problem = annotations.problem(without_features(len(scores)))
+        evidence = Evidence.of_scores(scores, problem, _options(chosen, annotations), run_of(chosen))
+        for warning in evidence.warnings:
+            warnings.warn(warning, MpuWarning, stacklevel=3)
+        return cls(scores, annotations, chosen, evidence)
+
+    @property
+    def c(self) -> np.ndarray:
+        """The label frequency of each label of the caller; NaN where it is not known, since c differs."""
+        rates = self.evidence.frequency.rates
+        return self.annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
+
+    @property
+    def group_c(self) -> dict[str, float]:
+        """The label frequency of each group of instances, by name; none without groups."""
+        groups, of_instances = self.annotations.groups, self.evidence.frequency.of_instances
+        if groups is None or of_instances is None:
+            return {}
+        first = np.unique(groups.of_instances, return_index=True)[1]
+        return dict(zip(groups.names, of_instances[first].tolist(), strict=True))
+
+    def thresholds(self) -> tuple[np.ndarray, float]:
+        """Return the threshold of each label of the caller, and the expected micro-F1."""
+        given = self.evidence.probabilities, self.annotations, self.evidence.frequency
+        best, f1 = best_thresholds(*given, self.chosen["threshold"])
+        return self.annotations.widened(best, np.inf), f1
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Make probabilities of scores of other instances, by the same classifier."""
+        assert self.evidence.calibration is not None
+        return self.evidence.calibration(scores)
+
+    def missing_labels(self, top: int | None) -> suggestions.Cells:
+        """List what is probably missing."""
+        given = self.evidence.probabilities, self.annotations, self.evidence.frequency
+        return missing_labels(*given, suggestions.Choice(top=top))
+
+    def questions(self, n: int) -> Questions:
+        """Draw cells to ask people about."""
+        return questions(self.chosen, without_features(len(self.scores)), self.annotations, n, self.scores)
+
+
+def without_features(n: int) -> csr_array:
+    """Return instances where scores take the place of features: csr_array of float32, shape (n, 1)."""
+    return csr_array((n, 1), dtype=np.float32)
 
 
 def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:

@@ -1,13 +1,13 @@
 """What missing labels are listed by: probabilities out of fold, of a model or of any classifier, and their c."""
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import calibrate
+from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import Estimates, estimate_frequency, refuse_two_frequencies
@@ -18,7 +18,7 @@ from mpu_cli.methods import Fitted
 from mpu_cli.runtime.run import Run
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Evidence:
     """What missing labels are listed by.
 
@@ -30,12 +30,16 @@ class Evidence:
     blocks : int
         Of so many probabilities that were calibrated by themselves.
     warnings : tuple of str
+    calibration : Calibration or None
+        What made probabilities of scores; None where a model predicts probabilities.
     """
 
     probabilities: Predictions
     frequency: LabelFrequency
+    _: KW_ONLY
     blocks: int
     warnings: tuple[str, ...] = ()
+    calibration: Calibration | None = None
 
     @classmethod
     def of_fitted(cls, fitted: Fitted, problem: Problem) -> "Evidence":
@@ -73,4 +77,4 @@ class Evidence:
         if calibration is None:
             raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
         warnings, blocks = tuple(estimates.warnings()), len(calibration.actual)
-        return cls(probabilities=calibration(scores), frequency=frequency, blocks=blocks, warnings=warnings)
+        return cls(calibration(scores), frequency, blocks=blocks, warnings=warnings, calibration=calibration)

@@ -1,0 +1,221 @@
+"""`IncompleteLabelClassifier`: any classifier on incomplete labels."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mpu_cli import IncompleteLabelClassifier, c_from_review, incomplete_f1_scorer
+from tests.api.test_estimator_conventions import keep
+
+pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
+
+
+@parametrize_with_checks(
+    [
+        IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5),
+        IncompleteLabelClassifier(DecisionTreeClassifier(min_samples_leaf=2, random_state=0), c=1.0, threshold=0.5),
+    ]
+)
+def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
+    keep(estimator, check, monkeypatch)
+
+
+def drawn(n):
+    """Features, true labels, and annotated ones, of which half are missing; one label is never annotated."""
+    rng = np.random.default_rng(1)
+    Y = rng.random((n, 4)) < [0.3, 0.3, 0.3, 0]
+    X = Y + rng.normal(scale=0.3, size=Y.shape)
+    return X, Y, (Y & (rng.random(Y.shape) < 0.5)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def halved():
+    return drawn(900)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(30, min_samples_leaf=5, random_state=0),
+        LogisticRegression(),
+        LinearSVC(),
+        KNeighborsClassifier(20),
+        GaussianNB(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_any_classifier_learns_what_is_true(halved, estimator):
+    X, Y, S = halved
+    unseen = np.random.default_rng(2).random((900, 4)) < [0.3, 0.3, 0.3, 0]
+    new = unseen + np.random.default_rng(3).normal(scale=0.3, size=unseen.shape)
+    model = IncompleteLabelClassifier(estimator).fit(X, S)
+    assert model.c_ == pytest.approx(S.sum() / Y.sum(), abs=0.08)
+    reached = f1_score(unseen, model.predict(new), average="micro")
+    on_complete = OneVsRestClassifier(clone(estimator)).fit(X, Y[:, :3]).predict(new)
+    assert reached > f1_score(unseen[:, :3], on_complete, average="micro") - 0.05
+    assert model.expected_f1_ == pytest.approx(reached, abs=0.06)
+    assert model.predict_proba(new).mean() == pytest.approx(unseen.mean(), abs=0.03)
+    assert not model.predict_proba(new)[:, 3].any()
+    missing = model.missing_labels(top=200)
+    assert Y[missing.rows, missing.columns].mean() > 0.9
+    assert not S[missing.rows, missing.columns].any()
+    assert len(model.questions(20)) == 20
+
+
+def test_scores_are_those_of_scikit_learn_out_of_fold(halved):
+    X, _, S = halved
+    X, S = csr_array(X), S[:, :3]
+    folds = KFold(5, shuffle=True, random_state=3)
+    expected = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, cv=folds, method="predict_proba")
+    model = IncompleteLabelClassifier(LogisticRegression(), random_state=3).fit(X, S)
+    np.testing.assert_allclose(model.out_of_fold_scores_, expected, rtol=1e-5)
+
+
+def test_one_label_at_once_or_alone():
+    X, Y, S = drawn(3000)  # a threshold that rests on a hundred annotations is worth up to 9 points more or less
+    for estimator in (RandomForestClassifier(30, min_samples_leaf=5, random_state=0), LogisticRegression()):
+        predicted = IncompleteLabelClassifier(estimator).fit(X[:2000], S[:2000, :1]).predict(X[2000:])
+        on_complete = clone(estimator).fit(X[:2000], Y[:2000, 0]).predict(X[2000:])
+        assert f1_score(Y[2000:, 0], predicted[:, 0]) > f1_score(Y[2000:, 0], on_complete) - 0.05
+
+
+def test_verdicts_teach_and_are_not_listed_as_missing(halved):
+    X, Y, S = halved
+    reviewed = np.where(np.arange(len(Y))[:, None] < 450, np.where(Y, 1, -1), 0)
+    model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=reviewed)
+    assert model.missing_labels(top=100).rows.min() >= 450
+    naive = IncompleteLabelClassifier(LogisticRegression()).fit(X, S)
+    assert (model.out_of_fold_scores_ - naive.out_of_fold_scores_)[:450][Y[:450]].mean() > 0.1
+
+
+def test_labels_that_nobody_annotated_are_refused(halved):
+    with pytest.raises(ValueError, match="nothing to learn"):
+        IncompleteLabelClassifier(LogisticRegression()).fit(halved[0], np.zeros_like(halved[2]))
+
+
+def test_one_class_each_of_two_is_true_or_unknown(halved):
+    X, Y, S = halved
+    y = np.where(S[:, 0], "yes", "not annotated")
+    model = IncompleteLabelClassifier(LogisticRegression()).fit(X, y)
+    column = IncompleteLabelClassifier(LogisticRegression()).fit(X, S[:, :1])
+    assert model.classes_.tolist() == ["not annotated", "yes"]
+    assert model.c_ == pytest.approx(column.c_)
+    assert (model.predict(X) == np.where(column.predict(X)[:, 0], "yes", "not annotated")).all()
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], column.predict_proba(X)[:, 0], rtol=1e-6)
+    assert model.score(X, np.where(Y[:, 0], "yes", "not annotated")) > 0.9
+
+
+def test_of_more_classes_each_instance_has_one():
+    X, y = load_iris(return_X_y=True)
+    model = IncompleteLabelClassifier(RandomForestClassifier(30, random_state=0)).fit(X, y)
+    assert model.c_.tolist() == [1, 1, 1]
+    assert model.score(X, y) > 0.95
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
+
+
+def test_texts_and_names():
+    tags = [["cats"], ["dogs"], [], ["cats", "dogs"]] * 40
+    texts = [" ".join([*row, "and", "others"]) for row in tags]
+    model = IncompleteLabelClassifier(make_pipeline(TfidfVectorizer(), LogisticRegression()), c=1.0).fit(texts, tags)
+    assert model.predict_labels(["dogs", "others", "cats and dogs"]) == [("dogs",), (), ("cats", "dogs")]
+    assert model.score(texts, tags) == 1
+
+
+def test_data_frames_reach_the_estimator(halved):
+    X, _, S = halved
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    first = make_pipeline(ColumnTransformer([("kept", "passthrough", ["a"])]), LogisticRegression())
+    model = IncompleteLabelClassifier(first).fit(frame, pd.DataFrame(S[:, :2], columns=["x", "y"]))
+    assert (model.feature_names_in_.tolist(), model.classes_.tolist()) == (list("abcd"), ["x", "y"])
+    alone = IncompleteLabelClassifier(LogisticRegression()).fit(X[:, :1], S[:, :2])
+    np.testing.assert_allclose(model.predict_proba(frame), alone.predict_proba(X[:, :1]), rtol=1e-5)
+
+
+def test_cells_that_are_unknown_or_ignored_teach_nothing(halved):
+    X, S = halved[0], halved[2][:, :3]
+    ignored = np.random.default_rng(5).random(S.shape) < 0.3
+    models = [
+        IncompleteLabelClassifier(LogisticRegression()).fit(X, y, ignored=cells)
+        for y, cells in ((S, ignored), (np.where(ignored, 1 - S, S), ignored), (np.where(ignored, np.nan, S), None))
+    ]
+    for other in models[1:]:
+        np.testing.assert_array_equal(models[0].predict_proba(X), other.predict_proba(X))
+    listed = models[0].missing_labels()
+    assert not ignored[listed.rows, listed.columns].any()
+
+
+def test_people_tell_c(halved):
+    X, Y, S = halved
+    drawn_at_random = np.arange(len(Y)) % 5 == 0
+    reviewed = np.where(drawn_at_random[:, None], np.where(Y, 1, -1), 0)
+    model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=reviewed, sampled=drawn_at_random)
+    by_people = c_from_review(S, reviewed, drawn_at_random)
+    assert model.c_[:3] == pytest.approx(by_people.rates, abs=0.02)
+    asked = model.questions(60)
+    answers, chances = np.zeros(S.shape), np.zeros(S.shape)
+    cells = asked.rows, asked.columns
+    assert not drawn_at_random[asked.rows].any()
+    answers[cells], chances[cells] = np.where(Y[cells], 1, -1), asked.chance
+    answered = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=answers, sampled=chances)
+    assert answered.c_[0] == pytest.approx(0.5, abs=0.12)
+
+
+def test_groups_have_their_own_c():
+    X, Y, _ = drawn(3000)
+    groups = np.repeat(["poor", "rich"], 1500)
+    S = Y & (np.random.default_rng(3).random(Y.shape) < np.where(groups == "poor", 0.3, 0.8)[:, None])
+    model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups)
+    assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
+    listed = model.missing_labels()
+    assert listed.probabilities.sum() == pytest.approx((Y & ~S).sum(), rel=0.15)
+    with pytest.raises(ValueError, match="groups"):
+        IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
+
+
+def test_the_seed_deals_the_folds(halved):
+    X, _, S = halved
+
+    def scores(random_state):
+        model = IncompleteLabelClassifier(LogisticRegression(), random_state=random_state)
+        return model.fit(X, S).out_of_fold_scores_
+
+    np.testing.assert_array_equal(scores(7), scores(7))
+    np.testing.assert_array_equal(scores(np.random.RandomState(7)), scores(np.random.RandomState(7)))
+    assert (scores(7) != scores(None)).any()
+
+
+def test_what_cannot_be_is_said(halved):
+    X, _, S = halved
+    with pytest.raises(ValueError, match="no classifier"):
+        IncompleteLabelClassifier(LinearRegression()).fit(X, S)
+    with pytest.raises(ValueError, match="folds"):
+        IncompleteLabelClassifier(LogisticRegression(), folds=1).fit(X, S)
+    with pytest.raises(ValueError, match="n is 0"):
+        IncompleteLabelClassifier(LogisticRegression()).fit(X, S).questions(0)
+
+
+def test_it_works_in_a_grid_search_and_pickled(halved):
+    X, Y, S = halved
+    trees = IncompleteLabelClassifier(DecisionTreeClassifier(min_samples_leaf=5, random_state=0), c=0.5)
+    search = GridSearchCV(trees, {"estimator__max_depth": [1, 3]}, scoring=incomplete_f1_scorer(0.5)).fit(X, S)
+    copy = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(copy.predict(X), search.predict(X))
+    assert f1_score(Y, copy.predict(X), average="micro") > 0.85
