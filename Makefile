@@ -87,9 +87,10 @@ NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m fuzz.$(2) -max_total_ti
 endef
 
 # Tests and documentation may import what only the extras for development bring; the package may not.
-lint: $(VENV)/installed-lint  ## Check style, formatting, types, declared dependencies, that imports point one way, the Containerfile
+lint: $(VENV)/installed-lint  ## Check style, formatting, spelling, types, declared dependencies, that imports point one way, the Containerfile
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
 	$(VENV)/bin/deptry mpu_cli benchmarks fuzz data examples
 	$(VENV)/bin/deptry tests docs --ignore DEP002,DEP004

@@ -12,6 +12,7 @@ import gzip
 import json
 import lzma
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,4 +92,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly, as it ends any filter
     main()

@@ -3,10 +3,12 @@
 import gzip
 import json
 import lzma
+import subprocess
 import sys
 
 import pytest
 
+from tests.data.conftest import DATA
 from tests.data.debian_packages import packages
 
 
@@ -82,3 +84,12 @@ def test_a_packages_file_that_is_cut_off_is_said(debian, file, tmp_path):
     path.write_bytes(gzip.compress(file.read_bytes())[:-20])
     with pytest.raises(SystemExit, match="cannot be read"):
         debian(path)
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(file):
+    file.write_text("\n\n".join(packages().replace("chess", f"chess{i}") for i in range(300)))  # more than a pipe holds
+    command = [sys.executable, DATA / "debian_tags.py", file]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
+        script.stdout.readline()
+        script.stdout.close()
+        assert script.stderr.read() == b""
