@@ -3,7 +3,7 @@
 import click
 
 from mpu_cli.cli.options import click_type
-from mpu_cli.cli.options.input_files import reading_options
+from mpu_cli.cli.options.input_files import reading_options, reviewed_options
 from mpu_cli.cli.output.messages import info, verbosity_options, warn
 from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
@@ -21,13 +21,7 @@ from mpu_cli.svmlight.grammar import Reading
     required=True,
     help="Write the records here, in the format of RECORDS; compressed by suffix.",
 )
-@click.option(
-    "--reviewed",
-    metavar="CHECKED.tsv",
-    type=click.Path(allow_dash=True),
-    multiple=True,
-    help="Add the tags decided yes in this review file. Can be repeated.",
-)
+@reviewed_options("Add the tags decided yes in this review file.")
 @click.option(
     "--suggestions",
     metavar="MISSING.tsv",
@@ -74,6 +68,7 @@ def apply(
     source: str,
     output: str,
     reviewed: tuple[str, ...],
+    on_conflict: str,
     suggestions: str | None,
     least: float | None,
     remove: bool,
@@ -113,7 +108,12 @@ def apply(
         source,
         output,
         command.Accepted(
-            reviewed=reviewed, suggestions=suggestions, least=least or 0.0, remove=remove, fill_implied=fill_implied
+            reviewed=reviewed,
+            suggestions=suggestions,
+            least=least or 0.0,
+            remove=remove,
+            fill_implied=fill_implied,
+            on_conflict=on_conflict,
         ),
         data=data,
         form=form,

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.execution import cluster_options, refuse_with_cluster, run_options
-from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options
+from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options, reviewed_options
 from mpu_cli.cli.output.messages import verbosity_options, warn
 from mpu_cli.cli.output.progress import counting
 from mpu_cli.cli.output.reports import json_option, print_json, print_table
@@ -137,14 +137,10 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     type=click.Path(),
     help="Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib.",
 )
-@click.option(
-    "--reviewed",
-    metavar="CHECKED.tsv",
-    multiple=True,
-    type=click.Path(allow_dash=True),
-    help="Review file of TRUTH, whose labels may be incomplete. Compare only the instances that were drawn at random "
+@reviewed_options(
+    "Review file of TRUTH, whose labels may be incomplete. Compare only the instances that were drawn at random "
     "and completely reviewed, and report 90 % intervals. Their predictions should come from a model that has not seen "
-    "them.",
+    "them."
 )
 @cluster_options
 @reading_options
@@ -168,6 +164,7 @@ def evaluate(
     calibration: bool,
     calibration_plot: str | None,
     reviewed: tuple[str, ...],
+    on_conflict: str,
     on: "OnCluster | None",
     reading: Reading,
     run: "Run",
@@ -273,6 +270,7 @@ def evaluate(
         calibration=calibration,
         calibration_plot=calibration_plot,
         reviewed=reviewed,
+        on_conflict=on_conflict,
     )
     with _collecting(on, len(truths)) as where:
         report = evaluation.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)

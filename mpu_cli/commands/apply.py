@@ -46,6 +46,8 @@ class Accepted:
         Whether annotated labels decided ``no`` are removed.
     fill_implied : bool
         Whether what the labels of a record imply is added, but for what is decided ``no``.
+    on_conflict : {"error", "undecided"}
+        As for `review.decisions.read`.
     """
 
     reviewed: Sequence[str | Path] = ()
@@ -53,6 +55,7 @@ class Accepted:
     least: float = 1.0
     remove: bool = False
     fill_implied: bool = False
+    on_conflict: str = "error"
 
 
 @dataclass(kw_only=True)
@@ -191,7 +194,7 @@ def _changes(
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them
-    decided = decisions.read(accepted.reviewed, names, ids)
+    decided = decisions.read(accepted.reviewed, names, ids, accepted.on_conflict)
     match(decided, dataset, data, wins=True)
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)

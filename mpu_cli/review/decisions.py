@@ -16,8 +16,10 @@ Tab-separated text (`tables` has the details) with the columns
 false. Lines may have any order. A decision may be repeated, in one file or in several.
 """
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,6 +52,7 @@ SOURCE = "source"
 DRAWN = "drawn"
 PROBABILITY = "probability"
 _ROWS = 1 << 16
+_log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Hashable)
 
 
@@ -111,7 +114,12 @@ class Decisions:
         return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
 
 
-def read(sources: Iterable[str | Path], names: LabelNames | None = None, ids: RecordIds | None = None) -> Decisions:
+def read(
+    sources: Iterable[str | Path],
+    names: LabelNames | None = None,
+    ids: RecordIds | None = None,
+    on_conflict: str = "error",
+) -> Decisions:
     """Read one or several review files as one.
 
     Parameters
@@ -122,6 +130,9 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None, ids: Re
         Names that labels may have in the files.
     ids : RecordIds, optional
         Ids that instances may have in the files.
+    on_conflict : {"error", "undecided"}
+        What becomes of a label on which two files contradict each other. Where it is left undecided, ``*`` of its
+        instance is left out too, since it would make the label false; a warning says how far the files agree.
 
     Raises
     ------
@@ -150,7 +161,38 @@ def read(sources: Iterable[str | Path], names: LabelNames | None = None, ids: Re
     undecided = int(np.count_nonzero(~decided))
     is_sample = is_sample.astype(bool)
     every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names, chances)
-    return _each_once(every)
+    return _each_once(every if on_conflict == "error" else _undisputed(every))
+
+
+def _undisputed(every: Decisions) -> Decisions:
+    """Leave out labels on which files contradict each other, and ``*`` of their instances; warn how far they agree."""
+    verdicts: list[dict[tuple[int, int], bool]] = []
+    for file in range(len(every.files)):
+        one = _each_once(_part(every, every.file == file))
+        cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
+        verdicts.append(dict(zip(cells, one.verdict.tolist(), strict=True)))
+    disputed: set[tuple[int, int]] = set()
+    for i, j in combinations(range(len(verdicts)), 2):
+        both = [cell for cell in verdicts[i] if cell in verdicts[j] and cell[1] != NOTHING_ELSE]
+        others = {cell for cell in both if verdicts[i][cell] != verdicts[j][cell]}
+        if others:
+            from sklearn.metrics import cohen_kappa_score  # slow to import
+
+            kappa = cohen_kappa_score([verdicts[i][cell] for cell in both], [verdicts[j][cell] for cell in both])
+            _log.warning(
+                f"{shown(every.files[i])} and {shown(every.files[j])} agree on {len(both) - len(others):,} of the "
+                f"{len(both):,} labels of instances that both decide (Cohen's kappa {kappa:.2f}); {len(others):,} are "
+                "left undecided"
+            )
+        disputed |= others
+    left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}
+    cells = zip(every.instance.tolist(), every.label.tolist(), strict=True)
+    return _part(every, np.array([cell not in left_out for cell in cells], bool)) if disputed else every
+
+
+def _part(every: Decisions, kept: np.ndarray) -> Decisions:
+    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance")
+    return replace(every, **{name: getattr(every, name)[kept] for name in columns})
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,8 @@ class Sources:
         A file with the name of the group of each instance, on a line.
     scores : str or None
         A file with out-of-fold scores of another classifier, to go by in place of learning one.
+    on_conflict : {"error", "undecided"}
+        As for `review.decisions.read`.
     """
 
     file: Source
@@ -73,6 +75,7 @@ class Sources:
     label_features: str | Path | None = None
     groups: str | Path | None = None
     scores: str | None = None
+    on_conflict: str = "error"
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
@@ -419,7 +422,7 @@ def with_reviews(
     InputError
         A review cannot be read, or does not fit the file.
     """
-    decided = decisions.read(sources.reviewed, data.names, data.record_ids)
+    decided = decisions.read(sources.reviewed, data.names, data.record_ids, sources.on_conflict)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, sources.reviewed_wins, named, checksum_of)
     every = np.union1d(data.ids, reviewed.ids)

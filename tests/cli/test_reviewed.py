@@ -240,3 +240,17 @@ def test_nothing_is_annotated_to_plan_a_review_by(run, tmp_path):
     path = review(tmp_path / "checked.tsv", range(3), np.ones((5, 1), bool))
     text = message(run("estimate-c", data, "--reviewed", path, "--plan", "-q"))
     assert text.endswith("data.svm: nothing is annotated, so no review can be planned by it")
+
+
+def test_two_people_of_different_opinion(run, problem, tmp_path):
+    _, _, S, data = problem
+    i = int(np.flatnonzero(S[:, 0] == 0)[0])
+    paths = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    for path, word in zip(paths, ("yes", "no"), strict=True):
+        path.write_text(f"instance\tlabel\tverdict\tsource\n{i + 1}\t1\t{word}\t\n{i + 1}\t2\tyes\t\n")
+    both = ("train", data, "--reviewed", paths[0], "--reviewed", paths[1], *FAST)
+    assert message(run(*both, "--on-conflict", "error")).startswith(f"error: {paths[1]}:2: label 1 of instance {i + 1}")
+    assert not data.with_suffix(".mpu").exists()
+    result = run(*both, "--json")
+    assert json.loads(result.stdout)["review"]["decisions"] == 1
+    assert "agree on 1 of the 2 labels of instances that both decide" in result.stderr

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
@@ -226,3 +227,42 @@ def test_a_long_header(file):
         with pytest.raises(InputError, match=words):
             read([file(line)])
     assert time.process_time() - start < 20
+
+
+def test_what_two_files_contradict_each_other_about_is_left_undecided(file, caplog):
+    """So is the rest of its instance, which would make the label false."""
+    both = "1\t5\tyes\t\n1\t6\tyes\t\n2\t5\tno\t\n2\t6\tno\t\n2\t*\tno\t\n"
+    first = file(HEADER + both + "3\t5\tyes\t\n3\t6\tyes\t\n3\t*\tno\t\n", "a.tsv")
+    second = file(HEADER + both + "3\t5\tno\t\n4\t5\tno\t\n", "b.tsv")
+    decisions = read([first, second], on_conflict="undecided")
+    assert cells(decisions) == [
+        (0, 5, True, False),
+        (0, 6, True, False),
+        (1, NOTHING_ELSE, False, False),
+        (1, 5, False, False),
+        (1, 6, False, False),
+        (2, 6, True, False),
+        (3, 5, False, False),
+    ]
+    [warning] = caplog.messages
+    kappa = cohen_kappa_score([1, 1, 0, 0, 1], [1, 1, 0, 0, 0])
+    assert f"agree on 4 of the 5 labels of instances that both decide (Cohen's kappa {kappa:.2f}); 1 are" in warning
+
+
+def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):
+    path = file(HEADER + "1\t5\tyes\t\n1\t5\tno\t\n")
+    with pytest.raises(InputError, match="remove one of the lines"):
+        read([path], on_conflict="undecided")
+
+
+@given(st.lists(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.booleans()), max_size=3))
+def test_all_that_no_two_files_dispute_is_read(tmp_path_factory, people):
+    folder = tmp_path_factory.mktemp("people")
+    paths = [folder / f"{i}.tsv" for i in range(len(people))]
+    for path, verdicts in zip(paths, people, strict=True):
+        lines = (f"{i}\t{k}\t{'yes' if is_true else 'no'}\t\n" for (i, k), is_true in verdicts.items())
+        path.write_text(HEADER + "".join(lines))
+    decisions = read(paths, on_conflict="undecided")
+    said = {cell: {one[cell] for one in people if cell in one} for one in people for cell in one}
+    kept = {(i + 1, k): is_true for i, k, is_true, _ in cells(decisions)}
+    assert kept == {cell: min(words) for cell, words in said.items() if len(words) == 1}

@@ -108,6 +108,29 @@ def suggestible_options(function: Callable) -> Callable:
 _READABLE = click.Path(allow_dash=True)
 
 
+def reviewed_options(purpose: str) -> Callable:
+    """Add ``--reviewed`` with this help, and ``--on-conflict``."""
+
+    def options(function: Callable) -> Callable:
+        files = click.option(
+            "--reviewed",
+            metavar="CHECKED.tsv",
+            multiple=True,
+            type=_READABLE,
+            help=f"{purpose} Can be repeated, as for the files of two people.",
+        )
+        on_conflict = click.option(
+            "--on-conflict",
+            type=click.Choice(["undecided", "error"]),
+            default="undecided",
+            show_default=True,
+            help="Where two --reviewed files contradict each other, leave the label undecided, or stop.",
+        )
+        return files(on_conflict(function))
+
+    return options
+
+
 def training_files(function: Callable) -> Callable:
     """Add FILE, ``--reviewed``, ``--reviewed-wins``, ``--complete``, ``--cache``, and the options of names and reading.
 
@@ -124,6 +147,7 @@ def training_files(function: Callable) -> Callable:
         reviewed_wins: bool,
         complete: tuple[str, ...],
         groups: str | None,
+        on_conflict: str,
         cache: Path | None,
         naming: "Naming",
         reading: Reading,
@@ -139,19 +163,12 @@ def training_files(function: Callable) -> Callable:
         if len(complete) > 1:
             raise click.UsageError("--complete takes one file: join them.")
         sources = Sources(as_one(source), reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
-        sources = replace(sources, groups=groups)
+        sources = replace(sources, groups=groups, on_conflict=on_conflict)
         return function(*args, sources=sources, **kwargs)
 
     options = (
         click.argument("source", metavar="FILE...", nargs=-1, required=True, type=_READABLE),
-        click.option(
-            "--reviewed",
-            metavar="CHECKED.tsv",
-            multiple=True,
-            type=_READABLE,
-            help="Verified labels of FILE: decisions of people, as the page of `mpu review` exports them. Can be "
-            "repeated.",
-        ),
+        reviewed_options("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
         click.option(
             "--reviewed-wins",
             is_flag=True,

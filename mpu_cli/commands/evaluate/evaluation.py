@@ -150,6 +150,8 @@ class DetailedMetrics(Metrics):
     reviewed : sequence of str
         Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
         intervals.
+    on_conflict : {"error", "undecided"}
+        As for `review.decisions.read`.
     """
 
     propensities: PropensitySource | None = None
@@ -158,6 +160,7 @@ class DetailedMetrics(Metrics):
     calibration: bool = False
     calibration_plot: str | None = None
     reviewed: Sequence[str] = ()
+    on_conflict: str = "error"
 
 
 def evaluate(
@@ -243,7 +246,8 @@ def _reviewed_pair(
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
-    matched = match(decisions.read(metrics.reviewed, names, sidecars.ids(len(data))), data, truth, wins=True)
+    decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)), metrics.on_conflict)
+    matched = match(decided, data, truth, wins=True)
     if not len(matched.sampled):
         raise MpuError(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
