@@ -161,7 +161,7 @@ def read(
     undecided = int(np.count_nonzero(~decided))
     is_sample = is_sample.astype(bool)
     every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names, chances)
-    return _each_once(every if on_conflict == "error" else _undisputed(every))
+    return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every))
 
 
 def _undisputed(every: Decisions) -> Decisions:

@@ -254,3 +254,18 @@ def test_two_people_of_different_opinion(run, problem, tmp_path):
     result = run(*both, "--json")
     assert json.loads(result.stdout)["review"]["decisions"] == 1
     assert "agree on 1 of the 2 labels of instances that both decide" in result.stderr
+
+
+def test_evaluate_compares_what_two_people_agree_on(run, tmp_path):
+    """An instance that they contradict each other about is not completely reviewed."""
+    (tmp_path / "truth.svm").write_text("1 1:1\n2 1:1\n" * 3)
+    (tmp_path / "tags.txt").write_text("1\n2\n" * 3)
+    paths = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    closed = "".join(f"{i}\t*\tno\n" for i in range(1, 7))
+    for path, word in zip(paths, ("yes", "no"), strict=True):
+        path.write_text(f"instance\tlabel\tverdict\n1\t2\t{word}\n{closed}")
+    both = ("evaluate", tmp_path / "truth.svm", tmp_path / "tags.txt", "--reviewed", paths[0], "--reviewed", paths[1])
+    assert message(run(*both, "--on-conflict", "error")).startswith(f"error: {paths[1]}:2: label 2 of instance 1")
+    result = run(*both, "--json")
+    assert json.loads(result.stdout)["instances"] == 5
+    assert "agree on 0 of the 1 labels of instances that both decide" in result.stderr
