@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.features import only_entries
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, precision_recall_f1
 from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
@@ -282,10 +283,7 @@ def _gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray
 
 def _both(predicted: csr_array, truth: csr_array) -> csr_array:
     """Return the predicted labels that are true, with their entries in the truth."""
-    hit = entries_in(truth, predicted)
-    both = csr_array((np.where(hit, truth.data, 0), truth.indices, truth.indptr), truth.shape, copy=True)
-    both.eliminate_zeros()
-    return both
+    return only_entries(truth, entries_in(truth, predicted) & (truth.data != 0))
 
 
 def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:

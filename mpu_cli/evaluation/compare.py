@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.predictions import over
 from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.evaluation.incomplete import CorrectedRanking
 from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import Reliability
-from mpu_cli.evaluation.score_files import iter_predictions, over
+from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.predictions import over
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
@@ -63,13 +64,6 @@ class _Thresholds:
 def _of_32_bits(values: Sequence[float]) -> np.ndarray:
     with np.errstate(over="ignore"):  # what is beyond becomes infinite
         return np.array(values, np.float32)
-
-
-def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
-    """Return the labels with a score of at least `least`, one for all entries or one each: shape (n, Q), bool."""
-    labels = csr_array((scores.data >= least, scores.indices, scores.indptr), scores.shape, copy=True)
-    labels.eliminate_zeros()
-    return labels
 
 
 def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> bytes:

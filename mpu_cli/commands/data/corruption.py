@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.data.losing import lost
+from mpu_cli.core.data.features import only_entries
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -192,9 +193,7 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
     order = np.random.default_rng(seed).permutation(labels.nnz)
     keep = np.ones(labels.nnz, bool)
     keep[order[: round(missing_rate * labels.nnz)]] = False
-    left = csr_array((keep, labels.indices, labels.indptr), shape=labels.shape, copy=True)
-    left.eliminate_zeros()
-    return left
+    return only_entries(labels, keep)
 
 
 class ListedDraw:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.features import only_entries
+
 # Fewer instances, and a classifier cannot say which of them are typical of a label.
 _FEWEST = 3
 # How far the rates of labels, and of instances, are from their mean, by the distance of that from 0 or 1.
@@ -105,9 +107,7 @@ def lost(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int, keep_o
 
 def annotated(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int) -> csr_array:
     """Return the true labels without those that `lost` draws: csr_array of bool, shape (n, q)."""
-    left = csr_array((~lost(scheme, X, Y, kept, seed), Y.indices, Y.indptr), shape=Y.shape, copy=True)
-    left.eliminate_zeros()
-    return left
+    return only_entries(Y, ~lost(scheme, X, Y, kept, seed))
 
 
 def _largest_of_row(Y: csr_array, values: np.ndarray) -> np.ndarray:

@@ -232,6 +232,11 @@ def with_width(matrix: csr_array, width: int) -> csr_array:
         return matrix
     if width > matrix.shape[1]:
         return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
-    keep = matrix.indices < width
-    indptr = np.concatenate([[0], np.cumsum(keep)])[matrix.indptr]
-    return csr_array((matrix.data[keep], matrix.indices[keep], indptr), shape=(matrix.shape[0], width))
+    return only_entries(matrix, matrix.indices < width, width)
+
+
+def only_entries(matrix: csr_array, kept: np.ndarray, width: int | None = None) -> csr_array:
+    """Return the stored entries that a mask selects, perhaps in a matrix of another width."""
+    n, q = matrix.shape
+    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
+    return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=(n, q if width is None else width))

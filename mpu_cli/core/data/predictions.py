@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.features import only_entries
 from mpu_cli.core.data.judges import UNSEEN, Judges
 
 # More labels than this are many: dense predictions of them take more time and memory than they are worth
@@ -261,9 +262,13 @@ def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.
 
 def at_least(predictions: csr_array, least: float) -> csr_array:
     """Return the predictions that reach some probability."""
-    kept = predictions.data >= np.float32(least)
-    indptr = np.concatenate([[0], np.cumsum(kept)])[predictions.indptr]
-    return csr_array((predictions.data[kept], predictions.indices[kept], indptr), shape=predictions.shape)
+    return only_entries(predictions, predictions.data >= np.float32(least))
+
+
+def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
+    """Return the labels with a score of at least `least`, one for all entries or one each: shape (n, Q), bool."""
+    reach = csr_array((scores.data >= least, scores.indices, scores.indptr), shape=scores.shape)
+    return only_entries(reach, reach.data)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.core.data.features import only_entries
 from mpu_cli.errors import DataError
 
 
@@ -128,7 +129,7 @@ class VerifiedLabels:
         what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
         """
         single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
-        return VerifiedLabels(_only(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
+        return VerifiedLabels(only_entries(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
 
     def left_to_chance(self) -> "VerifiedLabels":
         """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
@@ -138,7 +139,7 @@ class VerifiedLabels:
         """
         whole = self.instances != Verdict.UNKNOWN
         outside = ~np.repeat(whole, np.diff(self.cells.indptr))
-        cells = _only(self.cells, outside & (self.cells.data != Verdict.TRUE))
+        cells = only_entries(self.cells, outside & (self.cells.data != Verdict.TRUE))
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
@@ -158,9 +159,9 @@ class VerifiedLabels:
         """
         rows = np.repeat(np.arange(annotated.shape[0]), np.diff(annotated.indptr))
         alone = self._at(rows, annotated.indices) == Verdict.UNKNOWN
-        by_chance = _only(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
-        of_complete = _only(annotated, alone & (self.instances[rows] == Verdict.FALSE))
-        confirmed = _only(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
+        by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
+        of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
+        confirmed = only_entries(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
         return by_chance, of_complete + confirmed
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -179,7 +180,7 @@ class VerifiedLabels:
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
-        rows, columns = _only(self.cells, self.cells.data == Verdict.IGNORED).nonzero()
+        rows, columns = only_entries(self.cells, self.cells.data == Verdict.IGNORED).nonzero()
         whole = np.flatnonzero(self.instances == Verdict.IGNORED)
         more_rows, more_columns = np.nonzero(self.cells[whole].toarray() == Verdict.UNKNOWN)
         return np.concatenate([rows, whole[more_rows]]), np.concatenate([columns, more_columns])
@@ -216,9 +217,3 @@ def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
     """Give the columns of some labels their places among all; both are ascending numbers of labels."""
     columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
     return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))
-
-
-def _only(matrix: csr_array, kept: np.ndarray) -> csr_array:
-    """Return the stored entries that a mask selects."""
-    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
-    return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

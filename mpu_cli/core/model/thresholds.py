@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from mpu_cli.core.data.predictions import HeldOut, Predictions, values_at
+from mpu_cli.core.data.predictions import HeldOut, Predictions, over, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.bins import BinnedCells, lower_edges
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration, calibrate
@@ -283,9 +283,7 @@ def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
     """Return the cells whose prediction reaches the threshold of the label: csr_array of bool, shape (n, q)."""
     if isinstance(predictions, np.ndarray):
         return csr_array(predictions >= thresholds)
-    reach = predictions.data >= thresholds[predictions.indices]
-    indptr = np.concatenate([[0], np.cumsum(reach)])[predictions.indptr]
-    return csr_array((reach[reach], predictions.indices[reach], indptr), shape=predictions.shape)
+    return over(predictions, thresholds[predictions.indices])
 
 
 def _ranked(
