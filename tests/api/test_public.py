@@ -35,13 +35,9 @@ def run_python(code: str) -> str:
 
 
 def test_the_import_brings_nothing_along():
-    loaded = run_python("import sys, mpu_cli; print(*{name.partition('.')[0] for name in sys.modules})")
-    assert not HEAVY & set(loaded.split())
-
-
-def test_the_import_takes_no_time():
-    script = "import time; a = time.perf_counter(); import mpu_cli; print(time.perf_counter() - a)"
-    assert min(float(run_python(script)) for _ in range(3)) < 0.1
+    loaded = set(run_python("import sys, mpu_cli; print(*sys.modules)").split())
+    assert not HEAVY & {name.partition(".")[0] for name in loaded}
+    assert {name for name in loaded if name.startswith("mpu_cli")} == {"mpu_cli", "mpu_cli.version"}
 
 
 def test_the_estimator_brings_no_compiler_along():
