@@ -20,6 +20,7 @@ from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
+from mpu_cli.training.evidence import calibrated_by
 
 
 def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, under the same names
@@ -168,7 +169,7 @@ def calibrate(
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
     P = arrays.scores(scores, (annotations.labels.shape[0], annotations.width))
-    return learning.calibration(annotations.of_labels(P), annotations, learning.frequency(c, annotations))
+    return calibrated_by(annotations.of_labels(P), annotations.labels, learning.frequency(c, annotations))
 
 
 def missing_labels(
@@ -220,7 +221,7 @@ def missing_labels(
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
     P = annotations.of_labels(arrays.scores(scores, (annotations.labels.shape[0], annotations.width)))
     frequency = learning.frequency(c, annotations)
-    probabilities = learning.calibration(P, annotations, frequency)(P)
+    probabilities = calibrated_by(P, annotations.labels, frequency)(P)
     return learning.missing_labels(probabilities, annotations, frequency, Choice(top=top))
 
 

@@ -25,7 +25,6 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model import thresholds
-from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.options import PER_LABEL, PU_F1, Validation
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train import algorithm
@@ -192,14 +191,6 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
         raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
     rates = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
     return LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
-
-
-def calibration(scores: np.ndarray, annotations: Annotations, frequency: LabelFrequency) -> Calibration:
-    """Learn what makes probabilities of scores."""
-    learned = calibrate(scores, annotations.labels, frequency)
-    if learned is None:
-        raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
-    return learned
 
 
 def missing_labels(

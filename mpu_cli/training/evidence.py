@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
@@ -73,8 +74,14 @@ class Evidence:
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
         c = estimates.c if options.c is None else options.c
         frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
-        calibration = calibrate(scores, problem.labels, frequency)
-        if calibration is None:
-            raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
+        calibration = calibrated_by(scores, problem.labels, frequency)
         warnings, blocks = tuple(estimates.warnings()), len(calibration.actual)
         return cls(calibration(scores), frequency, blocks=blocks, warnings=warnings, calibration=calibration)
+
+
+def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:
+    """Learn what makes probabilities of scores; DataError where no label is annotated in a cell that is not ignored."""
+    learned = calibrate(scores, labels, frequency)
+    if learned is None:
+        raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
+    return learned
