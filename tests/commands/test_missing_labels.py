@@ -13,6 +13,7 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
+from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
@@ -200,3 +201,18 @@ def test_a_line_that_is_not_two_labels_is_an_error_with_its_place(tmp_path, line
     (tmp_path / "implied.tsv").write_text(f"3 1\n{line}\n")
     with pytest.raises(InputError, match=r"implied\.tsv:2: expected two labels"):
         read_implications(tmp_path / "implied.tsv")
+
+
+def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, caplog):
+    """Rules may be those of a whole thesaurus. Where none is on labels in use, the first one is an error."""
+    names, rules = LabelNames.of({1: ("oaks",), 2: ("plants",)}), tmp_path / "rules.tsv"
+    rules.write_text("oaks\ttrees\ntrees\tplants\noaks\tplants\nbeech\ttrees\n")
+    implications = read_implications(rules, names)
+    assert 2 in implications.broader(1)
+    assert implications.labels().tolist() == [2]
+    assert caplog.messages == [f"{rules}: 3 lines of 4 on labels that are not in use, such as 'trees'"]
+    rules.write_text("oaks\ttrees\ntrees\tplants\n1\t1\n")
+    assert 2 in read_implications(rules, names).broader(1)
+    rules.write_text("beech\ttrees\n")
+    with pytest.raises(InputError, match=r"rules\.tsv:1: there is no label called 'beech'"):
+        read_implications(rules, names)

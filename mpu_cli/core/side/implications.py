@@ -13,6 +13,7 @@ class Implications:
     ----------
     pairs : iterable of (int, int)
         Narrower and broader label, by their numbers in files. Labels that imply each other are the same to this.
+        Numbers below 0 are of labels not in use, which only hand on what they imply.
 
     Examples
     --------
@@ -65,8 +66,9 @@ class Implications:
         return csr_array(implied.astype(np.int8) - implied.multiply(there).astype(np.int8)).astype(bool)
 
     def labels(self) -> np.ndarray:
-        """Return all broader labels, ascending."""
-        return np.unique(np.array([label for broader in self._broader.values() for label in broader], np.int64))
+        """Return all broader labels in use, ascending."""
+        labels = {label for broader in self._broader.values() for label in broader if label >= 0}
+        return np.array(sorted(labels), np.int64)
 
 
 def _columns_of(labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
