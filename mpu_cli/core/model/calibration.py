@@ -27,8 +27,10 @@ _FEWEST_ANNOTATIONS = 50
 _MOST_BLOCKS = 50
 # A probability of 0 or 1 has no log odds; these are the smallest number that float32 has, and the largest below 1.
 _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
-# The share of a block stays so many cells away from none and from all of them.
+# The share of a block stays so many cells away from none and from all of them, and below that of the surest block:
+# above it, float32 tells few probabilities apart, and what many cells share would no longer have an order.
 _MARGIN = 0.5
+_SUREST = 0.9999
 # True labels by which the map of a stratum is drawn to that of all.
 _SHRINKING = 10.0
 _SWEEPS = 20
@@ -296,7 +298,7 @@ def _fitted(
     if shrinking:
         expected = np.bincount(block, cells * expit(z))
         hits = expected * (hits + shrinking) / (expected + shrinking)
-    share = np.clip(hits, _MARGIN, size - _MARGIN) / size
+    share = np.minimum(np.clip(hits, _MARGIN, size - _MARGIN) / size, _SUREST)
     centre, target = np.bincount(block, cells * z) / size, logit(share)
     least, actual = _LEAST_SLOPE * centre, target
     for _ in range(_SWEEPS):  # until the mean of every block is its share
@@ -321,7 +323,7 @@ def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
     block = _numbered(-np.minimum(np.floor(above * most), most - 1))
     size = np.bincount(block, cells)
     rising = isotonic_regression(np.bincount(block, true) / size, weights=size).x
-    least, largest = _MARGIN / size[0], 1 - _MARGIN / size[-1]
+    least, largest = _MARGIN / size[0], min(1 - _MARGIN / size[-1], _SUREST)
     if rising[0] == 0 and least >= rising[1]:  # in few cells, to find none says little
         rising[0] = rising[1]
     return _numbered(np.minimum(rising, largest))[block]
