@@ -20,7 +20,7 @@ from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.options import CRITERIA, Validation
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
-from mpu_cli.training.evidence import calibrated_by
+from mpu_cli.training.evidence import Evidence, calibrated_by
 
 
 def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, under the same names
@@ -222,7 +222,8 @@ def missing_labels(
     P = annotations.of_labels(arrays.scores(scores, (annotations.labels.shape[0], annotations.width)))
     frequency = learning.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
-    return learning.missing_labels(probabilities, annotations, frequency, Choice(top=top))
+    evidence = Evidence(probabilities, frequency, blocks=1)
+    return learning.missing_labels(evidence, annotations, Choice(top=top))
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:

@@ -15,6 +15,7 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.core.complete import suggestions
+from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
@@ -193,15 +194,14 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
     return LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
 
 
-def missing_labels(
-    probabilities: np.ndarray, annotations: Annotations, frequency: LabelFrequency, choice: suggestions.Choice
-) -> suggestions.Cells:
+def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggestions.Choice) -> suggestions.Cells:
     """List what is probably missing as `mpu complete` does, by the caller's columns."""
-    labels = annotations.labels
-    probabilities = given_other_labels(probabilities, labels, frequency)
-    judged = suggestions.judge(probabilities, annotations.verified, labels, frequency)
+    labels, frequency = annotations.labels, evidence.frequency
+    probabilities = given_other_labels(evidence.probabilities, labels, frequency)
+    answers = annotations.problem(without_features(labels.shape[0])).answers
+    corrections = Corrections.of(probabilities, labels, frequency, answers, evidence.reviewed)
     annotated = frequency.positives(labels).astype(bool)
-    cells = suggestions.suggest(probabilities, annotated, frequency, choice, judged=judged)
+    cells = suggestions.suggest(probabilities, annotated, frequency, choice, correction=corrections)
     return replace(cells, columns=annotations.columns[cells.columns])
 
 
@@ -279,8 +279,7 @@ class Scored:
 
     def missing_labels(self, top: int | None) -> suggestions.Cells:
         """List what is probably missing."""
-        given = self.evidence.probabilities, self.annotations, self.evidence.frequency
-        return missing_labels(*given, suggestions.Choice(top=top))
+        return missing_labels(self.evidence, self.annotations, suggestions.Choice(top=top))
 
     def questions(self, n: int) -> Questions:
         """Draw cells to ask people about."""

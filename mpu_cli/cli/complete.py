@@ -212,8 +212,9 @@ def _say(report: "Report") -> None:
             f"({judged.yes / judged.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
             "by that, as if what was answered were a sample of what was claimed alike"
         )
+    by = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right"
     info(
-        f"about {missing.expected:,.0f} labels are missing ({missing.low:,.0f} to {missing.high:,.0f}, if c is right); "
+        f"about {missing.expected:,.0f} labels are missing ({missing.low:,.0f} to {missing.high:,.0f}, {by}); "
         f"{report.listed:,} are listed, of which about {right.expected:,.0f} are right ({right.low:,.0f} to "
         f"{right.high:,.0f})"
     )

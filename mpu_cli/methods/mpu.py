@@ -54,7 +54,7 @@ def fitted(options: Options, model: "StackedModel", report: "Report", has_label_
         }
         if report.reviewed.answers:
             findings["c_by_people"] |= {"answers": report.reviewed.answers, "yes": report.reviewed.yes}
-    return Fitted(model, findings, report.c, tuple(report.warnings()))
+    return Fitted(model, findings, report.c, tuple(report.warnings()), reviewed=report.reviewed)
 
 
 _TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features", "oof")

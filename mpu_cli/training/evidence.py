@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
@@ -28,6 +29,8 @@ class Evidence:
     probabilities : ndarray or csr_array of float32, shape (n, q)
         Pr(y=1 | x), of all instances, out of fold.
     frequency : LabelFrequency
+    reviewed : ReviewedFrequency or None
+        Where the frequency comes from, if from what people have decided.
     blocks : int
         Of so many probabilities that were calibrated by themselves.
     warnings : tuple of str
@@ -41,6 +44,7 @@ class Evidence:
     blocks: int
     warnings: tuple[str, ...] = ()
     calibration: Calibration | None = None
+    reviewed: ReviewedFrequency | None = None
 
     @classmethod
     def of_fitted(cls, fitted: Fitted, problem: Problem) -> "Evidence":
@@ -50,7 +54,13 @@ class Evidence:
         # Of about as many true labels each; the map of a stratum has some more.
         blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
         frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
-        return cls(probabilities=held_out, frequency=frequency, blocks=blocks, warnings=fitted.warnings)
+        return cls(
+            probabilities=held_out,
+            frequency=frequency,
+            reviewed=fitted.reviewed,
+            blocks=blocks,
+            warnings=fitted.warnings,
+        )
 
     @classmethod
     def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
@@ -75,8 +85,14 @@ class Evidence:
         c = estimates.c if options.c is None else options.c
         frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
         calibration = calibrated_by(scores, problem.labels, frequency)
-        warnings, blocks = tuple(estimates.warnings()), len(calibration.actual)
-        return cls(calibration(scores), frequency, blocks=blocks, warnings=warnings, calibration=calibration)
+        return cls(
+            calibration(scores),
+            frequency,
+            blocks=len(calibration.actual),
+            warnings=tuple(estimates.warnings()),
+            calibration=calibration,
+            reviewed=estimates.reviewed,
+        )
 
 
 def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:

@@ -283,3 +283,20 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
     assert report["judged"]["claimed"] > 0.5
     assert report["right"] / report["listed"] < 0.4
     assert "of 30 answered, claimed 0." in run(*command, "--c", 0.6, "--cost", 10, "--epochs", 3).stderr
+
+
+def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
+    _, S, data = problem
+    found = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)
+    options = ("--reviewed", checked, "--min-probability", 0.001, "-o", tmp_path / "missing.tsv", *FAST)
+    listed = json.loads(run("complete", data, *options, "--json", "-q").stdout)
+    yes = int(read([checked]).verdict.sum())
+    assert listed["answers"] == found["answers"] == 80
+    assert listed["missing"] == pytest.approx(found["missing"] - yes, rel=1e-6)
+    low, high = (S.sum() * (1 / end - 1) - yes for end in found["interval"][::-1])
+    assert (listed["missing_low"], listed["missing_high"]) == pytest.approx((max(low, 0), high), rel=1e-6)
+    assert listed["right_low"] <= listed["right"] <= listed["right_high"]
+    assert listed["right"] <= listed["missing"] + yes
+    assert "judged" not in listed
+    said = run("complete", data, *(option for option in options if option != "-q"))
+    assert "by 80 answers" in said.stderr

@@ -29,7 +29,7 @@ from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right.
+    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers.
 
     Attributes
     ----------
@@ -53,6 +53,8 @@ class Report:
         Counts of the decisions in review files.
     judged : Judged or None
         What was decided of single cells, by which the probabilities of those listed are corrected.
+    answers : int
+        Answers to questions, by which c is, and the probabilities and intervals are; 0 where there are none.
     names : LabelNames or None
         By which labels are shown.
     warnings : tuple of str
@@ -71,6 +73,7 @@ class Report:
     expected_f1_after: float
     review: ReviewCounts | None
     judged: Judged | None
+    answers: int
     names: LabelNames | None
     warnings: tuple[str, ...]
 
@@ -88,6 +91,7 @@ class Report:
             "expected_f1_after": self.expected_f1_after,
             **({} if self.review is None else {"review": asdict(self.review)}),
             **({} if self.judged is None else {"judged": asdict(self.judged)}),
+            **({"answers": self.answers} if self.answers else {}),
             "per_label": {
                 str(label): self._name(label) | {"missing": missing, "low": low, "high": high}
                 for label, missing, low, high in of_labels
@@ -256,6 +260,7 @@ def complete(
         expected_f1_after=completion.filling_in.f1_after,
         review=data.review,
         judged=completion.judged,
+        answers=completion.answers,
         names=names,
         warnings=(*evidence.warnings, *warnings),
     )

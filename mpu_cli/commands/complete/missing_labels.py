@@ -8,8 +8,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete import suggestions
+from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.complete.posterior import posterior_at
 from mpu_cli.core.complete.suggestions import Cells, Choice, Count, FillingIn
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
@@ -57,6 +59,8 @@ class Completion:
         What the labels of each instance imply and is not among them; not listed.
     judged : Judged or None
         What was decided of single cells, by which probabilities were corrected.
+    answers : int
+        Answers to questions, by which the probabilities and the counts are.
     """
 
     probabilities: Predictions
@@ -72,6 +76,7 @@ class Completion:
     filling_in: FillingIn
     implied: csr_array | None
     judged: Judged | None
+    answers: int
 
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""
@@ -106,15 +111,21 @@ def find(
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("other labels"):
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run)
+    reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
     with run.step("list"):
-        of_labels, of_all = suggestions.missing_labels(labels, frequency)
+        of_labels, of_all = suggestions.missing_labels(labels, frequency, reviewed)
         missing = float(of_all.expected)
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
             choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
-        judged = suggestions.judge(probabilities, problem.verified, labels, frequency)
-        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, judged)
+        corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed)
+        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, corrections)
+        if corrections.by_answers is None:
+            right = suggestions.expected_right(listed, frequency, missing / evidence.blocks)
+        else:
+            posterior = posterior_at(probabilities, frequency, listed.rows, listed.columns)
+            right = corrections.by_answers.expected_right(listed, posterior)
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
     return Completion(
         probabilities=probabilities,
@@ -126,10 +137,11 @@ def find(
         of_labels=of_labels,
         of_all=of_all,
         listed=listed,
-        right=suggestions.expected_right(listed, frequency, missing / evidence.blocks),
+        right=right,
         filling_in=filling_in,
         implied=implied,
-        judged=judged,
+        judged=corrections.judged,
+        answers=reviewed.answers if reviewed else 0,
     )
 
 

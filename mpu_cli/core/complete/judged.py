@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logit
 
 # Deviations of the priors of a and b; the line rises, so that the order stays.
-_SHIFT, _SLOPE, _LEAST_SLOPE = 1.0, 0.6, 0.1
+SHIFT, SLOPE, _LEAST_SLOPE = 1.0, 0.6, 0.1
 # Log odds of claims end here.
 _LARGEST = 12.0
 # Of the normal distribution, outside which 5 % lie.
@@ -71,8 +71,8 @@ class Judged:
             log_odds = shift + slope * z
             off = expit(log_odds) - true
             value = -np.where(true, log_expit(log_odds), log_expit(-log_odds)).sum()
-            value += ((shift / _SHIFT) ** 2 + ((slope - 1) / _SLOPE) ** 2) / 2
-            return value, np.array([off.sum() + shift / _SHIFT**2, off @ z + (slope - 1) / _SLOPE**2])
+            value += ((shift / SHIFT) ** 2 + ((slope - 1) / SLOPE) ** 2) / 2
+            return value, np.array([off.sum() + shift / SHIFT**2, off @ z + (slope - 1) / SLOPE**2])
 
         bounds = [(None, None), (_LEAST_SLOPE, None)]
         shift, slope = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=bounds).x

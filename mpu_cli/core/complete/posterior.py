@@ -5,10 +5,18 @@ A true label is annotated with probability c, a false one never, so by Bayes' ru
     Pr(y=1 | x, s=0) = (1 - c) p / (1 - c p),   p = Pr(y=1 | x).
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
+from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, values_at
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.errors import DataError
+
+_CELLS = 1 << 21  # of a block
 
 
 def unannotated_posterior(probabilities: ArrayLike, c: ArrayLike) -> np.ndarray:
@@ -52,3 +60,25 @@ def unannotated_posterior(probabilities: ArrayLike, c: ArrayLike) -> np.ndarray:
     unannotated = missing + (1 - p)  # 1 - c p, without a difference of nearly equal numbers
     posterior: np.ndarray = np.divide(missing, unannotated, out=np.zeros_like(unannotated), where=unannotated > 0)
     return posterior
+
+
+def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
+    """Yield posteriors of a block of instances after another, as if no cell were verified."""
+    n, q = predictions.shape
+    by_chance = replace(frequency, verified=None)
+    for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
+        rows = slice(start, min(start + size, n))
+        p = predictions[rows]
+        if isinstance(p, np.ndarray):
+            yield rows, unannotated_posterior(p, by_chance.of_cells(rows))
+        else:
+            of_entries = start + np.repeat(np.arange(p.shape[0]), np.diff(p.indptr)), p.indices
+            posterior = unannotated_posterior(p.data, by_chance.by_chance(*of_entries))
+            yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
+
+
+def posterior_at(
+    probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return posteriors of some cells, as if they were not verified."""
+    return unannotated_posterior(values_at(probabilities, rows, columns), frequency.by_chance(rows, columns))

@@ -5,20 +5,23 @@ is known, and ignored ones, are never listed.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.complete.judged import Judged
-from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, values_at
+from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
+from mpu_cli.core.data.predictions import Predictions, values_at
+from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.single_frequencies import missing
 
-_CELLS = 1 << 21  # of a block
 _QUANTILES = (0.05, 0.95)
-_Z = 1.645  # of these, in standard errors
+Z = 1.645  # of these, in standard errors
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,12 @@ class Choice:
     columns: np.ndarray | None = field(default=None, compare=False)
 
 
+class Correction(Protocol):
+    """What makes probabilities of posteriors, in the same order; 0 stays 0."""
+
+    def corrected(self, claimed: np.ndarray) -> np.ndarray: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class Count:
     """Estimates of numbers, with 90 % intervals; each a float, or an array with one for each label."""
@@ -99,7 +108,7 @@ def suggest(
     frequency: LabelFrequency,
     choice: Choice,
     left_out: csr_array | None = None,
-    judged: Judged | None = None,
+    correction: Correction | None = None,
 ) -> Cells:
     """List labels that are missing: neither annotated nor verified, the most probable first.
 
@@ -113,8 +122,8 @@ def suggest(
     choice : Choice
     left_out : csr_array of bool, shape (n, q), optional
         Cells that are not to be listed.
-    judged : Judged, optional
-        Corrects the probabilities.
+    correction : Correction, optional
+        Of the posteriors.
 
     Returns
     -------
@@ -132,7 +141,7 @@ def suggest(
     """
     least = np.float32(choice.least or 0)
     best = Cells.none()
-    for block in _posteriors(probabilities, annotated, frequency, least, left_out, judged):
+    for block in _posteriors(probabilities, annotated, frequency, least, left_out, correction):
         if choice.columns is not None:
             block = block[choice.columns[block.columns]]
         if choice.top is not None and len(best) >= choice.top:
@@ -143,17 +152,21 @@ def suggest(
     return best.best()
 
 
-def missing_labels(annotated: csr_array, frequency: LabelFrequency) -> tuple[Count, Count]:
+def missing_labels(
+    annotated: csr_array, frequency: LabelFrequency, reviewed: ReviewedFrequency | None = None
+) -> tuple[Count, Count]:
     """Estimate how many true labels are neither annotated nor verified.
 
     Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
     binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
-    are those of chance, where c is right.
+    are those of chance, where c is right; where c comes from people, those of c.
 
     Parameters
     ----------
     annotated : csr_array of bool, shape (n, q)
     frequency : LabelFrequency
+    reviewed : ReviewedFrequency, optional
+        Where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
 
     Returns
     -------
@@ -172,13 +185,19 @@ def missing_labels(annotated: csr_array, frequency: LabelFrequency) -> tuple[Cou
 
     by_chance, c = frequency.of_annotations(annotated)
     confirmed = _confirmed(annotated, frequency)
-    expected = by_chance * (1 - c) / c
-    low, high = (nbinom.ppf(share, np.maximum(by_chance, 1), c) * (by_chance > 0) for share in _QUANTILES)
-    spread = _Z * np.sqrt((expected / c).sum())
-    total, n_confirmed = expected.sum(), confirmed.sum()
+    if reviewed is None:
+        expected = by_chance * (1 - c) / c
+        low, high = (nbinom.ppf(share, np.maximum(by_chance, 1), c) * (by_chance > 0) for share in _QUANTILES)
+        total, spread = expected.sum(), Z * np.sqrt((expected / c).sum())
+        of_all = total, total - spread, total + spread
+    else:
+        expected = missing(by_chance, reviewed.rates, reviewed.c)
+        low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
+        low, high = np.minimum(low, expected), np.maximum(high, expected)
+        of_all = tuple(by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
     return (
         Count(*(np.maximum(values - confirmed, 0.0) for values in (expected, low, high))),
-        Count(*(max(float(value - n_confirmed), 0.0) for value in (total, total - spread, total + spread))),
+        Count(*(max(float(value - confirmed.sum()), 0.0) for value in of_all)),
     )
 
 
@@ -200,7 +219,7 @@ def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0)
     expected = float(r.sum())
     share = min(expected / block, 1.0) if block else 1.0
     variance = share * (r / frequency.by_chance(listed.rows, listed.columns)).sum() + (1 - share) * (r * (1 - r)).sum()
-    spread = _Z * float(np.sqrt(variance))
+    spread = Z * float(np.sqrt(variance))
     return Count(expected, max(expected - spread, 0.0), min(expected + spread, float(len(listed))))
 
 
@@ -271,23 +290,21 @@ def _posteriors(
     frequency: LabelFrequency,
     least: np.float32,
     left_out: csr_array | None,
-    judged: Judged | None,
+    correction: Correction | None,
 ) -> Iterator[Cells]:
     """Yield Pr(y=1 | x, s=0) of a block of instances after another: the cells where it is not 0, and large enough.
 
     Those that are annotated, or known, or to be left out, are not among them.
     """
-    n, q = predictions.shape
-    for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
-        rows = slice(start, min(start + size, n))
-        of_block = predictions[rows]
+    for rows, of_block in posterior_blocks(predictions, frequency):
+        start = rows.start
         if isinstance(of_block, np.ndarray):
-            posterior = _claimed(of_block, replace(frequency, verified=None).of_cells(rows), judged)
+            posterior = _corrected(of_block, correction)
             i, k = np.nonzero((posterior > 0) & (posterior >= least))
             posterior = posterior[i, k]
         else:
             i, k = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr)), of_block.indices
-            posterior = _claimed(of_block.data, frequency.by_chance(start + i, k), judged)
+            posterior = _corrected(of_block.data, correction)
         listed = (posterior > 0) & (posterior >= least)
         for others in (annotated, left_out):
             if others is not None:
@@ -297,17 +314,22 @@ def _posteriors(
         yield Cells(start + i.astype(np.int64), k.astype(np.int64), posterior)[listed]
 
 
-def _claimed(p: np.ndarray, c: np.ndarray, judged: Judged | None) -> np.ndarray:
-    posterior = unannotated_posterior(p, c)
-    return posterior if judged is None else judged.corrected(posterior)
+def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarray:
+    return posterior if correction is None else correction.corrected(posterior)
 
 
 def judge(
-    probabilities: Predictions, verified: VerifiedLabels | None, labels: csr_array, frequency: LabelFrequency
+    probabilities: Predictions,
+    verified: VerifiedLabels | None,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    correction: Correction | None = None,
+    answers: Answers | None = None,
 ) -> Judged | None:
     """Compare what is claimed of single cells that are not annotated with what people have decided of them.
 
-    Cells of complete instances are left out. None where nothing was decided, or nothing refused.
+    Claims are posteriors, corrected. Cells of complete instances are left out, and those of answers that the correction
+    has learned from. None where nothing was decided, or nothing refused.
     """
     if verified is None:
         return None
@@ -315,8 +337,10 @@ def judge(
     rows, columns = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), cells.indices
     counts = np.isin(cells.data, (Verdict.TRUE, Verdict.FALSE)) & (verified.instances[rows] == Verdict.UNKNOWN)
     counts &= ~values_at(labels, rows, columns).astype(bool)
+    if answers is not None:
+        counts &= ~np.isin(rows * labels.shape[1] + columns, answers.rows * labels.shape[1] + answers.columns)
     rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
-    claimed = unannotated_posterior(values_at(probabilities, rows, columns), frequency.by_chance(rows, columns))
+    claimed = _corrected(posterior_at(probabilities, frequency, rows, columns), correction)
     return Judged.of(claimed, true) if len(true) else None
 
 

@@ -102,7 +102,7 @@ class ScoredCells:
         annotated = np.log(np.maximum(self.annotations, 0.5))
         kappas = np.empty((len(_DEPTHS), len(counts), len(_ETAS)))
         for of_depth, depth in zip(kappas, _DEPTHS, strict=True):
-            missing = counts @ _true(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
+            missing = counts @ below_ceiling(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
             etas = annotated[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
             of_depth[:] = [np.interp(_ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas]
         return kappas
@@ -132,7 +132,7 @@ class Truth:
 
     def probabilities(self, scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return Pr(y=1 | s=0) of cells of these labels by their scores."""
-        return _true(self.kappas[columns] + (1 - self.depth) * scores)
+        return below_ceiling(self.kappas[columns] + (1 - self.depth) * scores)
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,12 @@ class Questions:
         return len(self.rows)
 
 
+def below_ceiling(log_r: np.ndarray) -> np.ndarray:
+    """Return r = Pr(y=1 | s=0), which bends to the ceiling, by its logarithm without that: any shape."""
+    r: np.ndarray = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
+    return np.maximum(r, 1e-9)
+
+
 def fit(
     cells: ScoredCells,
     answers: Answers,
@@ -216,7 +222,7 @@ def fit(
     for at, k in enumerate(judged.tolist()):
         mine = answers.columns == k
         v = cells.kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
-        r = _true(v)
+        r = below_ceiling(v)
         log_likelihood[:, at] = np.where(answers.true[mine][:, None], np.log(r), np.log1p(-r)).sum(axis=1)
         if reviewed is not None:
             kept, true = reviewed[k]
@@ -273,7 +279,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     q = len(cells.annotations)
     rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
     scores = cells.scores[rows, columns].astype(float)
-    r = _true(scores) if truth is None else truth.probabilities(scores, columns)
+    r = below_ceiling(scores) if truth is None else truth.probabilities(scores, columns)
     few = r < LEAST
     rows, columns, r = rows[~few], columns[~few], r[~few]
     weight = r**OF_TRUE * (1 - r) ** OF_FALSE
@@ -349,12 +355,6 @@ def _chances(weight: np.ndarray, n: int) -> np.ndarray:
             break
         surely |= more
     return np.where(surely, 1.0, chance)
-
-
-def _true(log_r: np.ndarray) -> np.ndarray:
-    """Return r, which bends to the ceiling, by its logarithm without that."""
-    r: np.ndarray = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
-    return np.maximum(r, 1e-9)
 
 
 def _shapes() -> np.ndarray:

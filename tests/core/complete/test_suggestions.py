@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mpu_cli.core.complete import suggestions
+from mpu_cli.core.complete import posterior
 from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.complete.suggestions import (
     Cells,
@@ -24,7 +24,7 @@ N, Q = 60, 7
 @pytest.fixture
 def problem(monkeypatch):
     """Probabilities with equals among them, annotations, verified labels; several blocks of instances."""
-    monkeypatch.setattr(suggestions, "_CELLS", 8 * Q)
+    monkeypatch.setattr(posterior, "_CELLS", 8 * Q)
     rng = np.random.default_rng(0)
     probabilities = (rng.integers(0, 21, (N, Q)) / 20).astype(np.float32)
     annotated = csr_array(rng.random((N, Q)) < 0.2)
@@ -36,11 +36,11 @@ def problem(monkeypatch):
 
 def by_hand(probabilities, annotated, frequency):
     """Every cell that may be suggested, by decreasing probability, then instance, then label."""
-    posterior = unannotated_posterior(probabilities, frequency.rates)
-    unknown = frequency.verified.verdicts() == 0 if frequency.verified is not None else np.ones(posterior.shape, bool)
+    posteriors = unannotated_posterior(probabilities, frequency.rates)
+    unknown = frequency.verified.verdicts() == 0 if frequency.verified is not None else np.ones(posteriors.shape, bool)
     cells = [
-        (-posterior[i, k], i, k)
-        for i, k in zip(*np.nonzero(unknown & ~annotated.toarray() & (posterior > 0)), strict=True)
+        (-posteriors[i, k], i, k)
+        for i, k in zip(*np.nonzero(unknown & ~annotated.toarray() & (posteriors > 0)), strict=True)
     ]
     return [(int(i), int(k), -p) for p, i, k in sorted(cells)]
 
