@@ -28,6 +28,7 @@ class Suggested:
     ----------
     label : int
     probability : float or None
+        None: nobody knows, or it is a question, which is answered without it.
     drawn : float or None
         The probability with which it was drawn as a question; None: it is none.
     """
@@ -207,7 +208,7 @@ def read_suggestions(
         if instance >= len(data):
             raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
-            suggestion = Suggested(label, probability, None if math.isnan(drawn) else drawn)
+            suggestion = Suggested(label, probability) if math.isnan(drawn) else Suggested(label, drawn=drawn)
             suggested.setdefault(instance, {}).setdefault(label, suggestion)
     return {
         instance: sorted(left, key=lambda suggestion: -(suggestion.probability or 0))
