@@ -10,7 +10,8 @@ Tab-separated text (`tables` has the details) with the columns
 - ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
   it; ``question`` if this cell alone was drawn, by chance; empty if unknown. Without the column, all instances were
   drawn at random;
-- ``drawn``, of questions: the probability with which the cell was drawn.
+- ``drawn``, of questions: the probability with which the cell was drawn;
+- ``reviewer``, optional: who has decided, for people who compare files; it is not read.
 
 ``*`` with ``no`` completes the label set of the instance: labels that are annotated or ``yes`` are true, all others are
 false. Lines may have any order. A decision may be repeated, in one file or in several.

@@ -68,11 +68,14 @@ class Page:
 
         return WebDriverWait(self.driver, 10, poll_frequency=0.02).until(lambda _: condition())
 
-    def export(self) -> Path:
-        """Press Export; give the file, when it is whole: before, it has no bytes."""
+    def export(self, reviewer: str = "") -> Path:
+        """Press Export, and say who decides where that is asked; give the file, when it is whole."""
         path = self.downloads / "checked.tsv"
         path.unlink(missing_ok=True)
         self.click("#export")
+        if self.run("return document.getElementById('who').open"):
+            self.find("#reviewer").send_keys(reviewer)
+            self.click("#who-export")
         self.wait(lambda: path.exists() and path.stat().st_size)
         return path
 

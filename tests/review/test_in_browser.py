@@ -370,6 +370,26 @@ def test_the_last_decisions_are_taken_back_one_by_one(page, tmp_path):
     assert page.run("return document.getElementById('said').textContent") == "There is nothing to undo."
 
 
+def test_who_decides_is_asked_once_and_stands_in_the_file(page):
+    page.press("y")
+    path = page.export(" Anna B. ")
+    rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert rows[0][-1] == "reviewer"
+    assert [row[-1] for row in rows[1:]] == ["Anna B."]
+    assert cells(path) == [(1, 2, True, False)]
+    page.open()
+    page.press("n")
+    assert "Anna" in page.export().read_text()  # not asked again
+
+    page.press("?")
+    page.click("#change-reviewer")
+    page.run("document.getElementById('reviewer').value = ''")
+    page.click("#who-export")
+    page.wait(lambda: not page.run("return document.getElementById('who').open"))
+    assert "reviewer" not in page.export().read_text()
+    assert page.messages() == []
+
+
 def test_goes_on_by_itself_where_that_is_wanted(page):
     page.click("#help")
     page.click("#advance")

@@ -220,6 +220,10 @@ function toggleClosed() {
 }
 
 function exportDecisions() {
+  if (reviews.reviewer === null) {
+    $("who").showModal();
+    return;
+  }
   const link = element("a", {
     href: URL.createObjectURL(new Blob([reviews.toText()], { type: "text/tab-separated-values" })),
     download: "checked.tsv",
@@ -314,6 +318,15 @@ $("next").addEventListener("click", () => go(at + 1));
 $("next-open").addEventListener("click", goToOpen);
 $("position").addEventListener("change", () => go(Math.trunc(Number($("position").value) || at + 1) - 1));
 $("export").addEventListener("click", exportDecisions);
+$("who").querySelector("form").addEventListener("submit", () => {
+  reviews.setReviewer($("reviewer").value);
+  exportDecisions();
+});
+$("change-reviewer").addEventListener("click", () => {
+  $("keys").close();
+  $("reviewer").value = reviews.reviewer ?? "";
+  $("who").showModal();
+});
 $("import").addEventListener("click", () => $("import-file").click());
 $("import-file").addEventListener("change", async () => {
   for (const file of $("import-file").files) await importDecisions(file);

@@ -12,6 +12,7 @@ class Reviews {
     this.byInstance = new Map(); // number of the instance -> Map of label or STAR -> true or false
     for (const item of data.items) this.reload(item.n);
     this.unexported = this.number("unexported");
+    this.reviewer = this.get("reviewer"); // null: nobody was asked
     this.steps = []; // what can be undone: for each step, the cells that it changed, as they were
     this.drawn = new Map(); // cell -> the probability with which it was drawn as a question
     for (const { n, s } of data.items) {
@@ -65,6 +66,11 @@ class Reviews {
   countUnexported(count) {
     this.unexported = count;
     this.put("unexported", String(count));
+  }
+
+  setReviewer(name) {
+    this.reviewer = name.trim();
+    this.put("reviewer", this.reviewer);
   }
 
   reload(instance) {
@@ -127,6 +133,7 @@ class Reviews {
       verdict: (_, label, verdict) => (verdict ? "yes" : "no"),
       source: (instance, label) => (this.drawn.has(`${instance} ${label}`) ? "question" : data.source),
       ...(this.drawn.size ? { drawn: (instance, label) => this.drawn.get(`${instance} ${label}`) ?? "" } : {}),
+      ...(this.reviewer ? { reviewer: () => cell(this.reviewer) } : {}),
     };
     const lines = [
       `# review of ${data.file.replace(/\s+/g, " ")}`,
