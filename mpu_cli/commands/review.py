@@ -10,6 +10,7 @@ import numpy as np
 
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Suggestible
+from mpu_cli.names.beside import find_broader
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.review import decisions, label_studio, worklist
@@ -20,6 +21,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input, open_output
+from mpu_cli.text.labels import read_broader
 from mpu_cli.text.records import Fields, read_rows_and_records
 from mpu_cli.text.rows import Bad, format_of
 from mpu_cli.text.sidecars import Sidecars
@@ -150,7 +152,10 @@ def prepare(
         sample=drawn,
         suggestions=suggested,
         shown=worklist.Shown(
-            ids, _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes), display.link
+            ids,
+            _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
+            display.link,
+            {} if (broader := find_broader(source)) is None else read_broader(broader),
         ),
         label_names=None if display.by_number else names,
         feature_names=None if display.features is None else read_names(display.features)[0],

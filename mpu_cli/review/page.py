@@ -75,6 +75,7 @@ def _data(work: Worklist) -> dict:
         "names": work.labels.names if work.labels.named else [],
         "written": _cells(work.labels),
         "further": {i: further for i, further in enumerate(work.labels.further) if further},
+        **({"broader": work.labels.broader} if work.labels.broader else {}),
         **({} if work.link is None else {"link": work.link}),
         "counts": work.labels.counts,
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},

@@ -1,7 +1,7 @@
 """The worklist of a review: instances, with their labels, suggestions and texts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,6 +88,8 @@ class Labels:
         Texts that each stand for one label alone (`LabelNames.written`).
     further : list of list of str
         Further names, by which a label can be searched for; empty without names.
+    broader : dict
+        For some labels, by their places, the places of those next broader.
     """
 
     numbers: list[int]
@@ -96,6 +98,7 @@ class Labels:
     named: bool
     written: list[str]
     further: list[list[str]] = field(default_factory=list)
+    broader: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,11 +139,14 @@ class Shown:
         As `Item` has them. An instance without is shown by its features.
     link : str or None
         As `Worklist` has it.
+    broader : mapping of int to sequence of int
+        The next broader labels of some, by their numbers.
     """
 
     ids: RecordIds | None = None
     texts: Mapping[int, tuple[str, ...]] | None = None
     link: str | None = None
+    broader: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 Suggestions = dict[int, list[Suggested]]
@@ -270,7 +276,7 @@ def make(
         key = None if shown.ids is None else shown.ids.texts[instance]
         items.append(Item(instance, annotated, suggested, key, own, heaviest))
     kind = SAMPLE if sample is not None else SUGGESTION if suggestions is not None else ""
-    return Worklist(str(source), checksum, kind, items, _labels(data, items, label_names), shown.link)
+    return Worklist(str(source), checksum, kind, items, _labels(data, items, label_names, shown.broader), shown.link)
 
 
 def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:
@@ -291,11 +297,12 @@ def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[
     return tuple((_feature(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
 
 
-def _labels(data: Dataset, items: list[Item], names: LabelNames | None) -> Labels:
+def _labels(data: Dataset, items: list[Item], names: LabelNames | None, broader: Mapping[int, Sequence[int]]) -> Labels:
     counts = np.bincount(data.labels.indices)
     suggested = [one.label for item in items for one in item.suggested]
     named = np.array([] if names is None else list(names.by_number), np.int64)
     numbers = np.unique(np.concatenate([np.flatnonzero(counts), np.array(suggested, np.int64), named])).tolist()
+    place = {number: i for i, number in enumerate(numbers)}
     return Labels(
         numbers,
         [str(number) if names is None else names.name(number) for number in numbers],
@@ -303,6 +310,11 @@ def _labels(data: Dataset, items: list[Item], names: LabelNames | None) -> Label
         names is not None,
         [str(number) if names is None else names.written(number) for number in numbers],
         [] if names is None else [_further(names, number) for number in numbers],
+        {
+            i: above
+            for number, i in place.items()
+            if (above := [place[label] for label in broader.get(number, ()) if label in place])
+        },
     )
 
 

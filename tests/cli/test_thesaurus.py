@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 
@@ -56,6 +57,14 @@ def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     suggested = {(int(row["instance"]) - 1, row["label"]) for row in rows}
     with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
     assert with_fruit.issubset({4})  # all others have it, or a narrower one
+
+
+def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):
+    assert run("review", vectors / "books.svm", "-o", tmp_path / "review.html", "-q").exit_code == 0
+    data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "review.html").read_text(), re.DOTALL)[1])
+    names = data["names"]
+    shown = {names[int(i)]: [names[j] for j in above] for i, above in data["broader"].items()}
+    assert shown == {"Apple": ["Fruit"], "Pear": ["Fruit"]}
 
 
 def test_a_new_file_like_it_knows_the_broader_labels_too(run, vectors, tmp_path):

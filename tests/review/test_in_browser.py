@@ -370,6 +370,17 @@ def test_the_last_decisions_are_taken_back_one_by_one(page, tmp_path):
     assert page.run("return document.getElementById('said').textContent") == "There is nothing to undo."
 
 
+def test_a_label_stands_under_its_broader_one(open_page, run, tmp_path):
+    (tmp_path / "news.jsonl").write_text(RECORDS)
+    run("vectorize", tmp_path / "news.jsonl", "--text", "abstract", "-o", tmp_path / "n.svm", "--min-df", 1)
+    names = (tmp_path / "n.text" / "labels").read_text().splitlines()
+    (tmp_path / "n.text" / "broader").write_text("1\t2\n")
+    page = open_page(tmp_path / "n.svm")
+    page.press("/", "music", ENTER, ESCAPE)
+    assert page.text("#added .broader") == f"in {names[1]}"
+    assert page.messages() == []
+
+
 def test_who_decides_is_asked_once_and_stands_in_the_file(page):
     page.press("y")
     path = page.export(" Anna B. ")

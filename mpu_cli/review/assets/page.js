@@ -76,7 +76,7 @@ function rowElement({ label, probability }, kind, isEntry) {
   const name = labels.nameOf(label);
   const percent = probability == null ? "" : inPercent(probability);
   const row = element("div", { className: "row", tabIndex: isEntry ? 0 : -1, role: "group" }, [
-    element("span", { className: "name", dir: "auto", textContent: name }),
+    element("span", { className: "name", dir: "auto" }, [name, ...broaderOf(label)]),
     element("span", { className: "detail", textContent: percent }),
     verdictButton(label, "Yes", verdict === true, isEntry),
     verdictButton(label, "No", verdict === false, isEntry),
@@ -88,6 +88,12 @@ function rowElement({ label, probability }, kind, isEntry) {
   const probably = percent && `, probability ${percent}`;
   row.ariaLabel = `${name}${kind === "suggested" ? `, suggested${probably}` : ""}, ${state(label, kind)}`;
   return element("li", {}, [row]);
+}
+
+// The next broader labels, which tell headings of the same name apart.
+function broaderOf(label) {
+  const names = (data.broader?.[labels.place.get(label)] ?? []).map((i) => labels.name(i));
+  return names.length ? [element("span", { className: "broader", textContent: `in ${names.join(", ")}` })] : [];
 }
 
 // Not 0 or 100, which would be certain.
