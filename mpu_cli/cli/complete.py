@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 )
 @click.option("--fill-implied", is_flag=True, help="With --format svm: fill in what the labels of an instance imply.")
 @click.option(
+    "--why", is_flag=True, help="Beside each suggestion, list the features of the instance that speak most for it."
+)
+@click.option(
     "--suspects",
     type=click.Path(allow_dash=True),
     metavar="WRONG.tsv",
@@ -98,6 +101,7 @@ def complete(
     questions: int | None,
     implied: str | None,
     fill_implied: bool,
+    why: bool,
     suspects: str | None,
     oof: Path | None,
     model: Path | None,
@@ -143,6 +147,8 @@ def complete(
 
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
+    if why and (form == "svm" or on is not None):
+        raise click.UsageError("--why is for a list, and not with --cluster.")
     if str(oof) == "-":
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):
@@ -150,7 +156,7 @@ def complete(
     if questions is not None:
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
         others |= {"--per-instance": per_instance, "--implied": implied, "--suspects": suspects, "--oof": oof}
-        others |= {"--model": model, "--cluster": on, "--label-features": sources.label_features}
+        others |= {"--model": model, "--why": why, "--cluster": on, "--label-features": sources.label_features}
         others |= suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
@@ -158,7 +164,7 @@ def complete(
         _say_questions(asked, as_json)
         return
     if sources.scores is not None:
-        others = {"--oof": oof, "--model": model, "--label-features": sources.label_features}
+        others = {"--oof": oof, "--model": model, "--why": why, "--label-features": sources.label_features}
         others["options of training"] = options != Options(c=options.c, folds=options.folds, sample=options.sample)
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
@@ -174,6 +180,7 @@ def complete(
             model=model,
             by_number=by_number,
             suggestible=suggestible,
+            why=why,
         ),
         options,
         Choice(top, min_probability, per_instance),

@@ -11,6 +11,7 @@ Tab-separated text (`tables` has the details) with the columns
   it; ``question`` if this cell alone was drawn, by chance; empty if unknown. Without the column, all instances were
   drawn at random;
 - ``drawn``, of questions: the probability with which the cell was drawn;
+- ``why``, of suggestions, optional: what speaks most for the label, separated by semicolons;
 - ``reviewer``, optional: who has decided, for people who compare files; it is not read.
 
 ``*`` with ``no`` completes the label set of the instance: labels that are annotated or ``yes`` are true, all others are
@@ -51,7 +52,7 @@ from mpu_cli.svmlight.streams import Writable
 INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"
 SOURCE = "source"
 DRAWN = "drawn"
-PROBABILITY = "probability"
+PROBABILITY, WHY = "probability", "why"
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Hashable)
@@ -338,6 +339,8 @@ class Lines:
         Of "yes", "no" and ""; of "sample", "suggestion", "question" and "".
     probability, drawn : ndarray of float, shape (m,), or None
         Each adds a column of its name.
+    why : m texts, or None
+        What speaks for the label: a column too.
     """
 
     instance: np.ndarray
@@ -347,6 +350,7 @@ class Lines:
     source: Sequence[str] | str = SUGGESTION
     probability: np.ndarray | None = None
     drawn: np.ndarray | None = None
+    why: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -403,6 +407,7 @@ def write(
     shares = {name: values for name, values in both if values is not None}
     numbers = [NUMBER] * with_numbers
     columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *numbers, *shares, VERDICT, SOURCE]
+    columns += [] if lines.why is None else [WHY]
     out.write(("\t".join(columns) + "\n").encode())
     for start in range(0, len(lines), _ROWS):
         part = slice(start, start + _ROWS)
@@ -414,4 +419,6 @@ def write(
         texts += [[label_text(label, by) for label in labels] for by in (names, *[None] * with_numbers)]
         texts += [(f"{value:.4g}" for value in values[part].tolist()) for values in shares.values()]
         texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
+        if lines.why is not None:
+            texts.append(map(cell, lines.why[part]))
         out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())

@@ -4,8 +4,12 @@ import csv
 import json
 import re
 
+import numpy as np
 import pytest
 
+from mpu_cli.bundle import load
+from mpu_cli.core.model.explanation import explain
+from mpu_cli.svmlight.reader import read
 from tests.test_thesaurus import TURTLE
 
 TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
@@ -53,10 +57,34 @@ def test_predictions_have_uris(run, vectors, tmp_path):
 def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     out = tmp_path / "missing.tsv"
     assert run("complete", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5).exit_code == 0
-    rows = list(csv.DictReader((line for line in out.read_text().splitlines() if line[0] != "#"), delimiter="\t"))
-    suggested = {(int(row["instance"]) - 1, row["label"]) for row in rows}
+    suggested = {(int(row["instance"]) - 1, row["label"]) for row in listed(out)}
     with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
     assert with_fruit.issubset({4})  # all others have it, or a narrower one
+
+
+def listed(path):
+    return list(csv.DictReader((line for line in path.read_text().splitlines() if line[0] != "#"), delimiter="\t"))
+
+
+def test_why_a_label_is_suggested(run, vectors, tmp_path):
+    out, model = tmp_path / "missing.tsv", tmp_path / "books.mpu"
+    options = "--per-instance", 5, "-o", out, "-q", "--c", 0.5, "--levels", 2, "--why"
+    assert run("complete", vectors / "books.svm", *options, "--numbers", "--model", model).exit_code == 0
+    features, trained = read(vectors / "books.svm").features.toarray(), load(model)
+    weights = dict(
+        zip(trained.label_ids.tolist(), (explain(trained.predictor, k).features for k in range(5)), strict=True)
+    )
+    rows = listed(out)
+    assert len(rows) > 20
+    for row in rows:
+        parts = features[int(row["instance"]) - 1] * weights[int(row["label"])]
+        assert row["why"] == "; ".join(str(j) for j in np.argsort(-parts, kind="stable")[:5] if parts[j] > 0)
+    assert run("complete", vectors / "books.svm", *options).exit_code == 0
+    why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in listed(out) if row["why"]]
+    assert why
+    assert all(word in text for text, words in why for word in words)
+    for wrong in (["--format", "svm"], ["--questions", 5]):
+        assert run("complete", vectors / "books.svm", "--why", *wrong).exit_code == 2
 
 
 def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
@@ -13,9 +14,12 @@ from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
-from mpu_cli.core.complete.suggestions import Choice, Count
+from mpu_cli.core.complete.suggestions import Cells, Choice, Count
+from mpu_cli.core.model.explanation import reasons
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
+from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
 from mpu_cli.names.beside import find_broader
 from mpu_cli.runtime.files import refuse_overlaps
@@ -25,6 +29,9 @@ from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
 from mpu_cli.training.evidence import Evidence
 from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
+
+# Features that are named beside a suggestion, at most.
+_MOST_REASONS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +137,8 @@ class Outputs:
         Write numbers of labels also where names are known.
     suggestible : Suggestible
         Which labels are suggested.
+    why : bool
+        List beside suggestions the features that speak most for them.
     """
 
     target: str | Path
@@ -139,6 +148,7 @@ class Outputs:
     model: Path | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
+    why: bool = False
 
 
 def complete(
@@ -233,7 +243,10 @@ def complete(
                 data.file_content,
             )
         else:
-            write_cells(target, completion.listed, completion, checksum, sources.file, names, data.record_ids)
+            why = None
+            if outputs.why and fitted is not None and isinstance(data, TrainingData):
+                why = _why(fitted, problem.features, completion.listed, data, outputs.by_number)
+            write_cells(target, completion.listed, completion, checksum, sources.file, names, data.record_ids, why)
         if suspects is not None:
             cells = completion.suspects(choice.top)
             if len(cells) > 1 and not cells.probabilities.any():
@@ -264,3 +277,11 @@ def complete(
         names=names,
         warnings=(*evidence.warnings, *warnings),
     )
+
+
+def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData, by_number: bool) -> list[str]:
+    """Return, for each suggestion, the features that speak most for it, by name where they have names."""
+    assert isinstance(fitted.model, StackedModel)
+    names = None if by_number or data.vectorizer is None else data.vectorizer.features
+    of_cells = reasons(fitted.model, features, listed.rows, listed.columns, _MOST_REASONS)
+    return ["; ".join(str(j) if names is None else names[j - 1] for j in those) for those in of_cells]

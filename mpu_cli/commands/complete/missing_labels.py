@@ -153,6 +153,7 @@ def write_cells(
     source: Source,
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
+    why: list[str] | None = None,
 ) -> None:
     """Write some cells, such as `completion.listed`, as a review file in which nothing is decided.
 
@@ -170,8 +171,10 @@ def write_cells(
         By which labels are written.
     ids : RecordIds, optional
         Those of the instances.
+    why : list of str, optional
+        What speaks for each of the cells.
     """
-    lines = decisions.Lines(cells.rows, completion.ids[cells.columns], probability=cells.probabilities)
+    lines = decisions.Lines(cells.rows, completion.ids[cells.columns], probability=cells.probabilities, why=why)
     with open_output(target) as out:
         decisions.write(out, lines, of=source, checksum=checksum, names=names, ids=ids)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.predictions import values_at
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 
@@ -56,6 +57,46 @@ def explain(model: StackedModel, k: int) -> Explanation:
     to_label = _column(last, k)[len(features) :].reshape(-1, q).sum(axis=0)
     from_label = np.sum([_row(last, row) for row in rows], axis=0)
     return Explanation(features, model.scale * to_label, model.scale * from_label)
+
+
+def reasons(
+    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, top: int
+) -> list[list[int]]:
+    """Return the features of some instances that speak most for a label each, at the first level.
+
+    Parameters
+    ----------
+    model : StackedModel
+    features : csr_array, shape (n, D)
+        With sorted rows.
+    rows, columns : ndarray of int, shape (m,)
+        Instances and labels.
+    top : int
+        How many features, at most.
+
+    Returns
+    -------
+    list of m lists of int
+        Columns of `features` whose values times weights are above 0, the largest first.
+
+    Examples
+    --------
+    >>> first = LinearModel(np.array([[2], [-1], [3]], np.float32), np.zeros(1, np.float32))
+    >>> model = StackedModel((first,), scale=1.0, thresholds=np.full(1, 0.5, np.float32))
+    >>> reasons(model, csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])), np.array([0, 1]), np.array([0, 0]), 2)
+    [[2, 0], [0]]
+    """
+    narrowed = features if model.columns is None else model.columns.of(features)
+    numbers = np.arange(features.shape[1]) if model.columns is None else model.columns.indices
+    weights = model.levels[0].weights
+    listed = []
+    for row, k in zip(rows.tolist(), columns.tolist(), strict=True):
+        part = slice(narrowed.indptr[row], narrowed.indptr[row + 1])
+        there = narrowed.indices[part]
+        part_of_log_odds = narrowed.data[part] * values_at(weights, there, np.full(len(there), k))
+        best = np.argsort(-part_of_log_odds, kind="stable")[:top]
+        listed.append(numbers[there[best[part_of_log_odds[best] > 0]]].tolist())
+    return listed
 
 
 class Link(NamedTuple):
