@@ -96,12 +96,17 @@ def _suggested(one: Suggested, place: dict[int, int]) -> list:
 
 
 def _item(item: Item, place: dict[int, int]) -> dict:
-    """Return an instance by short names: n number, i id, a annotated, s suggested, h title, t text, f features."""
+    """Return an instance by short names.
+
+    n number, i id, a annotated, s suggested, w what speaks for these by their places, h title, t text, f features
+    """
     shown: dict = {
         "n": item.instance + 1,
         "a": [place[label] for label in item.annotated],
         "s": [_suggested(one, place) for one in item.suggested],
     }
+    if why := {place[one.label]: one.why for one in item.suggested if one.why}:
+        shown["w"] = why
     if item.id is not None:
         shown["i"] = item.id
     if item.texts is None:

@@ -12,7 +12,7 @@ from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.name_files import Names
 from mpu_cli.names.uris import is_uri
 from mpu_cli.review import numbering
-from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, read_cells
+from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, read_cells
 from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, chance
 from mpu_cli.svmlight.dataset import Dataset
 
@@ -31,11 +31,14 @@ class Suggested:
         None: nobody knows, or it is a question, which is answered without it.
     drawn : float or None
         The probability with which it was drawn as a question; None: it is none.
+    why : tuple of str
+        Features of the instance that speak for it.
     """
 
     label: int
     probability: float | None = None
     drawn: float | None = None
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,14 +201,14 @@ def read_suggestions(
     InputError
         The file is not one of suggestions, or does not belong to the data.
     """
-    optional = (PROBABILITY, DRAWN, SOURCE)
+    optional = (PROBABILITY, DRAWN, WHY, SOURCE)
     cells = read_cells(path, optional, names, ids)
     table = cells.table
     numbering.check(table.source, cells.checksum, checksum, source)
     texts = (table.columns.get(name, [""] * len(table.lines)) for name in (VERDICT, *optional))
     suggested: dict[int, dict[int, Suggested]] = {}
     rows = zip(table.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
-    for line, instance, label, verdict, probability_text, drawn_text, kind in rows:
+    for line, instance, label, verdict, probability_text, drawn_text, why, kind in rows:
         try:
             probability = _probability(probability_text.strip())
             drawn = chance(drawn_text.strip(), kind)
@@ -214,7 +217,10 @@ def read_suggestions(
         if instance >= len(data):
             raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
-            suggestion = Suggested(label, probability) if math.isnan(drawn) else Suggested(label, drawn=drawn)
+            words = tuple(filter(None, why.split("; ")))
+            suggestion = Suggested(label, drawn=drawn)
+            if math.isnan(drawn):
+                suggestion = Suggested(label, probability, why=words)
             suggested.setdefault(instance, {}).setdefault(label, suggestion)
     return {
         instance: sorted(left, key=lambda suggestion: -(suggestion.probability or 0))

@@ -381,6 +381,27 @@ def test_a_label_stands_under_its_broader_one(open_page, run, tmp_path):
     assert page.messages() == []
 
 
+def test_what_speaks_for_the_marked_label_is_highlighted(open_page, run, tmp_path):
+    (tmp_path / "news.jsonl").write_text(RECORDS)
+    fields = "--text", "title", "--text", "abstract"
+    run("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "n.svm", "--min-df", 1)
+    lines = ["instance\tlabel\tverdict\tsource\twhy"]
+    lines += [f"1\t{label}\t\tsuggestion\t{why}" for label, why in ((8, "fóotballi; the cup"), (9, ""), (10, "of"))]
+    (tmp_path / "missing.tsv").write_text("\n".join(lines) + "\n")
+    page = open_page(tmp_path / "n.svm", "--suggestions", tmp_path / "missing.tsv")
+
+    def marks():
+        return page.run("return [...document.querySelectorAll('mark')].map((mark) => mark.textContent)")
+
+    assert marks() == ["Football", "football"]
+    assert (page.text("#title"), page.text("#text")) == ("Football", "Of football.")
+    page.press(ARROWS["down"])
+    assert marks() == []
+    page.press(ARROWS["down"])
+    assert marks() == ["Of"]
+    assert page.messages() == []
+
+
 def test_who_decides_is_asked_once_and_stands_in_the_file(page):
     page.press("y")
     path = page.export(" Anna B. ")

@@ -64,6 +64,7 @@ function render() {
   }
   if (hadFocus) focusRow();
   $("close").ariaPressed = String(reviews.isClosed(item().n));
+  renderText();
   panel.classList.toggle("tall", panel.offsetHeight > window.innerHeight - $("next").parentElement.offsetHeight);
   renderProgress();
 }
@@ -112,12 +113,10 @@ function verdictButton(label, word, isPressed, isEntry) {
 
 function renderInstance() {
   const one = item();
-  const [title, ...others] = [one.h, one.i, `Instance ${one.n.toLocaleString("en")}`].filter((text) => text !== undefined);
-  $("title").textContent = title;
+  const others = headings(one).slice(1);
   $("record").hidden = !others.length;
   $("record").replaceChildren(others.join(" · "), ...(data.link === undefined ? [] : [" ", linkTo(one.i)]));
   $("text").hidden = one.t === undefined;
-  $("text").textContent = one.t ?? "";
   $("features").hidden = one.f === undefined;
   $("features").tBodies[0].replaceChildren(
     ...(one.f ?? []).map(([name, value]) =>
@@ -132,6 +131,26 @@ function renderInstance() {
   $("next").disabled = at === data.items.length - 1;
   marked = null;
   render();
+}
+
+function headings(one) {
+  return [one.h, one.i, `Instance ${one.n.toLocaleString("en")}`].filter((text) => text !== undefined);
+}
+
+// Title and text; what speaks most for the marked label is highlighted.
+function renderText() {
+  const one = item();
+  const words = (one.w?.[labels.place.get(marked)] ?? []).flatMap((feature) => plain(feature).split(" ").filter(Boolean));
+  $("title").replaceChildren(...withMarks(headings(one)[0], one.h === undefined ? [] : words));
+  $("text").replaceChildren(...withMarks(one.t ?? "", words));
+}
+
+// Words of a text are highlighted that begin with one of some words, which may be stems: happi is one of happy.
+function withMarks(text, words) {
+  if (!words.length) return [text];
+  const begins = words.map((word) => (word.length > 3 ? word.replace(/i$/, "") : word));
+  const isOne = (part) => begins.some((begin) => plain(part).startsWith(begin));
+  return text.split(/([\p{L}\p{N}]+)/u).map((part, i) => (i % 2 && isOne(part) ? element("mark", {}, [part]) : part));
 }
 
 function linkTo(id) {
@@ -312,6 +331,7 @@ panel.addEventListener("focusin", (event) => {
   const row = event.target.closest(".row");
   if (!row || row.dataset.label === marked) return;
   marked = row.dataset.label;
+  renderText();
   for (const other of panel.querySelectorAll(".row")) {
     other.classList.toggle("marked", other === row);
     for (const control of [other, ...other.querySelectorAll("button")]) control.tabIndex = other === row ? 0 : -1;
