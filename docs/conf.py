@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -10,6 +11,9 @@ from latex2mathml.converter import convert
 
 from mpu_cli import __version__
 from mpu_cli.cli import mpu
+
+sys.path.insert(0, str(Path(__file__).parent))
+from house import House
 
 project = "mpu"
 author = "the mpu authors"
@@ -110,6 +114,7 @@ class Modules(Directive):
 
 def setup(app) -> None:
     """Add what is above to Sphinx."""
+    app.add_directive("house", House)
     app.add_directive("modules", Modules)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("sphinx-click-process-description", as_literal_blocks)
