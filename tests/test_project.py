@@ -10,6 +10,11 @@ import pytest
 
 from tests.conftest import ROOT
 
+# Of the site; the changelog is included from elsewhere, and what is built is no source.
+PAGES = [
+    page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "changelog.md" and "_build" not in page.parts
+]
+
 
 def make(*args: str) -> str:
     if shutil.which("make") is None:
@@ -80,3 +85,8 @@ def test_sections_of_the_documentation_that_the_code_names_are_there():
     for module in (ROOT / "mpu_cli").rglob("*.py"):
         for page, section in re.findall(r'(docs/[\w/-]+\.md), "([^"]+)"', module.read_text()):
             assert re.search(rf"^#+ {re.escape(section)}$", (ROOT / page).read_text(), re.MULTILINE), module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_each_page_says_first_whom_it_is_for(page):
+    assert re.match(r"# .+\n\nFor those ", page.read_text())
