@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from docs.report_schemas import REPORTS, schema_of
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import FORMAT_VERSION
 from mpu_cli.cli.output.progress import by_name, step_names
@@ -34,6 +35,11 @@ def test_a_schema_is_sound_listed_and_closed(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
     assert f"(schemas/{name}.schema.json)" in PAGE
     assert not [path for path in open_objects(SCHEMAS[name]) if not OPEN & set(path)]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_schema_is_that_of_the_report(name):
+    assert SCHEMAS[name] == schema_of(name), "python -m docs.report_schemas writes it anew"
 
 
 def test_a_field_that_is_new_or_gone_or_has_another_name_is_an_error(run, tmp_path):

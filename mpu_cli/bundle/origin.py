@@ -8,15 +8,24 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from mpu_cli.bundle.kinds import number_list
 from mpu_cli.bundle.manifest import json_values
 from mpu_cli.bundle.model_files import expect
+from mpu_cli.runtime.report import HIDDEN, NULL, Count
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 _FORMAT, _FORMAT_VERSION = "mpu training", 2
 _MOST_MARKS = 1 << 21  # 14 for each of many files
+
+
+class OriginFile(TypedDict):
+    """A file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile."""
+
+    name: str
+    bytes: Count | None
+    sha256: str | None
 
 
 @dataclass(frozen=True)
@@ -42,8 +51,8 @@ class Origin:
         The data, as the user named them; None for arrays.
     source_bytes, source_sha256 : int and str, or None
         Size and checksum of that file; None if it was a stream, or changed meanwhile.
-    files : list of dict
-        If the data were several files: ``name``, ``bytes`` and ``sha256`` of each, as above; `source` has their number.
+    files : list of OriginFile
+        If the data were several files; `source` has their number.
     others : list of str
         Other training files, each with its option.
     warm_start : str or None
@@ -53,19 +62,19 @@ class Origin:
     """
 
     time: str
-    instances: int
-    annotated: list[int]
-    true: list[float]
+    instances: Count
+    annotated: list[int] = field(metadata=HIDDEN)  # long, and asked for by label
+    true: list[float] = field(metadata=HIDDEN)
     given: dict[str, Any]
     versions: dict[str, str]
     kernel: str
-    source: str | None = None
-    source_bytes: int | None = None
-    source_sha256: str | None = None
-    files: list[dict[str, Any]] = field(default_factory=list)
+    source: str | None = field(default=None, metadata=NULL)
+    source_bytes: Count | None = field(default=None, metadata=NULL)
+    source_sha256: str | None = field(default=None, metadata=NULL)
+    files: list[OriginFile] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
-    warm_start: str | None = None
-    warm_start_sha256: str | None = None
+    warm_start: str | None = field(default=None, metadata=NULL)
+    warm_start_sha256: str | None = field(default=None, metadata=NULL)
 
     def written(self) -> bytes:
         """Return the content of the file; the reverse of `parse`."""

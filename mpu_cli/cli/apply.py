@@ -123,7 +123,7 @@ def apply(
     for warning in done.warnings:
         warn(warning)
     if as_json:
-        print_json(asdict(done))
+        print_json(done)
     else:
         info(
             f"{counted(done.records, 'record')}, {done.changed:,} of them changed: {counted(done.added, 'tag')} added, "

@@ -199,9 +199,9 @@ def complete(
 
 
 def _say_questions(report: "asking.Report", as_json: bool) -> None:
-    log_report(report.as_json())
+    log_report(report)
     if as_json:
-        print_json(report.as_json())
+        print_json(report)
         return
     before = f"; {counted(report.answered, 'answer')} before" if report.answered else ""
     info(

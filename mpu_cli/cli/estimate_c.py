@@ -128,9 +128,9 @@ def estimate_c(
     )
     for warning in report.warnings:
         warn(warning)
-    log_report(report.as_json())
+    log_report(report)
     if as_json:
-        print_json(report.as_json())
+        print_json(report)
     else:
         _print_report(report)
 
@@ -164,8 +164,10 @@ def _print_report(report: "Report") -> None:
     if report.plan:
         click.echo()
         header = ["interval of c, width", "instances to review", "or questions"]
-        few = report.plan_of_questions  # beyond, what is assumed of scores may be wrong by more
-        print_table([header, *([str(w), n, few.get(w, "none are enough")] for w, n in report.plan.items())])
+        # Beyond these, what is assumed of scores may be wrong by more.
+        few = {row.width: row.questions for row in report.plan_of_questions or ()}
+        widths = [[str(row.width), row.instances, few.get(row.width, "none are enough")] for row in report.plan]
+        print_table([header, *widths])
     print_groups(report.per_group)
     if report.per_label is None:
         return

@@ -10,11 +10,11 @@ from mpu_cli.cli.options.input_files import numbers_option
 from mpu_cli.cli.output.messages import verbosity_options
 from mpu_cli.cli.output.model_report import by_people, expected, frequency, never_annotated, print_lines, prior_line
 from mpu_cli.cli.output.reports import json_option, print_json, print_table
-from mpu_cli.errors import counted, one_line
+from mpu_cli.errors import counted
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.bundle.origin import Origin
+    from mpu_cli.bundle.origin import Origin, OriginFile
     from mpu_cli.commands.describe.description import LabelReport, Report
 
 _FORMATS = (".png", ".svg", ".pdf")
@@ -101,7 +101,7 @@ def info(
 
     report = describe(model, labels, top, by_number, plot)
     if as_json:
-        print_json(report.as_json())
+        print_json(report)
     else:
         print_report(report)
 
@@ -153,7 +153,7 @@ def print_report(report: "Report") -> None:
         _print_label(label, report)
 
 
-def _print_files(files: list[dict[str, Any]]) -> None:
+def _print_files(files: "list[OriginFile]") -> None:
     rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
     print_table([["file", "bytes", "SHA-256"], *rows])
     if len(files) > _LISTED:
@@ -173,7 +173,7 @@ def _lines(report: "Report") -> dict[str, str]:
     lines = {"model": click.format_filename(report.model), "method": report.method + levels, "data": data}
     lines["c"] = _frequency(report, rest)
     lines["C"] = _strength(rest, {} if origin is None else origin.given)
-    low, high = report.thresholds["lowest"], report.thresholds["highest"]
+    low, high = report.thresholds.lowest, report.thresholds.highest
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
     lines["expected"] = _expected(rest)
@@ -211,16 +211,16 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
     """Describe c, and remove its values from `rest`."""
     if report.c is None:
         return f"none: {report.method} has no label frequency"
-    low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
+    low, mean, high = report.c.lowest, report.c.mean, report.c.highest
     reviewed = rest.pop("c_by_people", None)
     rest.pop("c_interval", None)
     rest.pop("c_by_group", None)
     if reviewed is not None:
         return by_people(reviewed)
     if low < high:
-        how = "estimated" if report.c["estimated"] else "set by the user"
+        how = "estimated" if report.c.estimated else "set by the user"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
-    return frequency(mean, report.c["estimated"], report.c["interval"])
+    return frequency(mean, report.c.estimated, report.c.interval)
 
 
 def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
@@ -283,9 +283,5 @@ def _print_label(label: "LabelReport", report: "Report") -> None:
     ):
         if listed:
             click.echo(f"\n{title}")
-            print_table([["  " + _entry(entry), f"{entry['weight']:+.3f}"] for entry in listed])
-
-
-def _entry(entry: dict[str, Any]) -> str:
-    number = str(entry.get("feature", entry.get("label")))
-    return one_line(f"{number} {entry['name']}" if "name" in entry else number)
+            rows = (vars(entry).values() for entry in listed)
+            print_table([[f"  {number}" + f" {name}" * (name is not None), f"{w:+.3f}"] for number, name, w in rows])

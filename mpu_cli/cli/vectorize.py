@@ -100,9 +100,8 @@ def vectorize(
       mpu vectorize new.jsonl --like news.svm -o new.svm
       mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
     """
-    from dataclasses import asdict
-
     from mpu_cli.commands.data import vectorization as command
+    from mpu_cli.runtime import report
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.runtime.run import Run
     from mpu_cli.text.directory import directory_of
@@ -136,14 +135,13 @@ def vectorize(
         )
     for caution in done.cautions:
         warn(caution)
-    counts = {name: value for name, value in asdict(done).items() if name not in ("listed", "cautions")}
     if as_json:
-        print_json(counts)
+        print_json(done)
     else:
         info(
             f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
             f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {done.stem}",
-            **counts,
+            **report.as_json(done),
         )
 
 

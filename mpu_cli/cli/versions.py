@@ -47,11 +47,11 @@ def versions(model: Path, restore: bool, version: int | None, wait: float, as_js
         number = kept.restore(model, version, wait)
         info(f"{model} is version {number}")
         if as_json:
-            print_json(kept.describe(model).as_json())
+            print_json(kept.describe(model))
         return
     report = kept.describe(model)
     if as_json:
-        print_json(report.as_json())
+        print_json(report)
     else:
         print_versions(report)
 
@@ -59,7 +59,7 @@ def versions(model: Path, restore: bool, version: int | None, wait: float, as_js
 def print_versions(report: "Report") -> None:
     """Print a row for each line of the history; what is said of it comes last, with its warnings below."""
     rows = [["version", "time", "data", "test", ""]]
-    for entry in report.entries:
+    for entry in report.versions:
         test = f"{entry['test_metric']} {entry['test_value']:.3f}" if "test_value" in entry else "-"
         number = entry.get("version")
         rows.append([str(number or "-"), entry["time"] or "-", entry.get("file", "-"), test, _said(report, entry)])

@@ -16,6 +16,7 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.review.worklist import read_suggestions
+from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input, open_output, stem
@@ -64,8 +65,10 @@ class Report:
 
     Attributes
     ----------
-    records, changed : int
-        Records written, and those with other tags than before.
+    records : int
+        Records written.
+    changed : int
+        Those with other tags than before.
     added, removed : int
         Tags.
     absent : int
@@ -73,12 +76,12 @@ class Report:
     warnings : list of str
     """
 
-    records: int = 0
-    changed: int = 0
-    added: int = 0
-    removed: int = 0
-    absent: int = 0
-    warnings: list[str] = field(default_factory=list)
+    records: Count = 0
+    changed: Count = 0
+    added: Count = 0
+    removed: Count = 0
+    absent: Count = 0
+    warnings: list[str] = field(default_factory=list, metadata=HIDDEN)
 
 
 @dataclass

@@ -3,6 +3,7 @@ import pytest
 
 from mpu_cli.commands.complete.estimation import estimate
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.report import as_json
 from mpu_cli.training.frequencies import read_frequencies
 from mpu_cli.training.training_data import Sources
 
@@ -22,8 +23,8 @@ def test_the_report(source):
     assert report.missing_rate == 1 - report.c
     assert report.interval[0] <= report.c <= report.interval[1]
     assert report.per_label is None
-    assert "per_label" not in report.as_json()
-    assert "cautions" not in report.as_json()
+    assert "per_label" not in as_json(report)
+    assert "warnings" not in as_json(report)
 
 
 def test_each_label_and_the_file_of_frequencies(source, tmp_path):
@@ -36,7 +37,7 @@ def test_each_label_and_the_file_of_frequencies(source, tmp_path):
     assert report.per_label[2].c == report.c
     frequencies = [row.c for row in report.per_label]
     np.testing.assert_allclose(read_frequencies(tmp_path / "frequencies", np.array([1, 2, 3])), frequencies, rtol=1e-5)
-    assert report.as_json()["per_label"][2]["pooled"] is True
+    assert as_json(report)["per_label"][2]["pooled"] is True
 
 
 def test_it_prints_nothing(source, capfd):

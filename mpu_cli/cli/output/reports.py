@@ -2,11 +2,16 @@
 
 import json
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mpu_cli.cli.output import messages
 from mpu_cli.errors import one_line
+from mpu_cli.runtime.report import as_json
+
+if TYPE_CHECKING:
+    from mpu_cli.core.frequency.group_frequencies import GroupRow
 
 
 def json_option(function: Callable) -> Callable:
@@ -14,28 +19,18 @@ def json_option(function: Callable) -> Callable:
     return click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")(function)
 
 
-def print_json(report: dict) -> None:
-    """Print a report as one JSON object, with the warnings so far. Keys keep their order; NaN is printed as null."""
+def print_json(report: Any) -> None:
+    """Print a report as one JSON object, with the warnings so far."""
     click.echo(json.dumps(_whole(report), allow_nan=False))
 
 
-def log_report(report: dict) -> None:
+def log_report(report: Any) -> None:
     """Print a report as the last message on standard error, where messages are JSON lines; otherwise nothing."""
     messages.report(_whole(report))
 
 
-def _whole(report: dict) -> dict:
-    return _without_nan({**report, "warnings": messages.warnings()})
-
-
-def _without_nan(value):
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    if isinstance(value, float) and value != value:
-        return None
-    return value
+def _whole(report: Any) -> dict[str, Any]:
+    return as_json(report) | {"warnings": messages.warnings()}
 
 
 def print_table(rows: list[list]) -> None:
@@ -47,7 +42,7 @@ def print_table(rows: list[list]) -> None:
         click.echo("  ".join(line).rstrip())
 
 
-def print_groups(rows: list[dict] | None) -> None:
+def print_groups(rows: "list[GroupRow] | None") -> None:
     """Print c of each group of instances, the worst first, as `mpu train --json` has it under ``c_by_group``."""
     if not rows:
         return

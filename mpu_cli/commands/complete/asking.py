@@ -1,8 +1,7 @@
 """Draw questions, the answers to which tell the label frequency: ``mpu complete --questions``."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
 from mpu_cli.review.values import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
@@ -39,14 +39,10 @@ class Report:
         Answers that there are already.
     """
 
-    questions: int
-    instances: int
-    labels: int
-    answered: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as one JSON object."""
-        return asdict(self)
+    questions: Count
+    instances: Count
+    labels: Count
+    answered: Count
 
 
 def ask(

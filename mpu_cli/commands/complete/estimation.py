@@ -1,9 +1,8 @@
 """Estimate the label frequency c of a file."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers, Rows
 from mpu_cli.core.frequency import estimators
-from mpu_cli.core.frequency.group_frequencies import estimate_groups
+from mpu_cli.core.frequency.group_frequencies import GroupRow, estimate_groups
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.runtime.report import HIDDEN, Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
@@ -37,7 +37,7 @@ class LabelReport:
     annotations : int
         Instances that have the label.
     c : float
-    interval : tuple of two floats
+    interval : sequence of two floats
         90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
     missing : float
         How many labels of this kind are missing; all labels together as many as the pooled c says.
@@ -47,14 +47,30 @@ class LabelReport:
         Whether the interval is wider than half of all that is possible.
     """
 
-    label: int
-    name: str | None
-    annotations: int
-    c: float
-    interval: tuple[float, float]
+    label: Count
+    name: str | None = None
+    annotations: Count
+    c: Frequency
+    interval: Interval
     missing: float
     pooled: bool
     unreliable: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviews:
+    """How many instances to review, drawn at random, for a 90 % interval of c of this width."""
+
+    width: float
+    instances: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """How many questions to answer for a 90 % interval of c of this width."""
+
+    width: float
+    questions: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,68 +84,59 @@ class Report:
         1 - c.
     missing : float
         How many labels are missing, by c and the number of annotations.
-    interval : tuple of two floats
+    interval : sequence of two floats
         90 % interval: bootstrap, or credible where c comes from complete label sets.
     method : str
         How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
     labels_used : int
         Number of labels that the estimate rests on.
     labels, instances : int
-        Numbers of labels and instances.
     predictable : bool
-        As of `estimators.FrequencyEstimate`.
+        Whether labels are predicted so surely that c can be estimated.
     assumption : str or None
         What c rests on where it comes from annotations alone.
     complete_instances : int or None
         Instances with complete label sets that c comes from; None where it comes from annotations alone.
-    answers, yes : int or None
-        Answers to questions that c comes from, and those that say "yes"; None where there are none.
+    answers : int or None
+        Answers to questions that c comes from; None where there are none.
+    yes : int or None
+        Those of them that say "yes".
     by_annotations_alone : float or None
         What c would be without them.
-    plan : dict
+    plan : list of Reviews or None
         How many instances to review, drawn at random, for a 90 % interval of c of each width.
-    plan_of_questions : dict
+    plan_of_questions : list of Questions or None
         How many questions to answer for these; widths that thousands of them do not reach are not there.
     next_width : float or None
         How wide the interval is to be expected after as many answers more; None where there are none.
     per_label : list of LabelReport or None
         In ascending order of labels; None where that was not asked for.
-    per_group : list of dict or None
-        As `GroupFrequencies.rows`; None without groups of instances.
+    per_group : list of GroupRow or None
+        None without groups of instances.
     warnings : list of str
         What to know before using the estimate.
     """
 
-    c: float
-    missing_rate: float
+    c: Frequency
+    missing_rate: Share
     missing: float
-    interval: tuple[float, float]
+    interval: Interval
     method: str
-    labels_used: int
-    labels: int
-    instances: int
+    labels_used: Count
+    labels: Count
+    instances: Count
     predictable: bool
     assumption: str | None = None
-    complete_instances: int | None = None
-    answers: int | None = None
-    yes: int | None = None
+    complete_instances: Count | None = None
+    answers: Count | None = None
+    yes: Count | None = None
     by_annotations_alone: float | None = None
-    plan: dict[float, int] = field(default_factory=dict)
-    plan_of_questions: dict[float, int] = field(default_factory=dict)
+    plan: list[Reviews] | None = None
+    plan_of_questions: list[Questions] | None = None
     next_width: float | None = None
     per_label: list[LabelReport] | None = None
-    per_group: list[dict[str, Any]] | None = None
-    warnings: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as one JSON object."""
-        numbers = asdict(self)
-        for row in numbers["per_label"] or ():
-            if row["name"] is None:
-                del row["name"]
-        for name, unit in (("plan", "instances"), ("plan_of_questions", "questions")):
-            numbers[name] = [{"width": width, unit: count} for width, count in numbers[name].items()] or None
-        return {name: value for name, value in numbers.items() if value is not None}
+    per_group: list[GroupRow] | None = None
+    warnings: list[str] = field(default_factory=list, metadata=HIDDEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +200,7 @@ def estimate(
     pooled: estimators.FrequencyEstimate | None = None
     scored: Answered | None = None
     single: SingleFrequencies | None = None
-    by_group: list[dict[str, Any]] | None = None
+    by_group: list[GroupRow] | None = None
     with training_set(sources, run, on, method=None) as data:
         q, fetched = len(data.ids), data.drawn(sample, run)
         refuse_too_large(fetched.features.shape[1], q, levels=1)
@@ -257,12 +264,14 @@ def estimate(
     per_instance = annotated / data.instances_of_file / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
-    report = replace(report, plan={width: instances_to_review(width, report.c, per_instance) for width in plan})
+    reviews = [Reviews(width=w, instances=instances_to_review(w, report.c, per_instance)) for w in plan]
+    report = replace(report, plan=reviews or None)
     if scored is not None:
         with run.step("plan questions"):
             of_questions = scored.plan(plan, report.c) if plan else {}
             next_width = scored.after(len(scored.answers), automatic) if report.answers else None
-        report = replace(report, plan_of_questions=of_questions, next_width=next_width)
+        questions = [Questions(width=width, questions=n) for width, n in of_questions.items()]
+        report = replace(report, plan_of_questions=questions or None, next_width=next_width)
     if not per_label:
         return report
     assert single is not None

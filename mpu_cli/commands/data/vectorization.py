@@ -12,6 +12,7 @@ from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.beside import IDS
 from mpu_cli.names.uris import is_uri
 from mpu_cli.runtime.files import replacing_directory
+from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.sources import Content, Counted
@@ -75,14 +76,17 @@ class Report:
 
     Attributes
     ----------
-    instances, annotations : int
-        Instances written, and labels of all of them.
+    instances : int
+    annotations : int
+        Labels of all instances.
     labels, features : int
         How many there are, also those that occur in no instance.
     stem : str
         The language of the stems, or "none".
-    empty, unknown : int
-        Texts that are empty, and others without a feature.
+    empty : int
+        Texts that are empty.
+    unknown : int
+        Other texts without a feature.
     bad : int
         Bad records that were left out.
     listed : list of Bad
@@ -91,16 +95,16 @@ class Report:
         Warnings.
     """
 
-    instances: int = 0
-    annotations: int = 0
-    labels: int = 0
-    features: int = 0
-    stem: str = ""
-    empty: int = 0
-    unknown: int = 0
-    bad: int = 0
-    listed: list[Bad] = field(default_factory=list)
-    cautions: list[str] = field(default_factory=list)
+    instances: Count
+    annotations: Count
+    labels: Count
+    features: Count
+    stem: str
+    empty: Count
+    unknown: Count
+    bad: Count
+    listed: list[Bad] = field(metadata=HIDDEN)
+    cautions: list[str] = field(metadata=HIDDEN)
 
 
 def vectorize(

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,28 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.report import NULL, Count, Share
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureWeight:
+    """A feature, its name if it has one, and the weight of it for a label."""
+
+    feature: Count
+    name: str | None = None
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkWeight:
+    """Another label, its name if it has one, and the weight of the link."""
+
+    label: Count
+    name: str | None = None
+    weight: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,26 +59,53 @@ class LabelReport:
         Annotations in training; None where that was not recorded.
     true : float or None
         Estimated number of true labels in training; None also where the method knows no label frequency.
-    features_for, features_against : list of dict, or None
-        The heaviest weights of each sign: ``feature``, ``name`` if it has one, ``weight``. None where the model has
-        no weight for a feature.
+    features_for, features_against : list of FeatureWeight or None
+        The heaviest weights of each sign. None where the model has no weight for a feature.
     own : float or None
         Weight of its own prediction by the levels before; None where there is one level.
-    leans_on, leaned_on_by : list of dict, or None
-        The heaviest links to other labels, of either sign: ``label``, ``name``, ``weight``. None: one level.
+    leans_on, leaned_on_by : list of LinkWeight or None
+        The heaviest links to other labels, of either sign. None: one level.
     """
 
-    label: int
+    label: Count
     name: str | None
     c: float | None
-    threshold: float
-    annotated: int | None
+    threshold: Share
+    annotated: Count | None
     true: float | None
-    features_for: list[dict[str, Any]] | None = None
-    features_against: list[dict[str, Any]] | None = None
-    own: float | None = None
-    leans_on: list[dict[str, Any]] | None = None
-    leaned_on_by: list[dict[str, Any]] | None = None
+    features_for: list[FeatureWeight] | None = field(default=None, metadata=NULL)
+    features_against: list[FeatureWeight] | None = field(default=None, metadata=NULL)
+    own: float | None = field(default=None, metadata=NULL)
+    leans_on: list[LinkWeight] | None = field(default=None, metadata=NULL)
+    leaned_on_by: list[LinkWeight] | None = field(default=None, metadata=NULL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyReport:
+    """The label frequencies of a model.
+
+    Attributes
+    ----------
+    lowest, mean, highest : float
+    estimated : bool
+        Whether c was estimated, and not set by the user.
+    interval : list of float or None
+        Of 90 %, if there is one.
+    """
+
+    lowest: float
+    mean: float
+    highest: float
+    estimated: bool
+    interval: list[float] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """The thresholds of all labels."""
+
+    lowest: Share
+    highest: Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,19 +118,20 @@ class Report:
     method : str
     levels : int or None
         None where the model has no levels.
-    labels, named : int
-        How many labels there are, and how many of them have names.
+    labels : int
+    named : int
+        How many of them have names.
     never_annotated : int or None
         Number of labels without annotations, which have names or features alone; None if that was not recorded.
-    features, weights : int
-        Features that occurred in training, and weights that are not zero.
+    features : int
+        Features that occurred in training.
+    weights : int
+        Weights that are not zero.
     knows_texts : bool
         Whether it keeps the vectoriser that made its data of texts.
-    c : dict or None
-        ``lowest``, ``mean``, ``highest`` of the label frequencies, ``estimated`` (or set), and ``interval``, of 90 %,
-        if there is one; None where the method has no label frequency.
-    thresholds : dict
-        ``lowest`` and ``highest``.
+    c : FrequencyReport or None
+        None where the method has no label frequency.
+    thresholds : Thresholds
     options : dict
         Further records of its training: options and results.
     origin : Origin or None
@@ -95,25 +142,18 @@ class Report:
 
     model: str
     method: str
-    levels: int | None
-    labels: int
-    named: int
-    never_annotated: int | None
-    features: int
-    weights: int
+    levels: Count | None
+    labels: Count
+    named: Count
+    never_annotated: Count | None
+    features: Count
+    weights: Count
     knows_texts: bool
-    c: dict[str, Any] | None
-    thresholds: dict[str, float]
+    c: FrequencyReport | None
+    thresholds: Thresholds
     options: dict[str, Any]
     origin: Origin | None
     of_labels: list[LabelReport] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the whole report as one JSON object; what was not recorded is null."""
-        names = ("annotated", "true")  # of each label; long, and asked for by name
-        origin = None if self.origin is None else {k: v for k, v in asdict(self.origin).items() if k not in names}
-        of_labels = [asdict(label) for label in self.of_labels]
-        return {**asdict(self), "origin": origin, "of_labels": of_labels}
 
 
 def describe(
@@ -209,7 +249,7 @@ class _Described:
             weights=sum(_count(level.weights) for level in levels),
             knows_texts=model.vectorizer is not None,
             c=self._frequency(),
-            thresholds={"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
+            thresholds=Thresholds(lowest=float(thresholds.min()), highest=float(thresholds.max())),
             options={name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
             origin=self.origin,
             of_labels=of_labels,
@@ -248,31 +288,32 @@ class _Described:
         if self.stacked is None:
             return report
         weights = explain(self.stacked, k)
-        values: dict[str, Any] = {
-            "features_for": self._features(weights.features, top),
-            "features_against": self._features(-weights.features, top, -1),
-        }
-        if weights.leans_on is not None and weights.leaned_on_by is not None:
-            values["own"] = float(weights.leans_on[k])
-            for name, links in (("leans_on", weights.leans_on), ("leaned_on_by", weights.leaned_on_by)):
-                links[k] = 0
-                values[name] = [
-                    self._named({"label": int(model.label_ids[j])}, self._name(j), links[j])
-                    for j in _largest(np.abs(links), top)
-                ]
-        return LabelReport(**{**asdict(report), **values})
+        report = replace(
+            report,
+            features_for=self._features(weights.features, top),
+            features_against=self._features(-weights.features, top, -1),
+        )
+        if weights.leans_on is None or weights.leaned_on_by is None:
+            return report
+        own = float(weights.leans_on[k])
+        on, by = (self._links(links, k, top) for links in (weights.leans_on, weights.leaned_on_by))
+        return replace(report, own=own, leans_on=on, leaned_on_by=by)
 
-    def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[dict[str, Any]]:
+    def _links(self, weights: np.ndarray, k: int, top: int) -> list[LinkWeight]:
+        weights[k] = 0
+        return [
+            LinkWeight(label=int(self.model.label_ids[j]), name=self._name(j), weight=float(weights[j]))
+            for j in _largest(np.abs(weights), top)
+        ]
+
+    def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[FeatureWeight]:
         columns = None if self.stacked is None else self.stacked.columns
         listed = []
         for j in _largest(weights, top):
             number = j if columns is None else int(columns.indices[j])
-            listed.append(self._named({"feature": number}, self._feature_names.get(number), sign * weights[j]))
+            name = self._feature_names.get(number)
+            listed.append(FeatureWeight(feature=number, name=name, weight=float(sign * weights[j])))
         return listed
-
-    @staticmethod
-    def _named(entry: dict[str, Any], name: str | None, weight: float) -> dict[str, Any]:
-        return entry | ({} if name is None else {"name": name}) | {"weight": float(weight)}
 
     def _name(self, k: int) -> str | None:
         return None if self.names is None else self.names.shown(int(self.model.label_ids[k]))
@@ -284,17 +325,17 @@ class _Described:
             return {}
         return dict(enumerate(unpacked(self.model.vectorizer, str(self.path)).features or (), 1))
 
-    def _frequency(self) -> dict[str, Any] | None:
+    def _frequency(self) -> FrequencyReport | None:
         options, c = self.options, self.model.c
         if "c" not in options:
             return None
-        return {
-            "lowest": float(c.min()),
-            "mean": float(c[0] if (c == c[0]).all() else c.mean()),
-            "highest": float(c.max()),
-            "estimated": bool(options.get("c_estimated")),
-            "interval": options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
-        }
+        return FrequencyReport(
+            lowest=float(c.min()),
+            mean=float(c[0] if (c == c[0]).all() else c.mean()),
+            highest=float(c.max()),
+            estimated=bool(options.get("c_estimated")),
+            interval=options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
+        )
 
     def _origin(self) -> Origin | None:
         if self.model.origin is None:

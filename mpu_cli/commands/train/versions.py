@@ -7,12 +7,13 @@ changes: after a kill in between, a version that was accepted is there and not i
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Versions, Writer
 from mpu_cli.commands.train import history
 from mpu_cli.errors import ModelError, MpuError
+from mpu_cli.runtime.report import Count
 from mpu_cli.training import provenance
 
 HISTORY = "history.jsonl"
@@ -132,18 +133,14 @@ class Report:
         The version that is the model itself; None where it is none of them, or missing.
     kept : list of int
         The versions that are there.
-    entries : list of dict
+    versions : list of dict
         A line for each training that was judged and for each version that was put back; oldest first.
     """
 
     model: str
-    in_use: int | None
-    kept: list[int]
-    entries: list[dict[str, Any]]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the whole report as one JSON object."""
-        return {"model": self.model, "in_use": self.in_use, "kept": self.kept, "versions": self.entries}
+    in_use: Count | None
+    kept: list[Count]
+    versions: list[Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/version_line")]]
 
 
 def describe(model: Path) -> Report:
@@ -159,7 +156,7 @@ def describe(model: Path) -> Report:
     unknown: list[dict[str, Any]] = [{"version": number, "time": None} for number in record.kept if number not in noted]
     if not record.entries and not unknown:
         raise _without(model)
-    return Report(model=str(model), in_use=record.in_use, kept=record.kept, entries=[*unknown, *record.entries])
+    return Report(model=str(model), in_use=record.in_use, kept=record.kept, versions=[*unknown, *record.entries])
 
 
 def restore(model: Path, version: int | None = None, wait: float = 0) -> int:

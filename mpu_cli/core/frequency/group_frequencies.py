@@ -5,7 +5,7 @@ annotations for that are taken together.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,9 +13,30 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.problem import InstanceGroups
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate
+from mpu_cli.runtime.report import Count, Frequency, Interval
 
 # A group with fewer annotations, in the sample by which c is estimated, is too small for an estimate of its own.
 FEWEST_ANNOTATIONS = 300
+
+
+class GroupRow(TypedDict):
+    """The label frequency of a group of instances, in reports.
+
+    Attributes
+    ----------
+    missing : float
+        How many labels are missing, by c.
+    pooled : bool
+        Whether c is drawn to that of all, since annotations are few.
+    """
+
+    group: str
+    instances: Count
+    annotations: Count
+    c: Frequency
+    interval: Interval
+    missing: float
+    pooled: bool
 
 
 @dataclass(frozen=True)
@@ -43,8 +64,8 @@ class GroupFrequencies:
         c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T))
         return replace(estimate, c=c, interval=(low, high))
 
-    def rows(self, groups: InstanceGroups, labels: csr_array) -> list[dict[str, Any]]:
-        """Return a report of each group: JSON values.
+    def rows(self, groups: InstanceGroups, labels: csr_array) -> list[GroupRow]:
+        """Return a report of each group.
 
         Parameters
         ----------

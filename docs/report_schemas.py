@@ -1,0 +1,112 @@
+"""The schemas of reports, from the dataclasses that these are: ``python -m docs.report_schemas`` writes them."""
+
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from mpu_cli.commands import apply
+from mpu_cli.commands.complete import asking, estimation
+from mpu_cli.commands.data import vectorization
+from mpu_cli.commands.describe import description
+from mpu_cli.commands.train import versions
+
+FOLDER = Path(__file__).parent / "schemas"
+# The title of the schema of each report, and what it says beyond the fields.
+REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
+    "apply": (apply.Report, "`mpu apply --json`", {}),
+    "estimate-c": (estimation.Report, "`mpu estimate-c --json`", {}),
+    "info": (description.Report, "`mpu info MODEL --json`", {}),
+    "questions": (asking.Report, "`mpu complete --questions N --json`", {}),
+    "vectorize": (vectorization.Report, "`mpu vectorize --json`", {}),
+    "versions": (versions.Report, "`mpu versions MODEL --json`", {}),
+}
+_SIMPLE = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string", NoneType: "null"}
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the schema of a report, in which each command adds its warnings."""
+    report, title, more = REPORTS[name]
+    schema = _object(report)
+    schema["properties"]["warnings"] = {"$ref": "common.schema.json#/$defs/warnings"}
+    schema["required"].append("warnings")
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json", "title": title}
+    return head | schema | more
+
+
+def _object(kind: Any) -> dict[str, Any]:
+    """Return the schema of a dataclass or a typed dictionary."""
+    hints, texts = get_type_hints(kind, include_extras=True), _descriptions(kind)
+    if is_dataclass(kind):
+        how = {field.name: field.metadata.get("json") for field in fields(kind)}
+        optional = {name for name in how if kind.__dataclass_fields__[name].default is None and how[name] != "null"}
+    else:
+        how, optional = dict.fromkeys(hints), kind.__optional_keys__
+    properties, required, patterns = {}, [], []
+    for name in how:
+        if how[name] == "hidden":
+            continue
+        inner = schema(_without_none(hints[name]) if name in optional else hints[name])
+        if how[name] == "inline":
+            properties |= inner.get("properties", {})
+            patterns += [{"$ref": inner["$ref"]}] if "$ref" in inner else []
+            continue
+        text = texts.get(name, "").replace("None", "left out" if name in optional else "null")
+        properties[name] = inner | ({"description": text} if text else {})
+        required += [] if name in optional else [name]
+    closed = {"allOf": patterns, "unevaluatedProperties": False} if patterns else {"additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": required, **closed}
+
+
+def schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a type of Python."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return {}
+    if origin is Annotated:
+        more = dict(args[1:])
+        return more if "$ref" in more else schema(args[0]) | more
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin in (Union, UnionType):
+        one_of = [schema(of) for of in args]
+        if len(one_of) == 2 and one_of[1] == {"type": "null"} and "type" in one_of[0] and "properties" not in one_of[0]:
+            return one_of[0] | {"type": [one_of[0]["type"], "null"]}
+        return {"anyOf": one_of}
+    if origin in (list, Sequence):
+        return {"type": "array", "items": schema(args[0])}
+    if origin is dict:
+        keys = {"propertyNames": {"pattern": "^[0-9]+$"}} if args[0] is int else {}
+        return {"type": "object", **keys, **({} if args[1] is Any else {"additionalProperties": schema(args[1])})}
+    return _object(kind) if is_dataclass(kind) or is_typeddict(kind) else {"type": _SIMPLE[kind]}
+
+
+def _without_none(kind: Any) -> Any:
+    return reduce(or_, (of for of in get_args(kind) if of is not NoneType)) if NoneType in get_args(kind) else kind
+
+
+def _descriptions(kind: type) -> dict[str, str]:
+    """Return what a docstring says of each attribute, on one line."""
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in (inspect.getdoc(kind) or "").partition("Attributes\n----------\n")[2].splitlines():
+        if line.startswith("    "):
+            texts |= {name: f"{texts.get(name, '')} {line.strip()}".strip() for name in names}
+        else:
+            names = line.partition(" : ")[0].split(", ")
+    return texts
+
+
+def written(schema: dict[str, Any]) -> str:
+    """Return the content of a file."""
+    return json.dumps(schema, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for name in REPORTS:
+        (FOLDER / f"{name}.schema.json").write_text(written(schema_of(name)))
