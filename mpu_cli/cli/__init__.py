@@ -14,6 +14,7 @@ from mpu_cli.cli.experiment import experiment
 from mpu_cli.cli.group import CleanErrors
 from mpu_cli.cli.info import info
 from mpu_cli.cli.predict import predict
+from mpu_cli.cli.report import report
 from mpu_cli.cli.review import review
 from mpu_cli.cli.serve import serve
 from mpu_cli.cli.train import train
@@ -47,6 +48,7 @@ for command in (
     complete,
     review,
     apply,
+    report,
     predict,
     serve,
     evaluate,

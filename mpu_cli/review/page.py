@@ -27,10 +27,10 @@ def page(work: Worklist) -> bytes:
     """
     style = _asset("page.css")
     scripts = [_asset(name) for name in _SCRIPTS]
-    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
+    allowed = " ".join(f"'{digest(script)}'" for script in scripts)
     policy = [
         "default-src 'none'",
-        f"style-src '{_digest(style)}'",
+        f"style-src '{digest(style)}'",
         f"script-src {allowed}",
         "base-uri 'none'",
         "form-action 'none'",
@@ -52,7 +52,8 @@ def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the checksum of a script or a style, as a Content-Security-Policy has it."""
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

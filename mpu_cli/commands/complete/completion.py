@@ -20,7 +20,7 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.methods import Fitted
-from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
+from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.beside import find_broader
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -42,10 +42,12 @@ class Report:
     ----------
     missing, of_labels : Count
         How many labels are missing: in all, and of each.
-    ids : ndarray of int
-        The label, as written in files, of each of these.
-    listed : int
-        How many are listed, or were to be filled in.
+    ids, annotations : ndarray of int, shape (q,)
+        The label, as written in files, of each of these, and how many instances have it.
+    cells : Cells
+        Those listed, or to be filled in; columns are places in `ids`.
+    record_ids : RecordIds or None
+        The ids of instances, where they have some.
     listed_never_annotated : int
         How many of those are of labels that are never annotated.
     right : Count
@@ -71,7 +73,9 @@ class Report:
     missing: Count
     of_labels: Count
     ids: np.ndarray
-    listed: int
+    annotations: np.ndarray
+    cells: Cells
+    record_ids: RecordIds | None
     listed_never_annotated: int
     right: Count
     worth_filling_in: int
@@ -83,6 +87,11 @@ class Report:
     answers: int
     names: LabelNames | None
     warnings: tuple[str, ...]
+
+    @property
+    def listed(self) -> int:
+        """How many are listed, or were to be filled in."""
+        return len(self.cells)
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as one JSON object."""
@@ -123,8 +132,8 @@ class Outputs:
 
     Attributes
     ----------
-    target : str or Path
-        A review file in which nothing is decided, or a copy of the data.
+    target : str, Path or None
+        A review file in which nothing is decided, or a copy of the data. None: neither is written.
     fill : bool
         Whether it is a copy of the data with labels filled in.
     suspects : str, Path or None
@@ -141,7 +150,7 @@ class Outputs:
         List beside suggestions the features that speak most for them.
     """
 
-    target: str | Path
+    target: str | Path | None = None
     fill: bool = False
     suspects: str | Path | None = None
     out_of_fold: Path | None = None
@@ -229,7 +238,7 @@ def complete(
             evidence = Evidence.of_fitted(fitted, problem)
         completion = find(evidence, problem, data.ids, choice, implications, run)
         filled = None
-        if outputs.fill:
+        if outputs.fill and target is not None:
             most = completion.filling_in.size if choice == Choice() else None
             rules = implications if fill_implied else None
             filled = write_filled(
@@ -242,7 +251,7 @@ def complete(
                 data.instances_of_file,
                 data.file_content,
             )
-        else:
+        elif target is not None:
             why = None
             if outputs.why and fitted is not None and isinstance(data, TrainingData):
                 why = _why(fitted, problem.features, completion.listed, data, outputs.by_number)
@@ -264,7 +273,9 @@ def complete(
         missing=completion.of_all,
         of_labels=completion.of_labels,
         ids=completion.ids,
-        listed=len(completion.listed),
+        annotations=np.diff(completion.annotated.tocsc().indptr),
+        cells=completion.listed,
+        record_ids=data.record_ids,
         listed_never_annotated=int(np.isin(data.ids[completion.listed.columns], data.never_annotated).sum()),
         right=completion.right,
         worth_filling_in=completion.filling_in.size,

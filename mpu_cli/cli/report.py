@@ -1,0 +1,69 @@
+"""``mpu report``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options.execution import run_options
+from mpu_cli.cli.options.input_files import scores_option, training_files
+from mpu_cli.cli.output.messages import info, verbosity_options, warn
+from mpu_cli.cli.output.reports import json_option, log_report, print_json
+from mpu_cli.runtime.options import MOST_INSTANCES, Whole
+
+if TYPE_CHECKING:
+    from mpu_cli.runtime.run import Run
+    from mpu_cli.training.training_data import Sources
+
+
+@click.command("report")
+@click.option("-o", "--output", metavar="PAGE.html", required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--csv",
+    "table",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also write the numbers of the page as a table: of all labels together, of each group, and of every label.",
+)
+@click.option(
+    "--top",
+    type=click_type(Whole(1, MOST_INSTANCES)),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="List the N most probable missing labels.",
+)
+@run_options("seed", "jobs", "kernel", "memory")
+@training_files
+@scores_option
+@json_option
+@verbosity_options
+def report(sources: "Sources", output: Path, table: Path | None, top: int, run: "Run", as_json: bool) -> None:
+    """Write a page about what is missing from FILE, for those who decide what is done about it.
+
+    One HTML file to read or print, without network or scripts: what share of the labels is missing and how sure that
+    is, by group (--groups) and by the fifty most frequent labels, the most certain suggestions by name and record, what
+    a review has changed (--reviewed), and how all this was computed. The numbers are those of `mpu estimate-c` and
+    `mpu complete` with default settings.
+
+    \b
+    Example:
+      mpu report news.svm -o report.html
+      mpu report news.svm --groups sources.txt --reviewed checked.tsv -o report.html --csv report.csv
+    """
+    from mpu_cli.commands.report import reporting
+
+    if "-" in (str(output), str(table)):
+        raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
+    made = reporting.report(sources, output, table=table, top=top, run=run)
+    for warning in made.warnings:
+        warn(warning)
+    log_report(made.as_json())
+    if as_json:
+        print_json(made.as_json())
+    else:
+        low, high = (1 - c for c in reversed(made.frequency.interval))
+        info(
+            f"{made.frequency.missing_rate:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}"
+        )

@@ -1,0 +1,1 @@
+"""A page for people about what is missing from a file."""

@@ -1,0 +1,196 @@
+"""The page of ``mpu report``: one HTML file that needs no other file, no network and no script.
+
+Names and ids are not trusted: they are escaped, and the policy of the page allows nothing but its own style.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mpu_cli.errors import counted, one_line, shown
+from mpu_cli.review.page import digest
+from mpu_cli.version import __version__
+
+_MOST_LABELS = 50
+_WIDTH, _HEIGHT = 200, 14  # of a bar, in pixels
+_STYLE = """
+body { font: 11pt/1.45 system-ui, "Segoe UI", "Noto Sans", sans-serif; color: #1d2125; background: #fff;
+  max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 1.75rem 0 .5rem; break-after: avoid; }
+.lead { font-size: 1.25rem; margin: .75rem 0 .25rem; }
+.warning { border-left: .25rem solid #7a5a00; padding-left: .75rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+caption { text-align: left; color: #4d555d; margin-bottom: .25rem; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .75rem .2rem 0; border-bottom: 1px solid #d9dbdd; }
+th { font-weight: 600; }
+td:first-child { min-width: 9rem; overflow-wrap: anywhere; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
+svg { display: block; }
+.there { fill: #1f5f99; }
+.missing { fill: #fff; stroke: #1f5f99; }
+.interval { stroke: #1d2125; }
+tr { break-inside: avoid; }
+footer { margin-top: 2rem; color: #4d555d; }
+@media print { body { margin: 0; max-width: none; font-size: 9.5pt; } .wide { overflow: visible; } }
+"""
+
+
+def page(source: str, report: dict[str, Any], rows: Sequence[tuple], warnings: Iterable[str]) -> bytes:
+    """Return the page.
+
+    Parameters
+    ----------
+    source : str
+        The data, for those who read the page.
+    report : dict
+        As `reporting.Report.as_json`.
+    rows : sequence of tuple
+        As `reporting.Report.rows`.
+    warnings : iterable of str
+    """
+    c = report["frequency"]
+    title = f"Missing labels in {one_line(Path(shown(source)).name)}"
+    groups = [row for row in rows if row[0] == "group"]
+    labels = sorted((row for row in rows if row[0] == "label"), key=lambda row: -row[3])[:_MOST_LABELS]
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        *_lead(c, rows[0]),
+        *(f'<p class="warning">{escape(warning)}</p>' for warning in warnings),
+    ]
+    if groups:
+        groups.sort(key=lambda row: -row[4] / max(row[3] + row[4], 1))
+        parts += ["<h2>By group</h2>", _bars("group", groups, "The group with the largest share missing first.")]
+    parts += ["<h2>By label</h2>", _bars("label", labels, f"{counted(len(labels), 'label')}, the most frequent first.")]
+    parts += ["<h2>The most certain suggestions</h2>", _suggestions(report["suggestions"])]
+    if decided := list(_decided(c, report["missing"])):
+        parts += ["<h2>What the review says</h2>", *decided]
+    parts += ["<h2>How this was computed</h2>", _method(c)]
+    parts.append(f"<footer>Made by mpu {escape(__version__)}: mpu report {escape(one_line(shown(source)))}</footer>")
+    policy = f"default-src 'none'; style-src '{digest(_STYLE)}'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(parts)
+        + "\n</main>\n</body>\n</html>\n"
+    ).encode(errors="replace")
+
+
+def _lead(c: dict[str, Any], total: tuple) -> list[str]:
+    annotations, missing = total[3], total[4]
+    low, high = (1 - rate for rate in reversed(c["interval"]))
+    counts = (
+        f"{counted(c['instances'], 'record')} with {counted(annotations, 'label')}; about {missing:,.0f} more are true "
+        "and not annotated."
+    )
+    if "assumption" in c:
+        counts += " The interval covers only the sampling of records; what it rests on stands at the end."
+    return [
+        f'<p class="lead"><strong>{_share(c["missing_rate"])}</strong> of the true labels are missing (90 % interval '
+        f"{_share(low)} to {_share(high)}).</p>",
+        f"<p>{counts}</p>",
+    ]
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _bars(kind: str, rows: Sequence[tuple], caption: str) -> str:
+    """Return a table with a bar in each row: what is there, what is missing, and the interval of that."""
+    most = max((row[3] + max(row[4], row[6]) for row in rows), default=1) or 1
+    cells = [
+        [
+            escape(str(name or number)),
+            f"{there:,}",
+            f"{missing:,.1f}",
+            f"{low:,.0f} to {high:,.0f}",
+            _share(missing / max(there + missing, 1e-9)),
+            _bar(there / most, missing / most, low / most, high / most),
+        ]
+        for _, number, name, there, missing, low, high in rows
+    ]
+    header = [kind, "annotated", "missing", "90 % interval", "share missing", "filled: annotated; outlined: missing"]
+    return _table(header, cells, caption, numbers=range(1, 5))
+
+
+def _bar(there: float, missing: float, low: float, high: float) -> str:
+    x, width, left, right = (round(part * _WIDTH, 1) for part in (there, missing, there + low, there + high))
+    middle = _HEIGHT / 2
+    return (
+        f'<svg width="{_WIDTH + 2}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH + 2} {_HEIGHT}" aria-hidden="true">'
+        f'<rect class="there" width="{x}" height="{_HEIGHT}"/>'
+        f'<rect class="missing" x="{x}" y=".5" width="{width}" height="{_HEIGHT - 1}"/>'
+        f'<path class="interval" d="M{left} {middle}H{right}M{left} {middle - 3}v6M{right} {middle - 3}v6"/></svg>'
+    )
+
+
+def _suggestions(suggestions: Sequence[dict[str, Any]]) -> str:
+    if not suggestions:
+        return "<p>None.</p>"
+    cells = [
+        [
+            escape(str(one.get("id", one["instance"]))),
+            escape(str(one.get("name", one["label"]))),
+            f"{one['probability']:.3f}",
+        ]
+        for one in suggestions
+    ]
+    caption = "Labels that records do not have and that are probably true, the most probable first."
+    return _table(["record", "label", "probability"], cells, caption, numbers=[2])
+
+
+def _decided(c: dict[str, Any], missing: dict[str, Any]) -> Iterable[str]:
+    """Yield paragraphs on what people have decided: what it adds, and what is claimed before and after."""
+    if review := missing.get("review"):
+        yield (
+            f"<p>{counted(review['decisions'], 'decision')}: {counted(review['found'], 'label')} added, "
+            f"{counted(review['refuted'], 'label')} refused that the records have; "
+            f"{counted(review['closed'], 'record')} completely reviewed.</p>"
+        )
+    if "by_annotations_alone" in c:
+        before, after = 1 - c["by_annotations_alone"], c["missing_rate"]
+        yield f"<p>Share missing by the annotated labels alone {_share(before)}; with the review {_share(after)}.</p>"
+    if judged := missing.get("judged"):
+        low, high = map(_share, judged["interval"])
+        claimed, right = _share(judged["claimed"]), _share(judged["yes"] / judged["answered"])
+        yield (
+            f"<p>Of {counted(judged['answered'], 'suggestion')} that were decided, {claimed} were claimed to be right, "
+            f"and {right} were ({low} to {high}); the probabilities above are corrected by that.</p>"
+        )
+
+
+def _method(c: dict[str, Any]) -> str:
+    """Return in three sentences how the numbers were computed; the last one is what they rest on."""
+    if "assumption" in c:
+        rests = f"This assumes that {c['assumption']}; forty answers check it (mpu complete --questions 40)."
+    else:
+        answers, sets = c.get("answers"), c.get("complete_instances")
+        by = [counted(answers, "answer")] if answers else []
+        by += [f"{counted(sets, 'record')} with complete label sets"] if sets else []
+        rests = f"The share comes from {' and '.join(by)} and assumes that these were drawn at random and are right."
+    return (
+        "<p>A classifier learned the annotated labels, and predicted each record without having seen it; where it is "
+        f"sure, the share of records that have the label is the label frequency c, here {c['c']:.3f}. The probability "
+        "of a label that is not annotated, and the sums of these probabilities by label, follow from c and the "
+        f"predictions, and their intervals hold if c is right. {escape(rests)}</p>"
+    )
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, numbers: Iterable[int]) -> str:
+    """Return a table; cells are HTML, and the columns of `numbers` are aligned right."""
+    of_column = [' class="number"' * (j in set(numbers)) for j in range(len(header))]
+    head = "".join(f'<th scope="col"{kind}>{text}</th>' for text, kind in zip(header, of_column, strict=True))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{kind}>{text}</td>" for text, kind in zip(row, of_column, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )

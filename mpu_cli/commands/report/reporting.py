@@ -1,0 +1,124 @@
+"""Report what is missing from a file, for those who have to decide about it: ``mpu report``."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpu_cli.commands.complete import completion, estimation
+from mpu_cli.commands.report.page import page
+from mpu_cli.core.complete.suggestions import Choice
+from mpu_cli.core.options import Options
+from mpu_cli.errors import STANDARD_STREAM, InputError
+from mpu_cli.names.cells import cell
+from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.sources import files_of
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+from mpu_cli.training.training_data import Sources
+
+COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What is missing.
+
+    Attributes
+    ----------
+    frequency : estimation.Report
+        The share that is missing.
+    missing : completion.Report
+        How many labels are missing, and the most probable ones.
+    """
+
+    frequency: estimation.Report
+    missing: completion.Report
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before using the numbers, each once."""
+        return list(dict.fromkeys([*self.frequency.warnings, *self.missing.warnings]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as one JSON object."""
+        missing = self.missing.as_json() | {"warnings": list(self.missing.warnings)}
+        return {"frequency": self.frequency.as_json(), "missing": missing, "suggestions": list(self._suggestions())}
+
+    def _suggestions(self) -> Iterator[dict[str, Any]]:
+        found = self.missing
+        for row, column, probability in zip(
+            found.cells.rows.tolist(), found.cells.columns.tolist(), found.cells.probabilities.tolist(), strict=True
+        ):
+            label = int(found.ids[column])
+            yield {
+                "instance": row + 1,
+                **({} if found.record_ids is None else {"id": found.record_ids.texts[row]}),
+                "label": label,
+                **({} if found.names is None else {"name": found.names.name(label)}),
+                "probability": probability,
+            }
+
+    def rows(self) -> Iterator[tuple]:
+        """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label."""
+        found, c = self.missing, self.frequency
+        total = found.missing
+        yield "all", "", "", int(found.annotations.sum()), *map(float, (total.expected, total.low, total.high))
+        for group in c.per_group or ():
+            low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
+            yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
+        for label, annotations, *count in zip(
+            found.ids.tolist(),
+            found.annotations.tolist(),
+            *(np.asarray(of).tolist() for of in (found.of_labels.expected, found.of_labels.low, found.of_labels.high)),
+            strict=True,
+        ):
+            yield "label", label, "" if found.names is None else cell(found.names.name(label)), annotations, *count
+
+
+def report(
+    sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
+) -> Report:
+    """Estimate what is missing as `estimation.estimate` and `completion.complete` do, and write a page about it.
+
+    Parameters
+    ----------
+    sources : Sources
+        Files, since they are read twice.
+    target : str or Path
+        The page, which is HTML.
+    table : str or Path, optional
+        Where to write `Report.rows` as CSV.
+    top : int
+        How many suggestions the page lists.
+    run : Run
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or not twice.
+    MpuError
+        The data cannot be learned from, or an output cannot be written.
+    """
+    inputs = sources.by_option()
+    refuse_overlaps(inputs, {"--output": target, "--csv": table, "--cache": sources.cache})
+    refuse_unwritable(target, table)
+    if STANDARD_STREAM in files_of(sources.file):
+        raise InputError(STANDARD_STREAM, None, "the data are read twice; give a file")
+    made = Report(
+        frequency=estimation.estimate(sources, run=run),
+        missing=completion.complete(sources, completion.Outputs(), Options(), Choice(top=top), run=run),
+    )
+    with ExitStack() as stack:
+        out, *more = (stack.enter_context(open_output(file)) for file in (target, table) if file is not None)
+        out.write(page(str(sources.file), made.as_json(), list(made.rows()), made.warnings))
+        for of_table in more:
+            text = StringIO()
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *made.rows()])
+            of_table.write(text.getvalue().encode(errors="replace"))
+    return made

@@ -1,0 +1,125 @@
+"""`mpu report`: one page about what is missing, with the numbers of `estimate-c` and `complete`."""
+
+import csv
+import json
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+
+TAGS = ["fruit", "<b>car</b>", "sea & sky"]
+TEXTS = ["red apple sweet", "blue car fast", "wide sea deep"]
+
+
+def report_on_records(run, folder):
+    """Records with a topic each; of a part of them the tag is missing."""
+    rows = [
+        {"id": f"b{i}", "text": f"{TEXTS[i % 3]} {i % 7}{i % 5}", "tags": [] if i % 4 == 0 else [TAGS[i % 3]]}
+        for i in range(240)
+    ]
+    (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("vectorize", folder / "books.jsonl", "-o", folder / "books.svm").exit_code == 0
+    (folder / "groups.txt").write_text("".join(f"house {i % 2}\n" for i in range(240)))
+    (folder / "checked.tsv").write_text(
+        "id\tlabel\tverdict\n" + "b0\tfruit\tyes\nb0\tsea & sky\tno\nb4\t<b>car</b>\tyes\nb8\tfruit\tno\n"
+    )
+    result = run(
+        *("report", folder / "books.svm", "-o", folder / "r.html", "--csv", folder / "r.csv", "--top", 7, "--json"),
+        *("--groups", folder / "groups.txt", "--reviewed", folder / "checked.tsv"),
+    )
+    assert result.exit_code == 0, result.stderr
+    (folder / "r.json").write_text(result.stdout)
+
+
+class Page(HTMLParser):
+    """The tags of a page, and the texts of its table cells and headings."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags, self.cells, self.headings = [], [], []
+        self._within = None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._within = {"td": self.cells, "h2": self.headings}.get(tag)
+        if self._within is not None:
+            self._within.append("")
+
+    def handle_endtag(self, tag):
+        self._within = None
+
+    def handle_data(self, data):
+        if self._within is not None:
+            self._within[-1] += data
+
+
+@pytest.fixture
+def reported(made):
+    folder = made(report_on_records)
+    html = (folder / "r.html").read_text()
+    with (folder / "r.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return SimpleNamespace(html=html, page=Page(html), rows=rows, json=json.loads((folder / "r.json").read_text()))
+
+
+def test_the_numbers_are_those_of_the_table(reported):
+    kinds = [row["of"] for row in reported.rows]
+    assert kinds == ["all", "group", "group", "label", "label", "label"]
+    total, *others = reported.rows
+    labels = others[2:]
+    assert {row["name"] for row in labels} == set(TAGS)
+    assert sum(int(row["annotations"]) for row in labels) == int(total["annotations"]) == 182  # 180, and two yes
+    assert float(total["missing"]) == pytest.approx(reported.json["missing"]["missing"])
+    assert 0 < float(total["low"]) <= float(total["missing"]) <= float(total["high"])
+    assert sum(float(row["missing"]) for row in labels) == pytest.approx(float(total["missing"]), rel=0.05)
+    for row in labels:
+        assert row["name"] in reported.page.cells
+        assert f"{float(row['missing']):,.1f}" in reported.page.cells
+
+
+def test_what_is_missing_is_near_the_truth(reported):
+    """A quarter of the tags were removed, of which two have come back."""
+    assert reported.json["frequency"]["missing_rate"] == pytest.approx(0.25, abs=0.05)
+    assert reported.json["missing"]["missing"] == pytest.approx(58, abs=15)
+    assert "house 0" in reported.page.cells
+
+
+def test_suggestions_have_names_and_ids(reported):
+    suggestions = reported.json["suggestions"]
+    assert len(suggestions) == 7
+    for one in suggestions:
+        assert one["id"] == f"b{one['instance'] - 1}"
+        assert one["name"] == TAGS[(one["instance"] - 1) % 3]
+        assert f"{one['probability']:.3f}" in reported.page.cells
+        assert one["id"] in reported.page.cells
+
+
+def test_parts_of_the_page(reported):
+    assert reported.page.headings == [
+        *("By group", "By label", "The most certain suggestions", "What the review says", "How this was computed")
+    ]
+    assert "4 decisions: 2 labels added" in reported.html
+    assert reported.page.tags.count("svg") == 5
+    assert "every true label is annotated with the same chance" in reported.html
+
+
+def test_names_are_text_and_nothing_is_fetched(reported):
+    assert "<b>" not in reported.html
+    assert "<b>car</b>" in reported.page.cells
+    assert "script" not in reported.page.tags
+    assert "http" not in reported.html.replace("http-equiv", "")
+
+
+def test_what_cannot_be_done_is_said(run, made, tmp_path):
+    data = made(report_on_records) / "books.svm"
+    for args, message in (
+        (("-", "-o", tmp_path / "r.html"), "the data are read twice; give a file"),
+        ((data, "-o", data), "--output"),
+        ((data, "-o", tmp_path / "no" / "r.html"), "no/r.html"),
+    ):
+        result = run("report", *args)
+        assert result.exit_code in (1, 2)
+        assert message in result.stderr
+    assert run("report", data, "-o", "-").exit_code == 2
+    assert not list(tmp_path.iterdir())
