@@ -17,6 +17,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names.cells import cell
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -47,8 +48,11 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as one JSON object."""
-        missing = self.missing.as_json() | {"warnings": list(self.missing.warnings)}
-        return {"frequency": self.frequency.as_json(), "missing": missing, "suggestions": list(self._suggestions())}
+        return {
+            "frequency": as_json(self.frequency) | {"warnings": self.frequency.warnings},
+            "missing": self.missing.as_json() | {"warnings": list(self.missing.warnings)},
+            "suggestions": list(self._suggestions()),
+        }
 
     def _suggestions(self) -> Iterator[dict[str, Any]]:
         found = self.missing
