@@ -17,10 +17,11 @@ from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.thresholds import chosen_thresholds
 from mpu_cli.core.options import CRITERIA, Validation
+from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
-from mpu_cli.training.evidence import Evidence, calibrated_by
 
 
 def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, under the same names
@@ -32,8 +33,8 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     method: str = "bbe",
     folds: str | int = "auto",
     sample: int = Validation.sample,
-    seed: int = RunOptions.seed,
-    jobs: int = RunOptions.jobs,
+    random_state: Any = RunOptions.seed,
+    n_jobs: int | None = RunOptions.jobs,
     reviewed: Any = None,
     complete: ArrayLike | None = None,
     ignored: Any = None,
@@ -56,7 +57,7 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
         Whether to estimate c of each label. These are much less certain than c of all.
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
-    folds, sample, seed, jobs
+    folds, sample, random_state, n_jobs
         As for `MPUClassifier`.
     reviewed, complete, ignored
         As for `MPUClassifier.fit`.
@@ -103,7 +104,7 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     """
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
-    chosen = {"folds": folds, "sample": sample, "seed": seed, "jobs": jobs}
+    chosen = {"folds": folds, "sample": sample, "seed": random_state, "jobs": n_jobs}
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
     matrix, P = _evidence(X, scores, annotations)
     return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method, P, per_label)
@@ -280,7 +281,7 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
     complete: ArrayLike | None = None,
     ignored: Any = None,
     sampled: Any = None,
-    seed: int = RunOptions.seed,
+    random_state: Any = RunOptions.seed,
 ) -> Questions:
     """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu complete --questions`.
 
@@ -296,8 +297,8 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
         As for `estimate_c`.
     reviewed, complete, ignored, sampled
         As for `MPUClassifier.fit`: what is reviewed is not asked, and answers so far say where further ones tell most.
-    seed : int
-        Seed of the drawing.
+    random_state : int, RandomState or None
+        Draws them.
 
     Returns
     -------
@@ -333,7 +334,7 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
     matrix, P = _evidence(X, scores, annotations)
-    chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": seed})
+    chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": random_state})
     return learning.questions(chosen, matrix, annotations, n, P)
 
 
@@ -499,5 +500,5 @@ def choose_thresholds(
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
     shape = annotations.labels.shape[0], annotations.width
     P = annotations.of_labels(arrays.scores(probabilities, shape, "probabilities"))
-    best, f1 = learning.best_thresholds(P, annotations, learning.frequency(c, annotations), criterion)
+    best, f1 = chosen_thresholds(P, annotations.labels, learning.frequency(c, annotations), criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

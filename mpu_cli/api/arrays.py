@@ -189,25 +189,43 @@ class Named:
     has_one_dimension: bool = False
 
     @property
+    def of_columns(self) -> np.ndarray:
+        """Names of the columns alone: shape (q,)."""
+        return self.classes[-self.matrix.shape[1] :]
+
+    @property
     def one_each(self) -> bool:
         """Whether each instance has one of several classes, so that no label is missing."""
         return self.has_one_dimension and self.matrix.shape[1] > 1
 
     @classmethod
-    def of(cls, y: Any) -> "Named":
+    def of(cls, y: Any, classes: Any = None) -> "Named":
         """Read an indicator matrix, label sets, or one class for each instance.
+
+        Parameters
+        ----------
+        y : array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,)
+        classes : array_like of shape (q,), optional
+            Names of the columns, or of the labels in the sets.
 
         Raises
         ------
         DataError
-            y has another form, other values, or one class only.
+            y has another form, other values, or one class only, or the names are not those of its columns.
         """
+        names = getattr(y, "columns", None) if classes is None else classes
         if are_label_sets(y):
-            return cls(*from_label_sets(y))
+            return cls(*from_label_sets(y, names))
+        refuse_broken(y, "y")
         values = check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")
         if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
             matrix = indicator(y)
-            return cls(matrix, class_names(getattr(y, "columns", None), matrix.shape[1]))
+            return cls(matrix, class_names(names, matrix.shape[1]))
+        if classes is not None:
+            raise DataError(
+                "Unknown label type: y has one dimension, and classes are names of columns: give an indicator matrix, "
+                "or a list of names for each instance"
+            )
         values = column_or_1d(values, warn=True)
         check_classification_targets(values)
         classes, numbers = np.unique(values, return_inverse=True)

@@ -8,14 +8,20 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle, methods
 from mpu_cli.api import arrays, cluster_learning, learning, parameters
 from mpu_cli.api.label_sets import LabelSetsMixin
+from mpu_cli.core.data.features import Columns
+from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import DataError
+from mpu_cli.runtime.options import options_of
 
 # Attributes, and what the record of a training calls them.
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
@@ -25,8 +31,9 @@ _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expe
 class MPUClassifier(LabelSetsMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
 
-    The parameters are those of `mpu train`, by the same names, and the same data give the same model, byte for byte.
-    Parameters that the chosen method does not have must keep their default.
+    The parameters are those of `mpu train`, by the same names but for C, random_state and n_jobs, which have those of
+    scikit-learn. The same data give the same model, byte for byte. Parameters that the chosen method does not have must
+    keep their default.
 
     Parameters
     ----------
@@ -34,11 +41,13 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     classes : array_like of shape (q,), optional
         Names of the labels, the columns of `y`: whole numbers or texts. Default: the columns of a data frame; the names
         that occur in label sets, in alphabetical order; else 0 to q - 1.
+    verbose : int
+        Above 0, `fit` prints each step and its seconds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (q,)
-        Names of the labels.
+        Names of the labels. Where y has one dimension, its classes.
     c_ : ndarray of float, shape (q,)
         Label frequency of each label; where it differs between labels, NaN for labels that are not in the model.
     thresholds_ : ndarray of float32, shape (q,)
@@ -48,6 +57,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     expected_f1_interval_ : list of two floats
         90 % interval of it, by the sampling of instances, and by the interval of c where c was estimated: it holds as
         far as that of c does.
+    coef_, intercept_ : ndarray or csr_array of float32, shape (q, D); ndarray of float32, shape (q,)
+        Of the first level: what a unit of each feature adds to the log-odds of each label, before they are calibrated,
+        and before labels tell of others. Sparse where the weights are. Zeros and -inf for labels not in the model. Of
+        m3l-rbf there are none.
     record_ : dict
         Options and results of the training, as `save` records them.
     sparse_output_ : bool
@@ -86,14 +99,14 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     [('news',), ('arts', 'film')]
     """
 
-    def __init__(self, *, classes: ArrayLike | None = None, **chosen: Any) -> None:
-        if unknown := chosen.keys() - parameters.DECLARED.keys():
-            raise TypeError(
-                f"{min(unknown)} is not a parameter; there are {', '.join(parameters.DECLARED)} and classes"
-            )
-        for name, option in parameters.DECLARED.items():
-            setattr(self, name, chosen.get(name, option.written_default))
+    def __init__(self, *, classes: ArrayLike | None = None, verbose: int = 0, **chosen: Any) -> None:
+        defaults = {option.name: option.written_default for option in parameters.DECLARED.values()}
+        if unknown := chosen.keys() - defaults.keys():
+            raise TypeError(f"{min(unknown)} is not a parameter; there are {', '.join(defaults)}, classes and verbose")
+        for name, default in defaults.items():
+            setattr(self, name, chosen.get(name, default))
         self.classes = classes
+        self.verbose = verbose
 
     def fit(
         self,
@@ -115,10 +128,12 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
             Features; computed with as float32.
-        y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
+        y : array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,)
             S, the annotated labels: 1 where the label is annotated, else 0; NaN, pd.NA or masked where that is unknown,
             as if the cell were in `ignored`. Or the names of the labels of each
-            instance, as lists or sets.
+            instance, as lists or sets. Or a class of each instance, shape (n,): of two, the second one is annotated and
+            the first one is not: false or missing. Of more, each instance has the one that is annotated: c is 1, and
+            the most probable one is predicted.
         reviewed : array_like or sparse matrix, shape (n, q), optional
             Verified labels, annotated or not: 1 where the label is true, -1 where it is false, 0 where it was not
             verified.
@@ -164,24 +179,27 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, arguments)
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             self.n_features_in_ = learned.model.predictor.n_features
-            return self._become(learned.model, learned.columns, learned.classes, learned.sparse)
-        names = getattr(y, "columns", None) if self.classes is None else self.classes
+            named = arrays.Named(csr_array((0, len(learned.classes))), learned.classes)
+            return self._become(learned.model, learned.columns, named, learned.sparse)
+        validate_data(self, X, y, skip_check_array=True)
         y, arguments["ignored"] = arrays.without_unknown(y, ignored)
-        if arrays.are_label_sets(y):
-            y, names = arrays.from_label_sets(y, names)
+        named = arrays.Named.of(y, self.classes)
         arrays.refuse_broken(X, "X")
-        arrays.refuse_broken(y, "y")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, multi_output=True)
-        annotated = arrays.indicator(y)
-        names = arrays.class_names(names, annotated.shape[1])
-        numbers = arrays.label_numbers(names)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
+        check_consistent_length(X, named.matrix)
+        q = named.matrix.shape[1]
+        numbers = arrays.label_numbers(named.of_columns)
         if label_features is not None:
-            arguments["label_features"] = arrays.label_features(label_features, annotated.shape[1], X.shape[1])
-        annotations = arrays.Annotations.of(annotated, numbers, **arguments)
+            arguments["label_features"] = arrays.label_features(label_features, q, X.shape[1])
+        annotations = arrays.Annotations.of(named.matrix, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        model = learning.learn(parameters.of_estimator(self), arrays.as_csr(X), annotations, ids)
-        return self._become(model, columns, names, not isinstance(y, np.ndarray))
+        chosen = parameters.of_estimator(self)
+        if named.one_each and "c" in options_of(methods.METHODS[chosen["method"]].options):
+            chosen["c"] = 1.0
+        model = learning.learn(chosen, arrays.as_csr(X), annotations, ids)
+        is_sparse = arrays.are_label_sets(y) or issparse(y)
+        return self._become(model, columns, named, is_sparse)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict how probable each label is.
@@ -195,7 +213,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ndarray of float32, shape (n, q)
             Pr(y=1 | x), that the label is true, whether annotated or not. (Of m3l, a number that is 0.5 where its
             score is 0.) Of more than 500 labels, mpu gives those of the most probable ones of each instance, some 20,
-            and 0 for the others.
+            and 0 for the others. Of classes, where y had one dimension in `fit`, they add up to 1.
 
         Raises
         ------
@@ -207,8 +225,29 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         if cluster_learning.is_lazy(X):
             return cast(np.ndarray, cluster_learning.predicted(self, "predict_proba", X, np.float32))
-        matrix, run = self._features(X), parameters.run_of(self)
-        return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self.classes_))
+        return self._of_classes(self._probabilities(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Say by how much the log-odds of each label exceed those of its threshold: it is predicted from 0 on.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, q)
+            Finite: a probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two
+            classes, of the second one, shape (n,); of more, the log-odds of each.
+
+        Raises
+        ------
+        ValueError, MpuError
+            As for `predict_proba`.
+        """
+        if cluster_learning.is_lazy(X):
+            return cast(np.ndarray, cluster_learning.predicted(self, "decision_function", X, np.float64))
+        return self._margins(self._probabilities(X))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
         """Predict the most probable labels, whether or not they reach their threshold.
@@ -250,6 +289,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             return cluster_learning.predicted(self, "predict_top", X, np.float32, is_sparse=True, k=k)
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
+        if self._has_one_dimension:
+            return Top(int(k), 0).of_dense(self.predict_proba(X))
         top = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
         return self._in_columns(top)
 
@@ -262,8 +303,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of int or csr_array of int, shape (n, q)
-            1 where the label is predicted, else 0; column k is the label ``classes_[k]``. Sparse where `y` was sparse
+        ndarray of int or csr_array of int, shape (n, q); or ndarray, shape (n,)
+            1 where the label is predicted, else 0; column k is the label ``classes_[k]``. Or a class each, where y had
+            one dimension in `fit`. Sparse where `y` was sparse
             or label sets in `fit`, and after `load` (`sparse_output_`).
 
         Raises
@@ -274,6 +316,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         if cluster_learning.is_lazy(X):
             check_is_fitted(self)
             return cluster_learning.predicted(self, "predict", X, int, self.sparse_output_)
+        if self._has_one_dimension:
+            return self._best_class(self._probabilities(X))
         label_sets = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
         predicted = self._in_columns(label_sets.astype(int))
         return predicted if self.sparse_output_ else predicted.toarray()
@@ -299,15 +343,39 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         check_is_fitted(self)
         model = self._model
-        if model.names is None and arrays.label_numbers(self.classes_) is None:
-            model = replace(model, names=arrays.label_names(self.classes_[self._columns], model.label_ids))
+        if model.names is None and arrays.label_numbers(self._of_columns) is None:
+            model = replace(model, names=arrays.label_names(self._of_columns[self._columns], model.label_ids))
         bundle.save(model, Path(path))
 
+    @property
+    def coef_(self) -> np.ndarray | csr_array:  # noqa: D102  # an attribute, described above
+        level, columns = self._first_level()
+        weights = level.weights
+        rows = np.arange(weights.shape[0]) if columns is None else columns.indices
+        shape = len(self._of_columns), self.n_features_in_
+        if isinstance(weights, np.ndarray):
+            coefficients = np.zeros(shape, np.float32)
+            coefficients[self._columns[:, None], rows] = weights.T
+            return coefficients
+        places = weights.tocoo()
+        return csr_array((places.data, (self._columns[places.col], rows[places.row])), shape=shape)
+
+    @property
+    def intercept_(self) -> np.ndarray:  # noqa: D102
+        return self._widened(self._first_level()[0].bias, -np.inf)
+
+    def _first_level(self) -> tuple[LinearModel, Columns | None]:
+        predictor = self._predictor()
+        if not isinstance(predictor, StackedModel):
+            raise AttributeError(f"a model of {self._model.method} is not linear: it has no coefficients")
+        return predictor.levels[0], predictor.columns
+
     def _become(
-        self, model: bundle.TrainedModel, columns: np.ndarray, classes: np.ndarray, sparse: bool
+        self, model: bundle.TrainedModel, columns: np.ndarray, named: arrays.Named, sparse: bool
     ) -> "MPUClassifier":
         """Take a model, the columns of its labels among all, and the names of all labels."""
-        self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, classes, sparse
+        self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, named.classes, sparse
+        self._of_columns, self._has_one_dimension = named.of_columns, named.has_one_dimension
         c = model.c
         self.record_ = self._model.options
         self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
@@ -322,6 +390,12 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         check_is_fitted(self)
         return self._model.predictor
 
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """Return Pr(y=1 | x) of each column that is learned from: float32."""
+        check_is_fitted(self)
+        matrix, run = self._features(X), parameters.run_of(self)
+        return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self._of_columns))
+
     def _features(self, X: Any) -> csr_array:
         arrays.refuse_broken(X, "X")
         return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
@@ -330,13 +404,13 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """Put columns of the model at their places among `classes_`."""
         placed = csr_array(
             (of_model.data, self._columns[of_model.indices], of_model.indptr),
-            shape=(of_model.shape[0], len(self.classes_)),
+            shape=(of_model.shape[0], len(self._of_columns)),
         )
         placed.sort_indices()
         return placed
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
-        return arrays.widened(values, self._columns, len(self.classes_), absent)
+        return arrays.widened(values, self._columns, len(self._of_columns), absent)
 
 
 def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifier:
@@ -365,10 +439,12 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     """
     model = bundle.load(Path(path))
     recorded = {  # None: auto
-        name: model.options[name]
-        for name in parameters.DECLARED
+        option.name: model.options[name]
+        for name, option in parameters.DECLARED.items()
         if model.options.get(name) is not None and model.method in methods.owners(name)
     }
     classifier = MPUClassifier(**{**recorded, "method": model.method})
     classifier.n_features_in_ = model.predictor.n_features
-    return classifier._become(model, np.arange(len(model.label_ids)), model.shown_labels(numbers), sparse=True)
+    classes = model.shown_labels(numbers)
+    named = arrays.Named(csr_array((0, len(classes))), classes)
+    return classifier._become(model, np.arange(len(classes)), named, sparse=True)

@@ -1,34 +1,30 @@
 """Any classifier of scikit-learn on incomplete labels: its out-of-fold scores say c, probabilities and thresholds."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, get_tags, indexable
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.api.label_sets import LabelSetsMixin
 from mpu_cli.core.complete.suggestions import Cells
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.errors import DataError
-from mpu_cli.methods.scikit_learn import scores
-
-_SEEDS = 1 << 31
+from mpu_cli.methods.scikit_learn.incomplete import NEGATIVE, UNANNOTATED
+from mpu_cli.runtime.options import Words, checked
 
 
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):
     """Any classifier, learned from annotations, whose scores become probabilities of being true.
 
     An estimator that learns several labels at once learns all of them, such as a random forest; else each label has a
-    copy of it. It learns from the annotations as if they were complete. Its out-of-fold scores give the label frequency
-    c, isotonic calibration and thresholds, by which scores of new instances are judged.
+    copy of it. Its out-of-fold scores give the label frequency c, isotonic calibration and thresholds, by which scores
+    of new instances are judged.
 
     Parameters
     ----------
@@ -38,10 +34,19 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         Label frequency. auto: estimated, as by `estimate_c`, or by people where `fit` has `sampled`.
     threshold : {"pu-f1", "per-label", "macro-f1"} or float
         As for `choose_thresholds`; or the probability from which all labels are predicted.
+    unannotated : {"negative", "weighted", "auto"}
+        What the estimator learns of a label that is not annotated: that it is false; or that it is true with the weight
+        Pr(y=1 | x, s=0), and false with the rest, which needs an estimator with `sample_weight`, learns a copy of it
+        for each label, and takes as many trainings again within each fold. auto: the one of which the higher F1 is
+        expected; negative, where the estimator takes no weights.
     folds : int
         Of the out-of-fold scores, from 2.
     random_state : int, RandomState or None
         Deals the folds, and draws the questions. The estimator has its own.
+    n_jobs : int or None
+        Folds that are learned side by side, as of `cross_val_predict`. The result does not depend on it.
+    verbose : int
+        Above 0, joblib says how many folds are done.
 
     Attributes
     ----------
@@ -56,6 +61,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         Infinite for labels that are never annotated.
     expected_f1_ : float
         The micro-F1 to expect on complete labels. It rests on c.
+    expected_f1_interval_ : tuple of two floats
+        90 % interval of it, as of `MPUClassifier`.
+    weighted_ : bool
+        Whether labels that are not annotated were learned with weights.
     estimators_ : list of classifiers
         Learned from all instances: one of all labels, or one of each label that is annotated.
     out_of_fold_scores_ : ndarray of float32, shape (n, q)
@@ -87,14 +96,20 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         *,
         c: float | ArrayLike | str = "auto",
         threshold: str | float = "pu-f1",
+        unannotated: str = NEGATIVE,
         folds: int = 5,
         random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.c = c
         self.threshold = threshold
+        self.unannotated = unannotated
         self.folds = folds
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self,
@@ -136,26 +151,26 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         validate_data(self, X, y, skip_check_array=True)
         if not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is no classifier in scikit-learn's conventions")
-        drawn = self.random_state
-        seed = drawn if isinstance(drawn, Integral) else check_random_state(drawn).randint(_SEEDS)
+        unannotated = checked(Words(UNANNOTATED), "unannotated", self.unannotated)
         y, ignored = arrays.without_unknown(y, ignored)
         named = arrays.Named.of(y)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named.matrix, groups=groups, **verified)
-        c = 1.0 if named.one_each else self.c
-        chosen = parameters.of_estimator(MPUClassifier(c=c, threshold=self.threshold, folds=self.folds, seed=seed))
-        (X,), targets = indexable(X), _targets(annotations)
-        held_out = np.empty(targets.shape, np.float32)
-        for train, test in KFold(chosen["folds"], shuffle=True, random_state=seed).split(targets):
-            learned = self._learned(_safe_indexing(X, train), targets[train])
-            held_out[test] = _scores(learned, _safe_indexing(X, test), targets.shape[1])
-        self.estimators_ = self._learned(X, targets)
+        as_mpu = MPUClassifier(
+            c=1.0 if named.one_each else self.c,
+            threshold=self.threshold,
+            folds=self.folds,
+            random_state=self.random_state,
+        )
+        chosen = parameters.of_estimator(as_mpu)
+        (X,), parallel = indexable(X), Parallel(self.n_jobs, verbose=self.verbose)
+        scored = learning.Scored.of(self.estimator, X, annotations, chosen, unannotated, parallel)
+        self._scored, self.estimators_, self.weighted_ = scored, scored.learned.classifiers, scored.learned.is_weighted
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
-        self._held_out = learning.Scored.of(held_out, annotations, chosen)
-        self.c_, self.group_c_ = self._held_out.c, self._held_out.group_c
-        self.thresholds_, self.expected_f1_ = self._held_out.thresholds()
-        self.out_of_fold_scores_ = annotations.widened(held_out)
+        self.c_, self.group_c_, self.thresholds_ = scored.c, scored.group_c, scored.thresholds
+        self.expected_f1_, self.expected_f1_interval_ = scored.expected_f1
+        self.out_of_fold_scores_ = annotations.widened(scored.learned.scores)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -170,69 +185,34 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         ndarray of float32, shape (n, q)
             Of classes, where y had one dimension in `fit`, they add up to 1.
         """
-        p = self._probabilities(X)
-        if not self._has_one_dimension:
-            return p
-        p = p if p.shape[1] > 1 else np.hstack([1 - p, p])
-        p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return p
+        return self._of_classes(self._probabilities(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Say by how much the log-odds of each label exceed those of its threshold, as `MPUClassifier` does."""
+        return self._margins(self._probabilities(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict label sets: 1 where the label is predicted, int, shape (n, q); or a class each, shape (n,)."""
         p = self._probabilities(X)
-        reached = (p >= self.thresholds_).astype(int)
-        if not self._has_one_dimension:
-            return reached
-        best: np.ndarray = self.classes_[p.argmax(axis=1) if p.shape[1] > 1 else reached[:, 0]]
-        return best
+        return self._best_class(p) if self._has_one_dimension else (p >= self.thresholds_).astype(int)
 
     def missing_labels(self, top: int | None = None) -> Cells:
         """List the labels of the training instances that are probably missing, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
-        return self._held_out.missing_labels(top)
+        return self._scored.missing_labels(top)
 
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        return self._held_out.questions(n)
+        return self._scored.questions(n)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""
         check_is_fitted(self)
-        held_out = self._held_out
-        q = held_out.scores.shape[1]
-        return held_out.annotations.widened(held_out.probabilities(_scores(self.estimators_, X, q)))
-
-    def _learned(self, X: Any, targets: np.ndarray) -> list[Any]:
-        """Learn all labels at once where the estimator can, else each."""
-        if targets.shape[1] > 1 and get_tags(self.estimator).classifier_tags.multi_label:
-            return [clone(self.estimator).fit(X, np.nan_to_num(targets).astype(int))]
-        return [self._learned_alone(X, target) for target in targets.T]
-
-    def _learned_alone(self, X: Any, target: np.ndarray) -> Any:
-        """Learn one label from the instances that are not ignored."""
-        rows = np.flatnonzero(~np.isnan(target))
-        of_rows = target[rows].astype(int)
-        learner = clone(self.estimator) if len(np.unique(of_rows)) > 1 else DummyClassifier()
-        return learner.fit(X if len(rows) == len(target) else _safe_indexing(X, rows), of_rows)
+        return self._scored.probabilities(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        tags.classifier_tags.multi_class = True
         of_features = get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = of_features.sparse, of_features.allow_nan
         return tags
-
-
-def _targets(annotations: arrays.Annotations) -> np.ndarray:
-    """Return what is learned: the annotations, corrected by what is verified; NaN where a cell is ignored."""
-    certain = LabelFrequency.of(1.0, annotations.labels.shape, annotations.verified)
-    targets: np.ndarray = certain.positives(annotations.labels).astype(np.float32).toarray()
-    targets[certain.ignored()] = np.nan
-    return targets
-
-
-def _scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
-    """Score q labels, of which one classifier has learned all, or each has learned one: float32, shape (n, q)."""
-    return np.hstack([scores(model, X, q // len(learned)) for model in learned])

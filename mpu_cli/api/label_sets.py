@@ -3,7 +3,9 @@
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import logit
 from sklearn.base import ClassifierMixin
 
 from mpu_cli.api import arrays, cluster_learning
@@ -13,7 +15,12 @@ from mpu_cli.runtime.options import FREQUENCY, checked
 
 
 class LabelSetsMixin(ClassifierMixin):
-    """Label sets by name, their micro-F1, and what scikit-learn is to know; of what has `predict` and `classes_`."""
+    """Label sets by name, their micro-F1, and what scikit-learn is to know.
+
+    Of what has `predict`, `classes_`, `thresholds_`, and `_has_one_dimension`, whether y had a class for each instance.
+    """
+
+    _has_one_dimension = False
 
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
         """Predict label sets by name.
@@ -32,6 +39,8 @@ class LabelSetsMixin(ClassifierMixin):
         ValueError, MpuError
             As for `predict_proba`.
         """
+        if self._has_one_dimension:
+            return [(label,) for label in self.predict(X).tolist()]
         predicted = csr_array(cluster_learning.computed(self.predict(X)))
         predicted.sort_indices()
         names = self.classes_[predicted.indices].tolist()
@@ -60,7 +69,7 @@ class LabelSetsMixin(ClassifierMixin):
         ValueError
             As for `predict_proba`; or `y` is no indicator matrix of this shape.
         """
-        if getattr(self, "_has_one_dimension", False):
+        if self._has_one_dimension:
             return float(super().score(X, y))
         predicted, y = (
             arrays.indicator(cluster_learning.computed(self.predict(X)), "predictions"),
@@ -76,12 +85,40 @@ class LabelSetsMixin(ClassifierMixin):
         hits = truth.multiply(predicted).nnz
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
+    def _of_classes(self, p: np.ndarray) -> np.ndarray:
+        """Return probabilities of labels; where y has one dimension, of classes, which add up to 1."""
+        if self._has_one_dimension:
+            p = p if p.shape[1] > 1 else np.hstack([1 - p, p])
+            p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return p
+
+    def _best_class(self, p: np.ndarray) -> np.ndarray:
+        """Return the class of each instance, by probabilities of labels."""
+        numbers = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] >= self.thresholds_[0]).astype(int)
+        best: np.ndarray = self.classes_[numbers]
+        return best
+
+    def _margins(self, p: np.ndarray) -> np.ndarray:
+        """Return log-odds less those of the threshold; of several classes in one dimension the log-odds: float64."""
+        log_odds = _finite_log_odds(p)
+        if self._has_one_dimension and p.shape[1] > 1:
+            return log_odds
+        margins: np.ndarray = log_odds - _finite_log_odds(self.thresholds_)
+        return margins[:, 0] if self._has_one_dimension else margins
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.two_d_labels = True
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
+        tags.target_tags.single_output = True
         tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = True
         return tags
+
+
+def _finite_log_odds(p: np.ndarray) -> np.ndarray:
+    """Return log-odds, of 0 and 1 those of the numbers next to them: metrics of scikit-learn refuse infinite ones."""
+    ends = np.finfo(np.float32).tiny, 1 - np.finfo(np.float64).epsneg
+    log_odds: np.ndarray = logit(np.clip(p.astype(np.float64), *ends))
+    return log_odds

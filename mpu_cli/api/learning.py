@@ -26,15 +26,18 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model import thresholds
-from mpu_cli.core.options import PER_LABEL, PU_F1, Validation
+from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train import algorithm
+from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.methods.scikit_learn.classifiers import scores
+from mpu_cli.methods.scikit_learn.incomplete import Learned
+from mpu_cli.methods.scikit_learn.incomplete import learn as learn_any
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.training.assembly import assembled
-from mpu_cli.training.evidence import Evidence
 from mpu_cli.training.training_data import TrainingData
 
 # Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
@@ -205,85 +208,82 @@ def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggest
     return replace(cells, columns=annotations.columns[cells.columns])
 
 
-def best_thresholds(
-    probabilities: np.ndarray, annotations: Annotations, frequency: LabelFrequency, criterion: str | float
-) -> tuple[np.ndarray, float]:
-    """Choose a threshold for each label, or take a number, and estimate the micro-F1 that they reach on true labels."""
-    labels = annotations.labels
-    if not isinstance(criterion, str):
-        chosen = np.full(labels.shape[1], criterion, np.float32)
-        return chosen, thresholds.estimated_f1(probabilities, labels, frequency, chosen)
-    threshold, f1 = thresholds.pooled_threshold(probabilities, labels, frequency)
-    if criterion == PER_LABEL:
-        return thresholds.label_thresholds(probabilities, labels, frequency, threshold)
-    if criterion == PU_F1:
-        return np.full(labels.shape[1], threshold, np.float32), f1
-    chosen = thresholds.uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
-    return chosen, thresholds.estimated_f1(probabilities, labels, frequency, chosen)
-
-
 @dataclass(frozen=True)
 class Scored:
-    """Training instances with out-of-fold scores of any classifier, and what these say. Made by `of`.
+    """Training instances with out-of-fold scores of any classifier, and what these say.
 
     Attributes
     ----------
-    scores : ndarray of float32, shape (n, q)
-        From 0 to 1.
+    learned : Learned
     annotations : Annotations
     chosen : mapping
         Every parameter, from `parameters.checked`.
-    evidence : Evidence
-        c, calibration and probabilities by these scores.
     """
 
-    scores: np.ndarray
+    learned: Learned
     annotations: Annotations
     chosen: Mapping[str, Any]
-    evidence: Evidence
 
     @classmethod
-    def of(cls, scores: np.ndarray, annotations: Annotations, chosen: Mapping[str, Any]) -> "Scored":
-        """Estimate c, unless it was chosen, and calibrate."""
-        problem = annotations.problem(without_features(len(scores)))
-        evidence = Evidence.of_scores(scores, problem, _options(chosen, annotations), run_of(chosen))
-        for warning in evidence.warnings:
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        annotations: Annotations,
+        chosen: Mapping[str, Any],
+        unannotated: str,
+        parallel: Any,
+    ) -> "Scored":
+        """Learn classifiers of the labels."""
+        problem = annotations.problem(without_features(annotations.labels.shape[0]))
+        options = _options(chosen, annotations)
+        of_run = run_of(chosen)
+        learned = learn_any(estimator, X, problem, options, of_run, unannotated=unannotated, parallel=parallel)
+        for warning in learned.evidence.warnings:
             warnings.warn(warning, MpuWarning, stacklevel=3)
-        return cls(scores, annotations, chosen, evidence)
+        return cls(learned, annotations, chosen)
 
     @property
     def c(self) -> np.ndarray:
         """The label frequency of each label of the caller; NaN where it is not known, since c differs."""
-        rates = self.evidence.frequency.rates
+        rates = self.learned.evidence.frequency.rates
         return self.annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
 
     @property
     def group_c(self) -> dict[str, float]:
         """The label frequency of each group of instances, by name; none without groups."""
-        groups, of_instances = self.annotations.groups, self.evidence.frequency.of_instances
+        groups, of_instances = self.annotations.groups, self.learned.evidence.frequency.of_instances
         if groups is None or of_instances is None:
             return {}
         first = np.unique(groups.of_instances, return_index=True)[1]
         return dict(zip(groups.names, of_instances[first].tolist(), strict=True))
 
-    def thresholds(self) -> tuple[np.ndarray, float]:
-        """Return the threshold of each label of the caller, and the expected micro-F1."""
-        given = self.evidence.probabilities, self.annotations, self.evidence.frequency
-        best, f1 = best_thresholds(*given, self.chosen["threshold"])
-        return self.annotations.widened(best, np.inf), f1
+    @property
+    def thresholds(self) -> np.ndarray:
+        """The threshold of each label of the caller."""
+        return self.annotations.widened(self.learned.decision.thresholds, np.inf)
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Make probabilities of scores of other instances, by the same classifier."""
-        assert self.evidence.calibration is not None
-        return self.evidence.calibration(scores)
+    @property
+    def expected_f1(self) -> tuple[float, tuple[float, float]]:
+        """The micro-F1 to expect, and its 90 % interval."""
+        expected = self.learned.decision.expected
+        return min(expected.f1, 1.0), self.learned.evidence.estimates.f1_interval(expected)
+
+    def probabilities(self, X: Any) -> np.ndarray:
+        """Predict the labels of the caller of other instances: float32, shape (n, width)."""
+        evidence = self.learned.evidence
+        assert evidence.calibration is not None
+        found = scores(self.learned.classifiers, X, self.annotations.labels.shape[1])
+        return self.annotations.widened(evidence.calibration(found))
 
     def missing_labels(self, top: int | None) -> suggestions.Cells:
         """List what is probably missing."""
-        return missing_labels(self.evidence, self.annotations, suggestions.Choice(top=top))
+        return missing_labels(self.learned.evidence, self.annotations, suggestions.Choice(top=top))
 
     def questions(self, n: int) -> Questions:
         """Draw cells to ask people about."""
-        return questions(self.chosen, without_features(len(self.scores)), self.annotations, n, self.scores)
+        matrix = without_features(self.annotations.labels.shape[0])
+        return questions(self.chosen, matrix, self.annotations, n, self.learned.scores)
 
 
 def without_features(n: int) -> csr_array:
@@ -314,4 +314,4 @@ def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> di
 
 def run_of(chosen: Mapping[str, Any]) -> Run:
     """Return the run that was chosen."""
-    return Run(**{name: chosen[name] for name in options_of(RunOptions) if name in chosen})
+    return Run(**{name: chosen[name] for name in (*options_of(RunOptions), "observe") if name in chosen})

@@ -1,22 +1,69 @@
-"""The parameters of a training from Python: the options of ``mpu train``, by the same names."""
+"""The parameters of a training from Python: the options of ``mpu train``, three by the names of scikit-learn."""
 
 import inspect
 import textwrap
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
 
 from mpu_cli import methods
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.options import Option, RunOptions, options_of
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
+from mpu_cli.runtime.options import checked as checked_as
+from mpu_cli.runtime.run import Run, no_observer
 
 Estimator = TypeVar("Estimator", bound=type)
 
+# What scikit-learn calls an option.
+_IN_SCIKIT_LEARN = {"cost": "C", "seed": "random_state", "jobs": "n_jobs"}
+_SEEDS = 1 << 31
+
+
+class _RandomState(Whole):
+    """A seed, or what scikit-learn draws one from."""
+
+    documented = "int, RandomState or None"
+
+    def check(self, value: Any) -> int:
+        """Return a seed, drawn where it is not a number."""
+        if value is None or isinstance(value, np.random.RandomState):
+            return int(check_random_state(value).randint(_SEEDS))
+        return super().check(value)
+
+
+class _Jobs(Threads):
+    """A number of threads, as joblib understands it."""
+
+    documented = "int or None"
+
+    def check(self, value: Any) -> int:
+        """Return a number from 1: None is one, unless joblib's `parallel_config` says another; -2 all cores but one."""
+        if value is None or (isinstance(value, Integral) and value < -1):
+            return int(effective_n_jobs(value))
+        return super().check(value)
+
+
+_KINDS: dict[str, Kind] = {"seed": _RandomState(0), "jobs": _Jobs()}
+
+
+def _in_python(option: Option) -> Option:
+    name = _IN_SCIKIT_LEARN.get(option.name, option.name)
+    return replace(option, name=name, kind=_KINDS.get(option.name, option.kind))
+
+
 _OF_RUN = options_of(RunOptions)
-DECLARED: dict[str, Option] = methods.options() | _OF_RUN | options_of(OnCluster)
+# By the names of the options; each has its name in Python.
+DECLARED: dict[str, Option] = {
+    name: _in_python(option) for name, option in (methods.options() | _OF_RUN | options_of(OnCluster)).items()
+}
 
 
 def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +72,7 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     parameters : mapping
-        Any of those in `DECLARED`, by name.
+        Any of those in `DECLARED`, by the name of the option.
 
     Raises
     ------
@@ -37,18 +84,28 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     for name in values:
         owners = methods.owners(name)
         if method not in owners and (np.ndim(parameters[name]) or parameters[name] != DECLARED[name].written_default):
-            raise DataError(f"{name} is a parameter of {' and '.join(owners)}, not of {method}")
+            raise DataError(f"{DECLARED[name].name} is a parameter of {' and '.join(owners)}, not of {method}")
     return values
 
 
 def of_estimator(estimator: Any) -> dict[str, Any]:
-    """Check and return the parameters of an estimator, as `checked` does."""
-    return checked({name: getattr(estimator, name) for name in DECLARED})
+    """Check and return the parameters of an estimator, as `checked` does, and `observe`, which says what is done."""
+    observe = _saying if checked_as(Whole(0), "verbose", int(estimator.verbose)) else no_observer
+    return checked({name: getattr(estimator, option.name) for name, option in DECLARED.items()}) | {"observe": observe}
 
 
 def run_of(estimator: Any) -> Run:
-    """Return the run that an estimator's predictions are computed in."""
-    return Run(**{name: option.check(getattr(estimator, name)) for name, option in _OF_RUN.items()})
+    """Return the run that an estimator's predictions are computed in, in which nothing is drawn."""
+    names = _OF_RUN.keys() - {"seed"}
+    return Run(**{name: DECLARED[name].check(getattr(estimator, DECLARED[name].name)) for name in names})
+
+
+@contextmanager
+def _saying(step: str, ticks: int | None) -> Iterator[Callable[[], None]]:
+    """Print each step with its seconds."""
+    start = time.perf_counter()
+    yield lambda: None
+    print(f"[mpu] {step}: {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def declared(estimator: Estimator) -> Estimator:
@@ -63,8 +120,8 @@ def declared(estimator: Estimator) -> Estimator:
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     taken = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.written_default)
-        for name, option in DECLARED.items()
+        inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.written_default)
+        for option in DECLARED.values()
     ]
     self, *others = of_its_own
     constructor.__signature__ = inspect.Signature([self, *taken, *others])
@@ -75,8 +132,8 @@ def declared(estimator: Estimator) -> Estimator:
 
 def _documentation() -> str:
     entries = []
-    for name, option in DECLARED.items():
+    for option in DECLARED.values():
         kind = option.kind.documented + " or None" * (option.default is None and not option.has_auto)
         text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
-        entries.append(f"{name} : {kind}\n{text}")
+        entries.append(f"{option.name} : {kind}\n{text}")
     return "\n".join(entries)

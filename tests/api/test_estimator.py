@@ -21,7 +21,7 @@ from mpu_cli.svmlight.reader import read
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
-QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
+QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
 
 
 # The same models as the command line's
@@ -37,15 +37,18 @@ def from_file(path):
     ("options", "parameters"),
     [
         *slow(((), {})),
-        (("--seed", 3, "--levels", 1, "--threshold", "per-label"), {"seed": 3, "levels": 1, "threshold": "per-label"}),
+        (
+            ("--seed", 3, "--levels", 1, "--threshold", "per-label"),
+            {"random_state": 3, "levels": 1, "threshold": "per-label"},
+        ),
         (
             ("--c", 0.5, "--cost", 10, "--epochs", 3, "--folds", 2, "--stack-scale", 0.1, "--threshold", 1, "-j", 1),
-            {"c": 0.5, "cost": 10, "epochs": np.int64(3), "folds": 2, "stack_scale": 0.1, "threshold": 1, "jobs": 1},
+            {"c": 0.5, "C": 10, "epochs": np.int64(3), "folds": 2, "stack_scale": 0.1, "threshold": 1, "n_jobs": 1},
         ),
         (("--method", "br", "--sample", 100), {"method": "br", "sample": 100}),
         (("--method", "elkan08", "--c-method", "e3"), {"method": "elkan08", "c_method": "e3"}),
-        (("--method", "m3l-linear", "--cost", 1), {"method": "m3l-linear", "cost": 1}),
-        (("--method", "m3l-rbf", "--cost", 1, "--gamma", 0.1), {"method": "m3l-rbf", "cost": 1, "gamma": 0.1}),
+        (("--method", "m3l-linear", "--cost", 1), {"method": "m3l-linear", "C": 1}),
+        (("--method", "m3l-rbf", "--cost", 1, "--gamma", 0.1), {"method": "m3l-rbf", "C": 1, "gamma": 0.1}),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
@@ -94,7 +97,7 @@ def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
 @pytest.mark.slow  # tests/runtime/test_run.py does so without the estimator
 def test_two_threads_get_the_models_of_two_runs(dense):
     X, _, S = dense
-    models = [MPUClassifier(seed=seed, levels=levels) for seed, levels in ((0, 1), (1, 2), (2, 2), (3, 1))]
+    models = [MPUClassifier(random_state=seed, levels=levels) for seed, levels in ((0, 1), (1, 2), (2, 2), (3, 1))]
     alone = [clone(model).fit(X, S).predict_proba(X) for model in models]
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda model: model.fit(X, S).predict_proba(X), models))
@@ -206,7 +209,7 @@ def test_in_a_pipeline_and_a_grid_search(topics, container):
 
 def test_pickles_and_clones(dense):
     X, _, S = dense
-    model = MPUClassifier(**QUICK, seed=1, classes=list("abcd"))
+    model = MPUClassifier(**QUICK, random_state=1, classes=list("abcd"))
     assert pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
     model.fit(X, S)
     copy = pickle.loads(pickle.dumps(model))
@@ -242,13 +245,13 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
         ({"c": "some"}, "c is 'some': give one of auto"),
         ({"c": [[0.5]]}, r"c has shape \(1, 1\)"),
         ({"c": {"a": 1}}, "c is"),
-        ({"cost": float("inf")}, "cost is inf"),
-        ({"cost": None}, "cost is None"),
+        ({"C": float("inf")}, "C is inf"),
+        ({"C": None}, "C is None"),
         ({"threshold": float("nan")}, "threshold is nan"),
         ({"threshold": "f1"}, "threshold is 'f1': give one of pu-f1, per-label, macro-f1"),
         ({"folds": 1}, "folds is 1: give a whole number from 2"),
-        ({"jobs": 0}, "jobs is 0"),
-        ({"seed": -1}, "seed is -1"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"random_state": -1}, "random_state is -1"),
         ({"gamma": 1.0}, "gamma is a parameter of m3l-rbf, not of mpu"),
         ({"method": "br", "c": 0.5}, "c is a parameter of mpu and qaraei21, not of br"),
         ({"method": "elkan08", "c": np.full(4, 0.5)}, "c is a parameter of mpu and qaraei21, not of elkan08"),
@@ -266,7 +269,8 @@ def test_parameters_out_of_range_or_of_another_method_are_refused(dense, paramet
         (np.zeros((3, 2)), "no instance has a label"),
         (np.full((3, 2), 2), "y holds other values than 0, 1"),
         (np.array([["a", "b"]] * 3), "y holds other values"),
-        ([0, 1, 1], r"y has shape \(3,\)"),
+        ([1, 1, 1], "y has one class only"),
+        ([0.5, 1, 1.5], "Unknown label type: continuous"),
         (np.ones((2, 2)), "inconsistent numbers of samples"),
     ],
 )
@@ -288,7 +292,7 @@ def test_warns_where_c_cannot_be_told():
     rng = np.random.default_rng(0)
     X, S = rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3
     with pytest.warns(MpuWarning, match="no label can be predicted well"):
-        MPUClassifier(levels=1, cost=1.0).fit(X, S)
+        MPUClassifier(levels=1, C=1.0).fit(X, S)
 
 
 def test_there_is_no_such_model(tmp_path):
@@ -301,7 +305,7 @@ def test_there_is_no_such_model(tmp_path):
 @pytest.mark.parametrize("which", ["X", "y"])
 def test_a_broken_sparse_matrix_is_refused_and_never_followed(form, index, which):
     X, S = np.eye(12, 5, dtype=np.float32) + 1, np.eye(12, 3, dtype=int)
-    model = MPUClassifier(levels=1, c=0.5, cost=1.0, epochs=2).fit(X, S)
+    model = MPUClassifier(levels=1, c=0.5, C=1.0, epochs=2).fit(X, S)
     sound = {"X": csr_array(X), "y": csr_array(S)}
     broken = sound[which].asformat(form).copy()
     indices = broken.coords[1] if form == "coo" else broken.indices
@@ -310,7 +314,7 @@ def test_a_broken_sparse_matrix_is_refused_and_never_followed(form, index, which
         model.fit(**(sound | {which: broken}))
     if which == "X":
         with pytest.raises(ValueError, match="X is not a sound sparse matrix"):
-            MPUClassifier(levels=1, c=0.5, cost=1.0, epochs=2).fit(X, S).predict_proba(broken)
+            MPUClassifier(levels=1, c=0.5, C=1.0, epochs=2).fit(X, S).predict_proba(broken)
 
 
 def test_an_instance_without_features_gets_no_label_where_all_others_are_predicted_surely():

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mpu_cli import MPUClassifier
 
-QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
+QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
 
 
 def test_complete_instances_are_as_c_1(dense):
@@ -52,7 +52,7 @@ def test_a_label_that_was_only_found_by_review_is_learned(dense):
 def test_cross_validation_takes_its_part_of_what_is_known(dense):
     X, truth, S = dense
     reviewed = csr_array(np.where(truth, 1, -1))
-    search = GridSearchCV(MPUClassifier(**QUICK), {"cost": [1, 30]}, cv=2, error_score="raise")
+    search = GridSearchCV(MPUClassifier(**QUICK), {"C": [1, 30]}, cv=2, error_score="raise")
     search.fit(X, S, reviewed=reviewed, complete=np.zeros(len(X), bool))
     assert search.best_score_ > 0
 

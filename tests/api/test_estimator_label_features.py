@@ -8,7 +8,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from tests.core.side.test_prior import named_problem
 
-QUICK = {"c": 0.5, "cost": 30, "eta0": 4.0, "epochs": 2, "levels": 1, "prior": 15.0}
+QUICK = {"c": 0.5, "C": 30, "eta0": 4.0, "epochs": 2, "levels": 1, "prior": 15.0}
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{MpuWarning.__module__}.MpuWarning")
 
@@ -50,7 +50,7 @@ def test_the_command_line_gives_the_same_model(problem, tmp_path, run):
     with (tmp_path / "labels.svm").open("wb") as file:
         numbers = np.eye(60, dtype=bool)
         write_instances(file, Dataset(type(V)(numbers), V))
-    options = [text for name, value in QUICK.items() for text in (f"--{name}", value)]
+    options = [text for name, value in QUICK.items() for text in (f"--{name.replace('C', 'cost')}", value)]
     given = ("--label-features", tmp_path / "labels.svm", "-o", tmp_path / "data.mpu")
     assert run("train", tmp_path / "data.svm", *options, *given).exit_code == 0
     model = MPUClassifier(**QUICK, classes=np.arange(60)).fit(X, S, label_features=V)

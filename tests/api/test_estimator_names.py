@@ -10,7 +10,7 @@ from mpu_cli import MPUClassifier, load
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
 
-QUICK = {"c": 0.5, "cost": 30, "epochs": 2, "levels": 1}
+QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
 TOPICS = np.array(["the arts", "digital television", "2005", "=1+1"])
 
 

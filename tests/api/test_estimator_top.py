@@ -8,7 +8,7 @@ from mpu_cli import MPUClassifier, MpuError, out_of_fold, ranking_metrics
 from mpu_cli.api import learning
 from mpu_cli.core.data import limits
 
-QUICK = {"c": 0.8, "cost": 30, "epochs": 2, "levels": 1, "eta0": 4.0}
+QUICK = {"c": 0.8, "C": 30, "epochs": 2, "levels": 1, "eta0": 4.0}
 N, Q = 1400, 700
 
 
@@ -32,7 +32,7 @@ def many():
 @pytest.mark.parametrize("method", ["mpu", "m3l-rbf"])
 def test_the_top_are_the_largest_of_all_probabilities(k, method):
     X, S = few()
-    parameters = QUICK if method == "mpu" else {"method": method, "cost": 1.0, "gamma": 0.5}
+    parameters = QUICK if method == "mpu" else {"method": method, "C": 1.0, "gamma": 0.5}
     model = MPUClassifier(**parameters, classes=["e", "d", "c", "b", "a"]).fit(X, S)
     probabilities, top = model.predict_proba(X), model.predict_top(X, k)
     assert (top.shape, top.dtype) == (S.shape, np.float32)
@@ -62,11 +62,11 @@ def test_neither_slices_nor_threads_show(labels, many, monkeypatch):
         model = MPUClassifier(**QUICK).fit(X, S)
     expected = [model.predict_proba(X), csr_array(model.predict(X)).toarray(), model.predict_top(X, 3).toarray()]
     monkeypatch.setattr(learning, "_PROBABILITIES", 3500)
-    model.set_params(jobs=2)
+    model.set_params(n_jobs=2)
     found = [model.predict_proba(X), csr_array(model.predict(X)).toarray(), model.predict_top(X, 3).toarray()]
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)  # a BLAS may sum in another order
-    model.set_params(jobs=-1)
+    model.set_params(n_jobs=-1)
 
 
 def test_an_array_that_does_not_fit_is_refused_and_the_top_is_not(many, monkeypatch):

@@ -17,11 +17,18 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mpu_cli import IncompleteLabelClassifier, c_from_review, incomplete_f1_scorer
+from mpu_cli import (
+    IncompleteLabelClassifier,
+    c_from_review,
+    calibrate,
+    incomplete_f1_scorer,
+    unannotated_posterior,
+)
 from tests.api.test_estimator_conventions import keep
 
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
@@ -103,6 +110,59 @@ def test_verdicts_teach_and_are_not_listed_as_missing(halved):
     assert model.missing_labels(top=100).rows.min() >= 450
     naive = IncompleteLabelClassifier(LogisticRegression()).fit(X, S)
     assert (model.out_of_fold_scores_ - naive.out_of_fold_scores_)[:450][Y[:450]].mean() > 0.1
+
+
+@pytest.fixture(scope="module")
+def separate():
+    """Features that tell little, so that learned scores are far from c: what is not annotated teaches much."""
+    rng = np.random.default_rng(3)
+    Y = rng.random((3000, 3)) < 0.4
+    X = Y @ rng.normal(size=(3, 30)) + rng.normal(scale=2.0, size=(3000, 30))
+    return X, Y, (Y & (rng.random(Y.shape) < 0.3)).astype(int)
+
+
+@pytest.mark.parametrize("by", [LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())])
+def test_weights_of_what_is_not_annotated_are_honest(separate, by):
+    X, Y, S = separate
+    learn, test = slice(0, 1000), slice(1000, None)
+    models = {
+        how: IncompleteLabelClassifier(by, c=0.3, unannotated=how).fit(X[learn], S[learn])
+        for how in ("negative", "weighted", "auto")
+    }
+    for model in models.values():
+        reached = f1_score(Y[test], model.predict(X[test]), average="micro")
+        assert model.expected_f1_ == pytest.approx(reached, abs=0.06)
+        assert model.expected_f1_interval_[0] < model.expected_f1_ < model.expected_f1_interval_[1]
+    assert (models["negative"].weighted_, models["weighted"].weighted_) == (False, True)
+    assert models["auto"].expected_f1_ == max(models[how].expected_f1_ for how in ("negative", "weighted"))
+
+
+def test_weights_are_those_of_elkan_and_noto(separate):
+    X, _, S = (array[:600] for array in separate)
+    model = IncompleteLabelClassifier(LogisticRegression(), c=0.3, unannotated="weighted").fit(X, S)
+    naive = IncompleteLabelClassifier(LogisticRegression(), c=0.3).fit(X, S)
+    p = calibrate(S, scores=naive.out_of_fold_scores_, c=0.3)(naive.out_of_fold_scores_)
+    w = np.where(S, 1, unannotated_posterior(p, 0.3))[:, 0]
+    twice = LogisticRegression().fit(np.vstack([X, X]), np.repeat([1, 0], len(X)), np.concatenate([w, 1 - w]))
+    np.testing.assert_allclose(model.estimators_[0].coef_, twice.coef_, atol=1e-3)
+
+
+def test_an_estimator_without_weights_takes_annotations_as_they_are(halved):
+    X, _, S = halved
+    neighbours = KNeighborsClassifier(20)
+    assert not IncompleteLabelClassifier(neighbours, unannotated="auto").fit(X, S).weighted_
+    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+        IncompleteLabelClassifier(neighbours, unannotated="weighted").fit(X, S)
+    with pytest.raises(ValueError, match="unannotated is 'both': give one of negative, weighted, auto"):
+        IncompleteLabelClassifier(neighbours, unannotated="both").fit(X, S)
+
+
+def test_a_label_is_predicted_where_its_decision_is_not_negative(halved):
+    X, _, S = halved
+    model = IncompleteLabelClassifier(RandomForestClassifier(20, random_state=0), n_jobs=2, verbose=0).fit(X, S)
+    np.testing.assert_array_equal(model.decision_function(X) >= 0, model.predict(X) == 1)
+    alone = IncompleteLabelClassifier(RandomForestClassifier(20, random_state=0)).fit(X, S)
+    np.testing.assert_array_equal(alone.out_of_fold_scores_, model.out_of_fold_scores_)
 
 
 def test_labels_that_nobody_annotated_are_refused(halved):

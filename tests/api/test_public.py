@@ -104,7 +104,7 @@ def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
     ]
     (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
     report = json.loads(run("estimate-c", tmp_path / "a.svm", "--json", "--seed", 2).stdout)
-    found = estimate_c(csr_array(X), S, seed=2)
+    found = estimate_c(csr_array(X), S, random_state=2)
     assert found.c == report["c"] == pytest.approx(0.5, abs=0.06)
     assert list(found.interval) == report["interval"]
     assert found.interval[0] < found.c < found.interval[1]
@@ -170,7 +170,7 @@ def test_what_is_missing_is_found_out_of_fold(simulated, container):
 def test_out_of_fold_predictions_are_not_of_models_that_saw_the_instance():
     rng = np.random.default_rng(0)
     X, S = np.eye(300), rng.random((300, 2)) < 0.5  # nothing can be learned but by heart
-    model = MPUClassifier(c=1.0, cost=1e4, levels=1)
+    model = MPUClassifier(c=1.0, C=1e4, levels=1)
     found = out_of_fold(X, S, model).probabilities
     assert (model.fit(X, S).predict_proba(X) > 0.5)[S].all()
     assert np.ptp(found) < 0.2
@@ -178,7 +178,7 @@ def test_out_of_fold_predictions_are_not_of_models_that_saw_the_instance():
 
 def test_out_of_fold_predictions_are_of_all_instances(simulated):
     X, _, S = simulated
-    found = out_of_fold(X, S, MPUClassifier(c=0.5, cost=10, sample=50))
+    found = out_of_fold(X, S, MPUClassifier(c=0.5, C=10, sample=50))
     assert ((found.probabilities > 0) & (found.probabilities < 1)).all()
     assert found.c.tolist() == [0.5, 0.5, 0.5]
     with pytest.raises(ValueError, match="the method mpu, not of br"):
@@ -187,7 +187,7 @@ def test_out_of_fold_predictions_are_of_all_instances(simulated):
 
 def test_thresholds_are_those_of_a_training(simulated):
     X, _, S = simulated
-    estimator = MPUClassifier(seed=1)
+    estimator = MPUClassifier(random_state=1)
     found = out_of_fold(X, S, estimator)
     for criterion in ("pu-f1", "per-label"):
         model = estimator.set_params(threshold=criterion).fit(X, S)
@@ -200,7 +200,7 @@ def test_thresholds_are_those_of_a_training(simulated):
 
 def test_thresholds_for_macro_f1_do_not_depend_on_the_scale_of_predictions(simulated):
     X, _, S = simulated
-    found = out_of_fold(X, S, MPUClassifier(seed=1))
+    found = out_of_fold(X, S, MPUClassifier(random_state=1))
     P = np.clip(found.probabilities, 1e-4, 1 - 1e-4)
     chosen = choose_thresholds(P, S, found.c, "macro-f1")
     assert len(np.unique(chosen.thresholds)) == 3

@@ -13,7 +13,7 @@ from tests.cli.test_questions import answered
 from tests.cli.test_reviewed import write
 from tests.core.simulated import linear_problem
 
-FAST = {"cost": 10.0, "epochs": 3, "levels": 1}
+FAST = {"C": 10.0, "epochs": 3, "levels": 1}
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def test_the_same_questions_and_the_same_c_as_on_the_command_line(run, problem, 
 
 def test_the_next_questions(problem):
     X, Y, S, _ = problem
-    first = questions(X, S, 40, seed=3)
+    first = questions(X, S, 40, random_state=3)
     given = arrays(first, Y)
-    second = questions(X, S, 40, seed=3, **given)
+    second = questions(X, S, 40, random_state=3, **given)
     both = [set(zip(asked.rows.tolist(), asked.columns.tolist(), strict=True)) for asked in (first, second)]
     assert len(both[0] | both[1]) == 80
     sparse = {name: csr_array(values) for name, values in given.items()}
-    np.testing.assert_array_equal(questions(X, S, 40, seed=3, **sparse).rows, second.rows)
+    np.testing.assert_array_equal(questions(X, S, 40, random_state=3, **sparse).rows, second.rows)
 
 
 def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):

@@ -18,6 +18,7 @@ from mpu_cli.core.complete.suggestions import Cells, Choice, Count
 from mpu_cli.core.model.explanation import reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
+from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import MpuError
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
@@ -27,7 +28,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.evidence import Evidence
+from mpu_cli.training.evidence import evidence_of
 from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 
 # Features that are named beside a suggestion, at most.
@@ -235,7 +236,7 @@ def complete(
             warnings += [] if data.review is None else data.review.cautions()
         else:
             fitted = data.fit("mpu", asked, run, hold_out_all=True)
-            evidence = Evidence.of_fitted(fitted, problem)
+            evidence = evidence_of(fitted, problem)
         completion = find(evidence, problem, data.ids, choice, implications, run)
         filled = None
         if outputs.fill and target is not None:

@@ -18,6 +18,7 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side.implications import Implications
+from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.review import decisions
@@ -29,7 +30,6 @@ from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, w
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.sources import Content, Counted, Files, Source
 from mpu_cli.svmlight.streams import blocks, open_input, open_output
-from mpu_cli.training.evidence import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from mpu_cli.core.data.predictions import HeldOut, Predictions, over, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.bins import BinnedCells, lower_edges
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration, calibrate
-from mpu_cli.core.options import MACRO_F1, PER_LABEL
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -178,6 +178,29 @@ def uncalibrated_macro_thresholds(
     if calibration is None:  # no label is annotated
         return np.full(labels.shape[1], otherwise, np.float32)
     return calibration.reverse(macro_thresholds(calibration(predictions), otherwise))
+
+
+def chosen_thresholds(
+    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, criterion: str | float
+) -> tuple[np.ndarray, float]:
+    """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; others as `pooled_threshold`.
+
+    Returns
+    -------
+    thresholds : ndarray of float32, shape (q,)
+    f1 : float
+        The micro-F1 estimated at them.
+    """
+    if not isinstance(criterion, str):
+        chosen = np.full(labels.shape[1], criterion, np.float32)
+        return chosen, estimated_f1(probabilities, labels, frequency, chosen)
+    threshold, f1 = pooled_threshold(probabilities, labels, frequency)
+    if criterion == PER_LABEL:
+        return label_thresholds(probabilities, labels, frequency, threshold)
+    if criterion == PU_F1:
+        return np.full(labels.shape[1], threshold, np.float32), f1
+    chosen = uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
+    return chosen, estimated_f1(probabilities, labels, frequency, chosen)
 
 
 def estimated_macro_f1(

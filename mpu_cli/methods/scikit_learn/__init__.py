@@ -81,61 +81,34 @@ def _value(text: str) -> Any:
 
 
 class Classifier:
-    """A fitted classifier as a model of labels.
+    """Fitted classifiers as a model of labels.
 
     Parameters
     ----------
-    estimator : object
+    learned : list of classifiers
+        One of all labels, or one of each.
     shape : tuple of int
         Numbers of features and labels.
     """
 
-    def __init__(self, estimator: Any, shape: tuple[int, int]) -> None:
+    def __init__(self, learned: list[Any], shape: tuple[int, int]) -> None:
         import numpy as np
 
-        self._estimator = estimator
+        self._learned = learned
         self.n_features, q = shape
         self.thresholds = np.full(q, 0.5, np.float32)
 
     def probabilities(self, matrix: "csr_array", run: "Run | None" = None) -> "np.ndarray":
-        """Return what the classifier predicts: probabilities, or the logistic function of its decisions."""
+        """Return what the classifiers predict: probabilities, or the logistic function of their decisions."""
         from mpu_cli.core.data.features import with_width
+        from mpu_cli.methods.scikit_learn.classifiers import scores, suited
 
-        return scores(
-            self._estimator, _suited(self._estimator, with_width(matrix, self.n_features)), len(self.thresholds)
-        )
+        features = suited(self._learned, with_width(matrix, self.n_features))
+        return scores(self._learned, features, len(self.thresholds))
 
     def predictions(self, matrix: "csr_array", run: "Run | None" = None, most: int | None = None) -> "np.ndarray":
         """Return the same."""
         return self.probabilities(matrix)
-
-
-def scores(estimator: Any, X: Any, q: int) -> "np.ndarray":
-    """Score labels: probabilities, or the logistic function of decisions.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Of q labels, 0 or 1, at once; one label has one dimension.
-    X : array_like, sparse matrix or data frame, shape (n, D)
-    q : int
-
-    Returns
-    -------
-    ndarray of float32, shape (n, q), from 0 to 1
-    """
-    import numpy as np
-    from scipy.special import expit
-
-    if hasattr(estimator, "predict_proba"):
-        found, classes = estimator.predict_proba(X), estimator.classes_
-        if not isinstance(found, list) and q == 1:
-            found, classes = [found], [classes]
-        if isinstance(found, list):  # of each label, the probability of each class
-            found = np.stack([of_one @ (np.asarray(own) == 1) for of_one, own in zip(found, classes, strict=True)], 1)
-    else:
-        found = expit(estimator.decision_function(X))
-    return np.asarray(found, np.float32).reshape(-1, q)
 
 
 def fit(task: Task) -> Fitted:
@@ -147,21 +120,17 @@ def fit(task: Task) -> Fitted:
         The classifier cannot learn from these data; TooLargeError if it needs them dense, and memory is too small.
     """
     import sklearn
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.utils import get_tags
+
+    from mpu_cli.methods.scikit_learn.classifiers import learned, suited
 
     problem = task.problem
     estimator = task.options.made(task.run.seed)
-    q = problem.labels.shape[1]
-    if q > 1 and not get_tags(estimator).classifier_tags.multi_label:
-        estimator = OneVsRestClassifier(estimator)
-    labels = problem.labels.toarray().astype(int)
     try:
         with task.run.step("train"):
-            estimator.fit(_suited(estimator, problem.features), labels if q > 1 else labels[:, 0])
+            of_labels = learned(estimator, suited([estimator], problem.features), problem.labels.toarray())
     except ValueError as error:
         raise MpuError(f"{task.options.estimator} cannot learn from these data: {error}") from error
-    model = Classifier(estimator, (problem.features.shape[1], q))
+    model = Classifier(of_labels, (problem.features.shape[1], problem.labels.shape[1]))
     return Fitted.without_c(task, model, Report(sklearn.__version__))
 
 
@@ -170,19 +139,6 @@ class Report:
     """The version of scikit-learn."""
 
     scikit_learn: str
-
-
-def _suited(estimator: Any, matrix: "csr_array") -> "csr_array | np.ndarray":
-    """Return features as they are, or dense for a classifier that takes no others."""
-    from sklearn.utils import get_tags
-
-    from mpu_cli.core.data.limits import refuse_beyond_free
-
-    if get_tags(estimator).input_tags.sparse:
-        return matrix
-    n, D = matrix.shape
-    refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "take a classifier that learns sparse features")
-    return matrix.toarray()
 
 
 _HELP = "a classifier of scikit-learn, or in its conventions, that takes missing labels for negatives."

@@ -1,0 +1,103 @@
+"""What out-of-fold predictions say, of a model or of any classifier: c, probabilities, thresholds."""
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.model.calibration import Calibration, calibrate
+from mpu_cli.core.model.thresholds import Decision, chosen_thresholds, expected_f1
+from mpu_cli.core.options import Options
+from mpu_cli.core.select.hyper_parameters import Estimates, estimate_frequency, refuse_two_frequencies
+from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
+from mpu_cli.core.train.instances import Instances
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.run import Run
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What missing labels are listed by.
+
+    Attributes
+    ----------
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        Pr(y=1 | x), of all instances, out of fold.
+    frequency : LabelFrequency
+    blocks : int
+        Of so many probabilities that were calibrated by themselves.
+    estimates : Estimates
+        Where the frequency comes from.
+    warnings : tuple of str
+    calibration : Calibration or None
+        What made probabilities of scores; None where a model predicts probabilities.
+    """
+
+    probabilities: Predictions
+    frequency: LabelFrequency
+    _: KW_ONLY
+    blocks: int
+    estimates: Estimates = field(default_factory=Estimates)
+    warnings: tuple[str, ...] = ()
+    calibration: Calibration | None = None
+
+    @property
+    def reviewed(self) -> ReviewedFrequency | None:
+        """Where the frequency comes from, if from what people have decided."""
+        return self.estimates.reviewed
+
+    @classmethod
+    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
+        """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
+
+        Raises
+        ------
+        DataError
+            No label is annotated in a cell that is not ignored.
+        """
+        n, q = problem.labels.shape
+        population = Instances.of(problem, run.empty)
+        refuse_two_frequencies(population, options)
+        estimates = Estimates()
+        if options.c is None:
+            drawn = draw_labels(population.annotations, run.seed)
+            folds = options.folds or usual_folds(n, q)
+            with run.step("estimate c"):
+                sample = Sample(population, options.sample, folds, run, drawn)
+                estimates = estimate_frequency(population, sample, run, scores=scores)
+        groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
+        c = estimates.c if options.c is None else options.c
+        frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
+        calibration = calibrated_by(scores, problem.labels, frequency)
+        return cls(
+            calibration(scores),
+            frequency,
+            blocks=len(calibration.actual),
+            estimates=estimates,
+            warnings=tuple(estimates.warnings()),
+            calibration=calibration,
+        )
+
+    def of_other_scores(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
+        """Return what the scores of another classifier of the same cells say, with the same frequency."""
+        calibration = calibrated_by(scores, labels, self.frequency)
+        blocks = len(calibration.actual)
+        return replace(self, probabilities=calibration(scores), calibration=calibration, blocks=blocks)
+
+    def decision(self, labels: csr_array, criterion: str | float) -> Decision:
+        """Choose the thresholds of these annotated labels, as of the same cells."""
+        thresholds, _ = chosen_thresholds(self.probabilities, labels, self.frequency, criterion)
+        expected = expected_f1(self.probabilities, labels, self.frequency, thresholds)
+        return Decision(thresholds, expected, self.calibration)
+
+
+def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:
+    """Learn what makes probabilities of scores; DataError where no label is annotated in a cell that is not ignored."""
+    learned = calibrate(scores, labels, frequency)
+    if learned is None:
+        raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
+    return learned

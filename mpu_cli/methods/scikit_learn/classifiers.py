@@ -1,0 +1,130 @@
+"""Classifiers in the conventions of scikit-learn learn labels: all at once where they can, else one by one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from mpu_cli.core.data.limits import refuse_beyond_free
+
+# Makes targets of some instances, by their out-of-fold scores and their numbers.
+Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def learned(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
+    """Learn labels from instances.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A copy of it learns.
+    X : array_like, sparse matrix or data frame, shape (n, D)
+    targets : ndarray of float, shape (n, q)
+        How probable it is that the label is true. Of 0 and 1, the classifier learns them. Of others, the cell is a
+        positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it teaches
+        nothing; a classifier of all labels takes it for false.
+
+    Returns
+    -------
+    list of classifiers
+        One of all labels, or one of each.
+    """
+    if takes_all(estimator, targets):
+        return [clone(estimator).fit(X, np.nan_to_num(targets).astype(int))]
+    return [_of_one(estimator, X, target) for target in targets.T]
+
+
+def takes_all(estimator: Any, targets: np.ndarray) -> bool:
+    """Whether one classifier learns all of these labels at once."""
+    is_certain = not ((targets > 0) & (targets < 1)).any()
+    return targets.shape[1] > 1 and is_certain and get_tags(estimator).classifier_tags.multi_label
+
+
+def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
+    """Learn one label from the instances that are not ignored."""
+    true, false = np.flatnonzero(target > 0), np.flatnonzero(target < 1)
+    if not len(true) or not len(false):
+        return DummyClassifier().fit(np.zeros((len(target), 1)), np.full(len(target), int(not len(false))))
+    rows, y = np.concatenate([true, false]), np.repeat([1, 0], [len(true), len(false)])
+    weights = np.concatenate([target[true], 1 - target[false]])
+    if (weights == 1).all():
+        order = np.argsort(rows)
+        rows, y = rows[order], y[order]
+        return clone(estimator).fit(X if len(rows) == len(target) else _safe_indexing(X, rows), y)
+    return clone(estimator).fit(_safe_indexing(X, rows), y, **{weight_parameter(estimator): weights})
+
+
+def weight_parameter(estimator: Any) -> str:
+    """Return the parameter of `fit` that takes weights of instances, "" where there is none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{inner}" if (inner := weight_parameter(last)) else ""
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else ""
+
+
+def held_out(
+    estimator: Any,
+    X: Any,
+    targets: np.ndarray,
+    folds: KFold,
+    soften: Soften | None = None,
+    parallel: Parallel | None = None,
+) -> np.ndarray:
+    """Score each instance by classifiers that have not seen it: float32, shape (n, q).
+
+    With `soften`, these learn what it makes of scores by a cross-validation within the instances that they learn from.
+    """
+
+    def of_fold(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        part, aims = _safe_indexing(X, train), targets[train]
+        if soften is not None:
+            aims = soften(held_out(estimator, part, aims, folds), train)
+        return scores(learned(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
+
+    splits = list(folds.split(targets))
+    of_folds = (parallel or Parallel())(delayed(of_fold)(*split) for split in splits)
+    found = np.empty(targets.shape, np.float32)
+    for (_, test), of_test in zip(splits, of_folds, strict=True):
+        found[test] = of_test
+    return found
+
+
+def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
+    """Score q labels, of which one classifier has learned all, or each has learned one.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, q), from 0 to 1
+        Probabilities, or the logistic function of decisions.
+    """
+    return np.hstack([_scores(model, X, q // len(learned)) for model in learned])
+
+
+def _scores(estimator: Any, X: Any, q: int) -> np.ndarray:
+    if hasattr(estimator, "predict_proba"):
+        found, classes = estimator.predict_proba(X), estimator.classes_
+        if not isinstance(found, list) and q == 1:
+            found, classes = [found], [classes]
+        if isinstance(found, list):  # of each label, the probability of each class
+            found = np.stack([of_one @ (np.asarray(own) == 1) for of_one, own in zip(found, classes, strict=True)], 1)
+    else:
+        found = expit(estimator.decision_function(X))
+    return np.asarray(found, np.float32).reshape(-1, q)
+
+
+def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
+    """Return features as they are, or dense for classifiers that take no others; TooLargeError beyond the memory."""
+    if all(get_tags(classifier).input_tags.sparse for classifier in classifiers):
+        return matrix
+    n, D = matrix.shape
+    refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "take a classifier that learns sparse features")
+    return matrix.toarray()

@@ -1,0 +1,123 @@
+"""Any classifier on incomplete labels: its out-of-fold scores say c, probabilities and thresholds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.thresholds import Decision
+from mpu_cli.core.options import Options
+from mpu_cli.core.select.sample import usual_folds
+from mpu_cli.core.train.evidence import Evidence, calibrated_by
+from mpu_cli.errors import DataError
+from mpu_cli.methods.scikit_learn.classifiers import held_out, learned, weight_parameter
+from mpu_cli.runtime.options import AUTO
+from mpu_cli.runtime.run import Run
+
+# What a cell teaches whose label is not annotated.
+NEGATIVE, WEIGHTED = "negative", "weighted"
+UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
+# Seeds of scikit-learn are below this.
+SEEDS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Classifiers of labels, and what their out-of-fold scores say.
+
+    Attributes
+    ----------
+    classifiers : list of classifiers
+        Of all instances, from `classifiers.learned`.
+    scores : ndarray of float32, shape (n, q)
+        Out of fold, from 0 to 1.
+    evidence : Evidence
+        c, calibration and probabilities by these.
+    decision : Decision
+        Thresholds by these.
+    is_weighted : bool
+        Whether cells that are not annotated have weights.
+    """
+
+    classifiers: list[Any]
+    scores: np.ndarray
+    evidence: Evidence
+    decision: Decision
+    is_weighted: bool
+
+
+def learn(
+    estimator: Any,
+    X: Any,
+    problem: Problem,
+    options: Options,
+    run: Run,
+    *,
+    unannotated: str = NEGATIVE,
+    parallel: Any = None,
+) -> Learned:
+    """Learn labels from annotations.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : array_like, sparse matrix or data frame, shape (n, D)
+        In place of the features of the problem.
+    problem : Problem
+        Annotations, and what people have decided: they correct what is learned.
+    options : Options
+        c, threshold, folds and sample count.
+    run : Run
+    unannotated : {"negative", "weighted", "auto"}
+        What a cell teaches that is not annotated: that the label is false; or that it is true with the weight
+        Pr(y=1 | x, s=0), and false with the rest (Elkan and Noto, KDD 2008, Section 3). These are probabilities by
+        classifiers of a cross-validation, and where scores are out of fold, of one within the instances that they are
+        learned from: so the F1 that is expected of both can be compared. auto takes the better.
+    parallel : joblib.Parallel, optional
+        Learns folds side by side.
+
+    Raises
+    ------
+    DataError
+        The classifier takes no weights and is to have them; or there is nothing to learn from.
+    """
+    if unannotated == WEIGHTED and not weight_parameter(estimator):
+        raise DataError(f"unannotated is 'weighted', and {type(estimator).__name__} takes no sample_weight")
+    labels, targets = problem.labels, _targets(problem)
+    folds = KFold(options.folds or usual_folds(*labels.shape), shuffle=True, random_state=run.seed % SEEDS)
+    with run.step("predict out of fold"):
+        scores = held_out(estimator, X, targets, folds, parallel=parallel)
+    evidence = Evidence.of_scores(scores, problem, options, run)
+    decision = evidence.decision(labels, options.threshold)
+    frequency, is_weighted = evidence.frequency, False
+
+    def soften(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return targets by out-of-fold scores; c is 1 where a cell is verified, so that these stay."""
+        of_rows = frequency.rows(rows)
+        p = calibrated_by(scores, labels[rows], of_rows)(scores)
+        posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
+        return np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
+
+    if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
+        soft = soften(scores, np.arange(len(scores)))
+        with run.step("predict out of fold, with weights"):
+            others = held_out(estimator, X, targets, folds, soften, parallel)
+        by_weights = evidence.of_other_scores(others, labels)
+        expected = by_weights.decision(labels, options.threshold)
+        is_weighted = unannotated == WEIGHTED or expected.expected.f1 > decision.expected.f1
+        if is_weighted:
+            targets, scores, evidence, decision = soft, others, by_weights, expected
+    with run.step("train"):
+        return Learned(learned(estimator, X, targets), scores, evidence, decision, is_weighted)
+
+
+def _targets(problem: Problem) -> np.ndarray:
+    """Return the annotations, corrected by what is verified; NaN where a cell is ignored: float32, shape (n, q)."""
+    certain = LabelFrequency.of(1.0, problem.labels.shape, problem.verified)
+    targets: np.ndarray = certain.positives(problem.labels).astype(np.float32).toarray()
+    targets[certain.ignored()] = np.nan
+    return targets
