@@ -8,21 +8,32 @@ from functools import reduce
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from mpu_cli.commands import apply
-from mpu_cli.commands.complete import asking, estimation
+from mpu_cli.commands.complete import asking, completion, estimation
 from mpu_cli.commands.data import vectorization
 from mpu_cli.commands.describe import description
+from mpu_cli.commands.evaluate import comparison, evaluation
+from mpu_cli.commands.train import report as training
 from mpu_cli.commands.train import versions
 
 FOLDER = Path(__file__).parent / "schemas"
 # The title of the schema of each report, and what it says beyond the fields.
 REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
     "apply": (apply.Report, "`mpu apply --json`", {}),
+    "comparison": (comparison.Report, "`mpu evaluate A B --json`", {}),
+    "complete": (completion.Report, "`mpu complete --json`", {}),
     "estimate-c": (estimation.Report, "`mpu estimate-c --json`", {}),
+    "evaluate": (evaluation.Report, "`mpu evaluate --json`, of one file of predictions", {}),
+    "history-line": (training.HistoryLine, "A line of `mpu train --history`", {}),
     "info": (description.Report, "`mpu info MODEL --json`", {}),
     "questions": (asking.Report, "`mpu complete --questions N --json`", {}),
+    "train": (
+        training.Report,
+        "`mpu train --json`",
+        {"oneOf": [{"required": ["threshold"]}, {"required": ["thresholds"]}]},
+    ),
     "vectorize": (vectorization.Report, "`mpu vectorize --json`", {}),
     "versions": (versions.Report, "`mpu versions MODEL --json`", {}),
 }
@@ -33,8 +44,9 @@ def schema_of(name: str) -> dict[str, Any]:
     """Return the schema of a report, in which each command adds its warnings."""
     report, title, more = REPORTS[name]
     schema = _object(report)
-    schema["properties"]["warnings"] = {"$ref": "common.schema.json#/$defs/warnings"}
-    schema["required"].append("warnings")
+    if "warnings" not in schema["required"]:
+        schema["properties"]["warnings"] = {"$ref": "common.schema.json#/$defs/warnings"}
+        schema["required"].append("warnings")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json", "title": title}
     return head | schema | more
 
@@ -51,12 +63,14 @@ def _object(kind: Any) -> dict[str, Any]:
     for name in how:
         if how[name] == "hidden":
             continue
-        inner = schema(_without_none(hints[name]) if name in optional else hints[name])
+        left_out = name in optional and is_dataclass(kind)  # where it is None
+        inner = schema(_without_none(hints[name]) if left_out else hints[name])
         if how[name] == "inline":
             properties |= inner.get("properties", {})
-            patterns += [{"$ref": inner["$ref"]}] if "$ref" in inner else []
+            required += [] if name in optional else inner.get("required", [])
+            patterns += [inner] if "$ref" in inner else []
             continue
-        text = texts.get(name, "").replace("None", "left out" if name in optional else "null")
+        text = texts.get(name, "").replace("None", "left out" if left_out else "null")
         properties[name] = inner | ({"description": text} if text else {})
         required += [] if name in optional else [name]
     closed = {"allOf": patterns, "unevaluatedProperties": False} if patterns else {"additionalProperties": False}
@@ -71,8 +85,8 @@ def schema(kind: Any) -> dict[str, Any]:
     if origin is Annotated:
         more = dict(args[1:])
         return more if "$ref" in more else schema(args[0]) | more
-    if origin is Literal:
-        return {"enum": list(args)}
+    if origin is NotRequired:
+        return schema(args[0])
     if origin in (Union, UnionType):
         one_of = [schema(of) for of in args]
         if len(one_of) == 2 and one_of[1] == {"type": "null"} and "type" in one_of[0] and "properties" not in one_of[0]:

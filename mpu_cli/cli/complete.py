@@ -191,9 +191,9 @@ def complete(
     )
     for warning in report.warnings:
         warn(warning)
-    log_report(report.as_json())
+    log_report(report)
     if as_json:
-        print_json(report.as_json())
+        print_json(report)
     else:
         _say(report)
 
@@ -211,7 +211,7 @@ def _say_questions(report: "asking.Report", as_json: bool) -> None:
 
 
 def _say(report: "Report") -> None:
-    missing, right, judged = report.missing, report.right, report.judged
+    judged = report.judged
     if judged is not None:
         low, high = judged.interval
         info(
@@ -221,9 +221,9 @@ def _say(report: "Report") -> None:
         )
     by = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right"
     info(
-        f"about {missing.expected:,.0f} labels are missing ({missing.low:,.0f} to {missing.high:,.0f}, {by}); "
-        f"{report.listed:,} are listed, of which about {right.expected:,.0f} are right ({right.low:,.0f} to "
-        f"{right.high:,.0f})"
+        f"about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to {report.missing_high:,.0f}, "
+        f"{by}); {report.listed:,} are listed, of which about {report.right:,.0f} are right "
+        f"({report.right_low:,.0f} to {report.right_high:,.0f})"
     )
     if report.listed_never_annotated:
         info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")
@@ -233,6 +233,6 @@ def _say(report: "Report") -> None:
             f"{report.expected_f1_before:.3f} before, and {report.expected_f1_after:.3f} with the first "
             f"{counted(report.worth_filling_in, 'suggestion')}"
         )
-    for label, values in report.as_json()["per_label"].items():
-        name = f" ({values['name']})" if "name" in values else ""
-        detail(f"label {label}{name}: {values['missing']:.1f} missing ({values['low']:.0f} to {values['high']:.0f})")
+    for label, of in report.per_label.items():
+        name = "" if of.name is None else f" ({of.name})"
+        detail(f"label {label}{name}: {of.missing:.1f} missing ({of.low:.0f} to {of.high:.0f})")

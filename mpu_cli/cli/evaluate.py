@@ -30,7 +30,7 @@ from mpu_cli.svmlight.grammar import Reading
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.evaluate.comparison import Report as Comparison
-    from mpu_cli.commands.evaluate.evaluation import Report
+    from mpu_cli.commands.evaluate.evaluation import Quality, Report
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
@@ -252,7 +252,7 @@ def evaluate(
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         if as_json:
-            print_json(compared.as_json())
+            print_json(compared)
         else:
             print_comparison(compared)
         return
@@ -281,7 +281,7 @@ def evaluate(
     if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
     if as_json:
-        print_json(report.as_json())
+        print_json(report)
     else:
         _print_report(report)
 
@@ -345,7 +345,7 @@ def _print_report(report: "Report") -> None:
         print_table([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
-def _flattened(corrected: dict[str, float] | None = None, **row: Any) -> dict[str, Any]:
+def _flattened(corrected: "Quality | None" = None, **row: Any) -> dict[str, Any]:
     """Return a row with separate columns for the corrected values of a label."""
     return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}
 
@@ -356,15 +356,16 @@ def print_comparison(report: "Comparison") -> None:
     sizes |= {} if report.c is None else {"c": report.c}
     print_table([[name, value] for name, value in sizes.items()])
     click.echo()
-    rows = [[metric, *(metrics[metric] for metrics in report.metrics)] for metric in report.metrics[0]]
-    print_table([["on complete labels" if report.c is not None else "", *report.names], *rows])
-    for name, differences in zip(report.names[1:], report.differences, strict=True):
+    rows = [[metric, *(of.metrics[metric] for of in report.evaluated)] for metric in report.evaluated[0].metrics]
+    names = [of.name for of in report.evaluated]
+    print_table([["on complete labels" if report.c is not None else "", *names], *rows])
+    for compared in report.compared:
         click.echo()
         table = [
             [metric, *(f"{value:+z.4f}" for value in (difference.value, difference.low, difference.high))]
-            for metric, difference in differences.items()
+            for metric, difference in compared.differences.items()
         ]
-        print_table([[f"{name} minus {report.names[0]}", "difference", "95 % from", "to"], *table])
+        print_table([[f"{compared.name} minus {compared.compared_with}", "difference", "95 % from", "to"], *table])
     click.echo()
-    for verdict in report.verdicts:
-        click.echo(one_line(verdict))
+    for compared in report.compared:
+        click.echo(one_line(compared.verdict))

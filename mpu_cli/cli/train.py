@@ -117,11 +117,10 @@ def train(
       mpu train news.svm --method elkan08 --c-method e3
       mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
-    from dataclasses import asdict
+    from dataclasses import replace
 
     from mpu_cli.commands.train import training
     from mpu_cli.methods import DEFAULT
-    from mpu_cli.runtime.storage import peak_bytes
     from mpu_cli.svmlight.sources import Files
 
     if output is None:
@@ -150,30 +149,16 @@ def train(
         warn(warning)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
-    report = {
-        "model": str(done.model),
-        "method": done.method,
-        "instances": done.instances,
-        "features": done.features,
-        "labels": done.labels,
-        **({"labels_never_annotated": done.never_annotated} if done.never_annotated else {}),
-        **({} if done.review is None else {"review": asdict(done.review)}),
-        **done.findings,
-        **({"c_assumption": _assumption(done.findings)} if "c_interval" in done.findings else {}),
-        **_thresholds(done.thresholds),
-        "seconds": seconds,
-        "peak_bytes": peak_bytes(),
-        **({} if done.cluster is None else {"cluster": done.cluster}),
-        **({} if done.verdict is None else {"acceptance": {"version": done.version, **done.verdict.as_json()}}),
-    }
+    report = replace(done, seconds=seconds)
     log_report(report)
     if as_json:
         print_json(report)
     elif not is_quiet():
         print_report(report)
-    if done.verdict is not None and not done.verdict.accepted:
+    verdict = None if done.acceptance is None else done.acceptance.verdict
+    if verdict is not None and not verdict.accepted:
         stays = "stays" if output.exists() else "is not made"
-        raise RejectedError(f"{output} {stays}: {done.verdict.verdict}")
+        raise RejectedError(f"{output} {stays}: {verdict.verdict}")
 
 
 def default_model(source: str) -> Path:
@@ -182,16 +167,3 @@ def default_model(source: str) -> Path:
     from mpu_cli.svmlight.streams import stem
 
     return (Path() if is_url(source) else Path(source).parent) / f"{stem(source)}.mpu"
-
-
-def _thresholds(thresholds: dict[int, float]) -> dict[str, Any]:
-    """Say a threshold that all labels share once."""
-    if len(set(thresholds.values())) == 1:
-        return {"threshold": next(iter(thresholds.values()))}
-    return {"thresholds": {str(label): threshold for label, threshold in thresholds.items()}}
-
-
-def _assumption(findings: dict) -> str:
-    from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_GROUPS
-
-    return ASSUMPTION_OF_GROUPS if "c_by_group" in findings else ASSUMPTION

@@ -7,6 +7,7 @@ in the truth. With all entries 1, the truth is complete.
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,10 +16,35 @@ from mpu_cli.core.data.predictions import values_at
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows
 from mpu_cli.runtime.figures import new_figure
+from mpu_cli.runtime.report import Count
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
 _INCHES = 5
+
+
+Bin = TypedDict(
+    "Bin", {"from": float, "to": float, "scores": Count, "mean": float, "true": float, "low": float, "high": float}
+)
+
+
+class Calibration(TypedDict):
+    """How well scores are probabilities.
+
+    Attributes
+    ----------
+    expected : float
+        The sum of scores.
+    true : float
+        Scored labels that are true.
+    error : float
+        The sum of their differences over bins, by the number of true labels.
+    """
+
+    expected: float
+    true: float
+    error: float | None
+    bins: list[Bin]
 
 
 @dataclass
@@ -77,12 +103,12 @@ class Reliability:
         """The sums of the scores, and of the true labels, of each bin: float64, shape (2, 10)."""
         return self._sums.total
 
-    def rows(self) -> list[dict[str, float]]:
+    def rows(self) -> list[Bin]:
         """Report each bin.
 
         Returns
         -------
-        list of dict
+        list of Bin
             ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and its
             90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
@@ -91,15 +117,18 @@ class Reliability:
         center, spread = _wilson(share, self.cells)
         stands = np.where(self.true, divide(true, self.true), 1)  # for so many labels, an annotation of the bin
         ends = np.maximum(center - spread, 0) * stands, (center + spread) * stands
-        values = (divide(expected, self.cells), divide(true, self.cells), *ends)
+        values = np.array([divide(expected, self.cells), divide(true, self.cells), *ends]).T.tolist()
         return [
             {
                 "from": b / _BINS,
                 "to": (b + 1) / _BINS,
                 "scores": int(self.cells[b]),
-                **{name: float(value[b]) for name, value in zip(("mean", "true", "low", "high"), values, strict=True)},
+                "mean": mean,
+                "true": share,
+                "low": low,
+                "high": high,
             }
-            for b in range(_BINS)
+            for b, (mean, share, low, high) in enumerate(values)
         ]
 
     def summary(self) -> dict[str, float]:
@@ -116,12 +145,12 @@ class Reliability:
         return {"expected": float(expected.sum()), "true": float(true.sum()), "error": float(error)}
 
 
-def plot(rows: list[dict[str, float]], target: str | Path) -> None:
+def plot(rows: list[Bin], target: str | Path) -> None:
     """Draw shares of true labels against scores; needs matplotlib (extra ``plot``).
 
     Parameters
     ----------
-    rows : list of dict
+    rows : list of Bin
         From `Reliability.rows`.
     target : str or Path
         The suffix is the format: ``.png``, ``.svg``.

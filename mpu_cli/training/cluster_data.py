@@ -24,7 +24,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
-from mpu_cli.training.training_data import AnnotatedData, Sources, TrainingData, with_reviews
+from mpu_cli.training.training_data import AnnotatedData, ClusterWork, Sources, TrainingData, with_reviews
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -169,7 +169,7 @@ class ClusterData(AnnotatedData):
         """Count annotated labels, and true ones by the label frequency and verified labels."""
         return provenance.Counts(len(self), self.annotations, self._label_counts.true_labels(fitted.c))
 
-    def work(self, options: Any, fitted: Fitted) -> dict[str, int | None]:
+    def work(self, options: Any, fitted: Fitted) -> ClusterWork:
         """Return how a training was carried out, as long as the cluster is there."""
         executor: Any = self.collection.executor
         shards = shards_of_training(self.problem, options, self.shards)

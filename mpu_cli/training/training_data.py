@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -22,6 +22,7 @@ from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.numbering import checksum
+from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.dataset import Dataset
@@ -89,6 +90,28 @@ class Sources:
         return {**reviews, "--complete": self.complete, "--groups": self.groups, **of_labels}
 
 
+class ClusterWork(TypedDict):
+    """How a cluster carried out a training.
+
+    Attributes
+    ----------
+    shards : int
+        Parts of the data that learn side by side.
+    rounds : int
+        How often the mean of their models is taken.
+    workers : int
+        At the end.
+    moved_bytes : int or None
+        What workers have sent to each other and here; None where they could no longer be asked.
+    """
+
+    parts: Count
+    shards: Count
+    rounds: Count
+    workers: Count
+    moved_bytes: Count | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReviewCounts:
     """Counts of the decisions in review files.
@@ -111,13 +134,13 @@ class ReviewCounts:
         Those of them that were drawn at random.
     """
 
-    decisions: int
-    found: int
-    refuted: int
-    unused: int
-    new_labels: list[int]
-    closed: int
-    sampled: int
+    decisions: Count
+    found: Count
+    refuted: Count
+    unused: Count
+    new_labels: list[Count]
+    closed: Count
+    sampled: Count
 
     @classmethod
     def of(cls, reviewed: matching.Reviewed) -> "ReviewCounts":
@@ -261,7 +284,7 @@ class AnnotatedData(LabelInformation, ABC):
         """Return names, sizes and checksums of the data, as `provenance.Source.described` has them."""
         return {} if self.source is None else self.source.described()
 
-    def work(self, options: Any, fitted: Fitted) -> dict[str, int | None] | None:
+    def work(self, options: Any, fitted: Fitted) -> ClusterWork | None:
         """Return how a cluster carried out a training; None where there was none."""
         return None
 

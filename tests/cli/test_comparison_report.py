@@ -1,21 +1,18 @@
 """How a comparison is printed."""
 
 from mpu_cli.cli.evaluate import print_comparison
-from mpu_cli.commands.evaluate.comparison import Report
+from mpu_cli.commands.evaluate.comparison import Compared, Evaluated, Report
 from mpu_cli.evaluation.bootstrap import Difference
 
 
 def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
-    differences = [{"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}]
+    differences = {"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}
     print_comparison(
         Report(
             instances=5,
             labels=2,
-            c=None,
-            names=["a", "b"],
-            metrics=[{"micro_f1": 0.5}] * 2,
-            differences=differences,
-            verdicts=["no verdict"],
+            evaluated=[Evaluated(name=name, metrics={"micro_f1": 0.5}) for name in "ab"],
+            compared=[Compared(name="b", compared_with="a", verdict="no verdict", differences=differences)],
             cut=[],
         )
     )

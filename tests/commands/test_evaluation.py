@@ -8,6 +8,7 @@ from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.names import Naming
+from mpu_cli.runtime.report import as_json
 
 
 @pytest.fixture
@@ -23,13 +24,13 @@ def counts(indicators):
 
 
 def test_report_of_label_sets(counts):
-    report = build_report(Comparison(counts)).as_json()
+    report = as_json(build_report(Comparison(counts)))
     assert list(report) == ["instances", "labels", *counts.results()]
     assert (report["instances"], report["labels"]) == (50, 4)
 
 
 def test_only_the_metrics_asked_for_in_that_order(counts):
-    report = build_report(Comparison(counts), ["macro_f1", "hamming_loss", "micro_f1"], c=0.9).as_json()
+    report = as_json(build_report(Comparison(counts), ["macro_f1", "hamming_loss", "micro_f1"], c=0.9))
     assert list(report) == ["instances", "labels", "c", "macro_f1", "hamming_loss", "micro_f1", "corrected"]
     assert list(report["corrected"]) == ["macro_f1", "micro_f1", "clipped", "clipped_labels"]
 

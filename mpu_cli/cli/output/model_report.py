@@ -1,20 +1,25 @@
 """The readable report of ``mpu train``."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from mpu_cli.cli.output.reports import print_groups
 from mpu_cli.errors import counted, one_line
+from mpu_cli.runtime.report import as_json
+
+if TYPE_CHECKING:
+    from mpu_cli.commands.train.report import Report
 
 
-def print_report(report: dict) -> None:
+def print_report(report: "Report") -> None:
     """Print the results of a training, one on each line; those that only some methods have come last.
 
     Parameters
     ----------
-    report : dict
-        As `mpu train --json` prints it.
+    report : Report
     """
-    rest = {name: value for name, value in report.items() if name not in ("c_assumption", "c_by_group")}
+    rest = {name: value for name, value in as_json(report).items() if name not in ("c_assumption", "c_by_group")}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
     model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
     memory = rest.pop("peak_bytes") / 1e9
@@ -55,7 +60,7 @@ def print_report(report: dict) -> None:
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
-    print_groups(report.get("c_by_group"))
+    print_groups(report.findings.get("c_by_group"))
 
 
 def prior_line(rest: dict) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """Find the labels that are missing from a file: ``mpu complete``."""
 
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,7 +14,7 @@ from mpu_cli.commands.complete.implied import read_implications
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
-from mpu_cli.core.complete.suggestions import Cells, Choice, Count
+from mpu_cli.core.complete.suggestions import Cells, Choice
 from mpu_cli.core.model.explanation import reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
@@ -24,6 +24,7 @@ from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.beside import find_broader
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.training import provenance
@@ -36,95 +37,78 @@ _MOST_REASONS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
+class MissingOfLabel:
+    """How many labels of one kind are missing, with an interval."""
+
+    name: str | None = None
+    missing: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers.
 
     Attributes
     ----------
-    missing, of_labels : Count
-        How many labels are missing: in all, and of each.
-    ids, annotations : ndarray of int, shape (q,)
-        The label, as written in files, of each of these, and how many instances have it.
-    cells : Cells
-        Those listed, or to be filled in; columns are places in `ids`.
-    record_ids : RecordIds or None
-        The ids of instances, where they have some.
+    missing : float
+        How many labels are missing.
+    listed : int
+        How many are listed, or were to be filled in.
     listed_never_annotated : int
         How many of those are of labels that are never annotated.
-    right : Count
+    right : float
         How many of those listed are right.
     worth_filling_in : int
         How many of them, the first ones, to fill in for the largest expected F1.
     filled_in : int or None
         How many labels were written into the copy of the data; None where suggestions were listed.
-    expected_f1_before, expected_f1_after : float
-        The expected micro-F1 of the labels of the data, as they are and with those that are worth filling in.
+    expected_f1_before : float
+        The expected micro-F1 of the labels of the data.
+    expected_f1_after : float
+        The same with those that are worth filling in.
     review : ReviewCounts or None
         Counts of the decisions in review files.
     judged : Judged or None
         What was decided of single cells, by which the probabilities of those listed are corrected.
-    answers : int
-        Answers to questions, by which c is, and the probabilities and intervals are; 0 where there are none.
+    answers : int or None
+        Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
+    per_label : dict of int to MissingOfLabel
+    ids, annotations : ndarray of int, shape (q,)
+        The labels, as written in files, and how many instances have each.
+    cells : Cells
+        Those listed, or to be filled in; columns are places in `ids`.
+    record_ids : RecordIds or None
+        The ids of instances, where they have some.
     names : LabelNames or None
         By which labels are shown.
     warnings : tuple of str
         What the user should know before trusting this.
     """
 
-    missing: Count
-    of_labels: Count
-    ids: np.ndarray
-    annotations: np.ndarray
-    cells: Cells
-    record_ids: RecordIds | None
-    listed_never_annotated: int
-    right: Count
-    worth_filling_in: int
-    filled_in: int | None
+    missing: float
+    missing_low: float
+    missing_high: float
+    listed: Count
+    listed_never_annotated: Count
+    right: float
+    right_low: float
+    right_high: float
+    worth_filling_in: Count
+    filled_in: Count | None
     expected_f1_before: float
     expected_f1_after: float
-    review: ReviewCounts | None
-    judged: Judged | None
-    answers: int
-    names: LabelNames | None
-    warnings: tuple[str, ...]
-
-    @property
-    def listed(self) -> int:
-        """How many are listed, or were to be filled in."""
-        return len(self.cells)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as one JSON object."""
-        of_labels = zip(self.ids.tolist(), *map(np.ndarray.tolist, _parts(self.of_labels)), strict=True)
-        return {
-            **_interval("missing", self.missing),
-            "listed": self.listed,
-            "listed_never_annotated": self.listed_never_annotated,
-            **_interval("right", self.right),
-            "worth_filling_in": self.worth_filling_in,
-            "filled_in": self.filled_in,
-            "expected_f1_before": self.expected_f1_before,
-            "expected_f1_after": self.expected_f1_after,
-            **({} if self.review is None else {"review": asdict(self.review)}),
-            **({} if self.judged is None else {"judged": asdict(self.judged)}),
-            **({"answers": self.answers} if self.answers else {}),
-            "per_label": {
-                str(label): self._name(label) | {"missing": missing, "low": low, "high": high}
-                for label, missing, low, high in of_labels
-            },
-        }
-
-    def _name(self, label: int) -> dict[str, Any]:
-        return {} if self.names is None else {"name": self.names.name(label)}
-
-
-def _parts(count: Count) -> tuple:
-    return count.expected, count.low, count.high
-
-
-def _interval(name: str, count: Count) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), map(float, _parts(count)), strict=True))
+    review: ReviewCounts | None = None
+    judged: Judged | None = None
+    answers: Annotated[int, ("minimum", 1)] | None = None
+    per_label: dict[int, MissingOfLabel]
+    ids: np.ndarray = field(metadata=HIDDEN)
+    annotations: np.ndarray = field(metadata=HIDDEN)
+    cells: Cells = field(metadata=HIDDEN)
+    record_ids: RecordIds | None = field(metadata=HIDDEN)
+    names: LabelNames | None = field(metadata=HIDDEN)
+    warnings: tuple[str, ...] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,22 +254,32 @@ def complete(
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(assembled(data, fitted, "mpu", options, run, files))
+    missing, right, each = completion.of_all, completion.right, completion.of_labels
+    of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
     return Report(
-        missing=completion.of_all,
-        of_labels=completion.of_labels,
-        ids=completion.ids,
-        annotations=np.diff(completion.annotated.tocsc().indptr),
-        cells=completion.listed,
-        record_ids=data.record_ids,
+        missing=float(missing.expected),
+        missing_low=float(missing.low),
+        missing_high=float(missing.high),
+        listed=len(completion.listed),
         listed_never_annotated=int(np.isin(data.ids[completion.listed.columns], data.never_annotated).sum()),
-        right=completion.right,
+        right=float(right.expected),
+        right_low=float(right.low),
+        right_high=float(right.high),
         worth_filling_in=completion.filling_in.size,
         filled_in=filled,
         expected_f1_before=completion.filling_in.f1_before,
         expected_f1_after=completion.filling_in.f1_after,
         review=data.review,
         judged=completion.judged,
-        answers=completion.answers,
+        answers=completion.answers or None,
+        per_label={
+            label: MissingOfLabel(name=None if names is None else names.name(label), missing=of, low=low, high=high)
+            for label, (of, low, high) in of_labels
+        },
+        ids=completion.ids,
+        annotations=np.diff(completion.annotated.tocsc().indptr),
+        cells=completion.listed,
+        record_ids=data.record_ids,
         names=names,
         warnings=(*evidence.warnings, *warnings),
     )

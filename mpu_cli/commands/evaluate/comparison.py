@@ -1,9 +1,9 @@
 """Evaluate several models and files of predictions by one file of true labels, and compare them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mpu_cli.evaluation.bootstrap import SAMPLES_F1, SET_METRICS, Counts, Differ
 from mpu_cli.evaluation.compare import Form, labels_from_scores
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.names import BESIDE, Naming
+from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -26,50 +27,56 @@ _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "sample
 
 
 @dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """The metrics of one of the predictions, which has the name by which the user called it."""
+
+    name: str
+    metrics: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/metrics")] = field(metadata=INLINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One of the predictions minus another.
+
+    Attributes
+    ----------
+    name, compared_with : str
+    verdict : str
+        In words.
+    differences : dict of str to Difference
+        Of metrics, with 95 % intervals.
+    """
+
+    name: str
+    compared_with: str
+    verdict: str
+    differences: dict[str, Difference]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What several predictions of the same instances are worth.
 
     Attributes
     ----------
-    instances, labels : int
-        Of TRUTH; labels that are true for at least one instance.
+    instances : int
+    labels : int
+        Labels that are true for at least one instance.
     c : float or None
         Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
-    names : list of str
-        The predictions, as the user named them.
-    metrics : list of dict
-        Of each.
-    differences : list of dict of str to Difference
-        Of each but the first: its metrics minus those of the first.
-    verdicts : list of str
-        In words, for each but the first.
+    evaluated : list of Evaluated
+    compared : list of Compared
+        Each but the first, with the first.
     cut : list of str
         Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
     """
 
-    instances: int
-    labels: int
-    c: float | None
-    names: list[str]
-    metrics: list[dict[str, float]]
-    differences: list[dict[str, Difference]]
-    verdicts: list[str]
-    cut: list[str]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the whole report as one JSON object."""
-        evaluated = [{"name": name, **metrics} for name, metrics in zip(self.names, self.metrics, strict=True)]
-        compared = [
-            {
-                "name": name,
-                "compared_with": self.names[0],
-                "verdict": verdict,
-                "differences": {metric: asdict(difference) for metric, difference in differences.items()},
-            }
-            for name, verdict, differences in zip(self.names[1:], self.verdicts, self.differences, strict=True)
-        ]
-        sizes = {"instances": self.instances, "labels": self.labels}
-        return sizes | ({} if self.c is None else {"c": self.c}) | {"evaluated": evaluated, "compared": compared}
+    instances: Count
+    labels: Count
+    c: Frequency | None = None
+    evaluated: list[Evaluated]
+    compared: list[Compared]
+    cut: list[str] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,16 +173,23 @@ def evaluate_several(
     names = list(metrics.names or common)
     by = _VERDICT if _VERDICT in names else names[0]
     n, width = every[0].truth.shape
+    shown = list(map(without_secrets, predictions))
     return Report(
         instances=n,
         labels=width - 1,
         c=every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c,
-        names=list(map(without_secrets, predictions)),
-        metrics=[{name: one[name] for name in names} for one in values],
-        differences=[{name: one[name] for name in names} for one in differences],
-        verdicts=[
-            verdict_on(predictions[0], name, by, one[by])
-            for name, one in zip(predictions[1:], differences, strict=True)
+        evaluated=[
+            Evaluated(name=name, metrics={metric: one[metric] for metric in names})
+            for name, one in zip(shown, values, strict=True)
+        ],
+        compared=[
+            Compared(
+                name=name,
+                compared_with=shown[0],
+                verdict=verdict_on(shown[0], name, by, one[by]),
+                differences={metric: one[metric] for metric in names},
+            )
+            for name, one in zip(shown[1:], differences, strict=True)
         ],
         cut=cut,
     )

@@ -1,8 +1,8 @@
 """Evaluate a file of predictions by a file of true labels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,11 +21,12 @@ from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.ranking import RankingMetrics
-from mpu_cli.evaluation.reliability import plot
+from mpu_cli.evaluation.reliability import Calibration, plot
 from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
+from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -75,6 +76,32 @@ class PropensitySource:
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
+class Quality(TypedDict):
+    """Of one label."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+class LabelMetrics(Quality):
+    """The metrics of one label.
+
+    Attributes
+    ----------
+    support : int
+        Instances that have it.
+    corrected : Quality
+        Estimates on complete labels, with --c.
+    """
+
+    label: Count
+    name: NotRequired[str]
+    support: Count
+    predicted: Count
+    corrected: NotRequired[Quality]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """The metrics of a file of predictions.
@@ -86,33 +113,33 @@ class Report:
         Labels that occur in a true or predicted set.
     true_labels : int
         Sum over instances of the number of true labels.
-    metrics : dict of str to float
-        In the order asked for.
     threshold : float or None
         Scores from here on made the label sets; None where the predictions are label lists.
     c : float or None
         Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
+    metrics : dict of str to float
+        In the order asked for.
+    intervals : dict or None
+        90 % intervals of micro-averaged metrics, where the instances are a random sample.
     corrected : dict or None
         With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
         `evaluation.incomplete.estimates`).
-    per_label : list of dict or None
-        From `per_label_report`.
-    calibration : dict or None
-        From `calibration_report`.
-    intervals : dict or None
-        90 % intervals of micro-averaged metrics, where the instances are a random sample: `micro_intervals`.
+    calibration : Calibration or None
+        How well scores are probabilities; None where that was not asked for.
+    per_label : list of LabelMetrics or None
+        In ascending order of labels; None where that was not asked for.
     """
 
-    instances: int
-    labels: int
-    true_labels: int
-    metrics: dict[str, float]
+    instances: Count
+    labels: Count
+    true_labels: int = field(metadata=HIDDEN)
     threshold: float | None = None
-    c: float | None = None
-    corrected: dict[str, Any] | None = None
-    per_label: list[dict] | None = None
-    calibration: dict[str, Any] | None = None
-    intervals: dict[str, tuple[float, float]] | None = None
+    c: Frequency | None = None
+    metrics: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/metrics")] = field(metadata=INLINE)
+    intervals: dict[str, Interval] | None = None
+    corrected: Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/corrected")] | None = None
+    calibration: Calibration | None = None
+    per_label: list[LabelMetrics] | None = None
 
     @property
     def uses_label_sets(self) -> bool:
@@ -123,12 +150,6 @@ class Report:
         """Return the numbers of the whole file by name: sizes, threshold and c where there are any, and the metrics."""
         sizes = {"instances": self.instances, "labels": self.labels, "threshold": self.threshold, "c": self.c}
         return {name: value for name, value in sizes.items() if value is not None} | self.metrics
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the whole report as one JSON object."""
-        names = ("intervals", "corrected", "calibration", "per_label")
-        parts = {name: getattr(self, name) for name in names}
-        return self.summary() | {name: part for name, part in parts.items() if part is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,10 +280,10 @@ def _reviewed_pair(
     return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names
 
 
-def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, tuple[float, float]]:
+def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, Interval]:
     by_threshold = not listed.labels.nnz or (threshold is not None and listed.features.nnz)
     predicted = labels_from_scores(listed.features, threshold) if by_threshold else listed.labels
-    return micro_intervals(true.labels, predicted, seed)
+    return dict(micro_intervals(true.labels, predicted, seed))
 
 
 def metric_names(ks: Sequence[int]) -> list[str]:
@@ -323,7 +344,7 @@ def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
 
 def per_label_report(
     counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
-) -> list[dict]:
+) -> list[LabelMetrics]:
     """Report precision, recall and F1 of each label.
 
     Parameters
@@ -336,26 +357,23 @@ def per_label_report(
 
     Returns
     -------
-    list of dict
-        In ascending order of labels: ``label``, ``name`` (with `names`), ``support``, ``predicted``, ``precision``,
-        ``recall``, ``f1`` and, with `c`, ``corrected`` with the last three on complete labels.
+    list of LabelMetrics
+        In ascending order of labels; with `names` and, with `c`, with estimates on complete labels.
     """
     per_label = counts.true_positives, counts.predicted, counts.support
     columns = {"label": counts.labels.tolist()}
     if names is not None:
         columns["name"] = names
     columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
-    quality = ("precision", "recall", "f1")
     columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if c is not None:
         estimates = corrected(*per_label, c)
-        for i, row in enumerate(rows):
-            row["corrected"] = {name: float(getattr(estimates, name)[i]) for name in quality}
-    return rows
+        quality = {name: getattr(estimates, name).tolist() for name in ("precision", "recall", "f1")}
+        columns["corrected"] = [dict(zip(quality, row, strict=True)) for row in zip(*quality.values(), strict=True)]
+    return [cast(LabelMetrics, dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
-def calibration_report(comparison: Comparison) -> dict:
+def calibration_report(comparison: Comparison) -> Calibration:
     """Report whether scores are probabilities.
 
     Parameters
@@ -364,8 +382,7 @@ def calibration_report(comparison: Comparison) -> dict:
 
     Returns
     -------
-    dict
-        That of `Reliability.summary`, and ``bins``, those of `Reliability.rows`.
+    Calibration
 
     Raises
     ------
@@ -374,4 +391,4 @@ def calibration_report(comparison: Comparison) -> dict:
     """
     if comparison.reliability is None:
         raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
-    return comparison.reliability.summary() | {"bins": comparison.reliability.rows()}
+    return cast(Calibration, comparison.reliability.summary() | {"bins": comparison.reliability.rows()})

@@ -8,8 +8,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mpu_cli.commands.complete import completion, estimation
 from mpu_cli.commands.report.page import page
 from mpu_cli.core.complete.suggestions import Choice
@@ -50,7 +48,7 @@ class Report:
         """Return the numbers as one JSON object."""
         return {
             "frequency": as_json(self.frequency) | {"warnings": self.frequency.warnings},
-            "missing": self.missing.as_json() | {"warnings": list(self.missing.warnings)},
+            "missing": as_json(self.missing) | {"warnings": list(self.missing.warnings)},
             "suggestions": list(self._suggestions()),
         }
 
@@ -71,18 +69,14 @@ class Report:
     def rows(self) -> Iterator[tuple]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label."""
         found, c = self.missing, self.frequency
-        total = found.missing
-        yield "all", "", "", int(found.annotations.sum()), *map(float, (total.expected, total.low, total.high))
+        total = found.missing, found.missing_low, found.missing_high
+        yield "all", "", "", int(found.annotations.sum()), *total
         for group in c.per_group or ():
             low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
             yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
-        for label, annotations, *count in zip(
-            found.ids.tolist(),
-            found.annotations.tolist(),
-            *(np.asarray(of).tolist() for of in (found.of_labels.expected, found.of_labels.low, found.of_labels.high)),
-            strict=True,
-        ):
-            yield "label", label, "" if found.names is None else cell(found.names.name(label)), annotations, *count
+        for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
+            name = "" if of.name is None else cell(of.name)
+            yield "label", label, name, annotations, of.missing, of.low, of.high
 
 
 def report(

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from mpu_cli.commands.train.acceptance import BETTER, KS, Acceptance
 from mpu_cli.commands.train.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
+from mpu_cli.runtime.report import HIDDEN, Share
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
@@ -37,8 +38,8 @@ class Verdict:
     test_file, test_metric : str
     test_value : float
         The metric of the new model on the test data.
-    test_difference : dict or None
-        ``value``, ``low`` and ``high`` of the difference to the model that decided; None where there is no other.
+    test_difference : Difference or None
+        To the model that decided; None where there is no other.
     unknown_features : float
         Share of the feature values of the test data whose feature never occurred in training.
     labels_per_instance : float
@@ -54,15 +55,11 @@ class Verdict:
     test_file: str
     test_metric: str
     test_value: float
-    test_difference: dict[str, float] | None
-    unknown_features: float
+    test_difference: Difference | None
+    unknown_features: Share
     labels_per_instance: float
     labels_expected: float
-    warnings: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what becomes part of its line in a history; the warnings of a training have a place of their own."""
-        return {name: value for name, value in asdict(self).items() if name != "warnings"}
+    warnings: tuple[str, ...] = field(metadata=HIDDEN)  # those of a training have a place of their own
 
 
 @dataclass
@@ -175,7 +172,7 @@ class Gate:
             test_file=without_secrets(self.acceptance.test),
             test_metric=metric,
             test_value=value,
-            test_difference=None if decision.gain is None else asdict(decision.gain),
+            test_difference=decision.gain,
             unknown_features=new.fitness.unknown / max(new.fitness.entries, 1),
             labels_per_instance=float(predicted.sum()) / predicted.shape[0],
             labels_expected=labels_expected,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.commands.train.acceptance import Acceptance
 from mpu_cli.commands.train.gate import Gate, Verdict
 from mpu_cli.commands.train.history import append, refuse_unappendable
+from mpu_cli.commands.train.report import Findings, HistoryLine, Judged, Report
+from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_GROUPS
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
@@ -26,12 +28,14 @@ from mpu_cli.methods import Fitted
 from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
+from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.stored import packed
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.training_data import AnnotatedData, ReviewCounts, Sources, frequency_file
+from mpu_cli.training.training_data import AnnotatedData, Sources, frequency_file
 
 _log = logging.getLogger(__name__)
 
@@ -59,54 +63,6 @@ class Saving:
     out_of_fold: Path | None = None
     history: Path | None = None
     acceptance: Acceptance | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What `train` did.
-
-    Attributes
-    ----------
-    model : Path
-        The directory that was written.
-    method : str
-    instances, features, labels : int
-        How many there are; of features, those that occur.
-    annotations : int
-        How many labels of instances are annotated.
-    never_annotated : int
-        Number of labels without annotations, which have names or features alone.
-    findings : dict
-        Results of the method: JSON values.
-    thresholds : dict
-        The threshold of each label, by its number.
-    review : ReviewCounts or None
-        Counts of the decisions in review files.
-    seconds : dict
-        Wall time of each step.
-    warnings : tuple of str
-        What the user should know before trusting the model.
-    cluster : dict or None
-        Of a training on a cluster: numbers of parts, of shards that learned side by side, of rounds after each of which
-        the mean of their models was taken, of workers at the end, and of bytes that these had sent to each other and
-        here; None where they could no longer be asked.
-    """
-
-    model: Path
-    method: str
-    instances: int
-    features: int
-    labels: int
-    annotations: int
-    never_annotated: int
-    findings: dict[str, Any]
-    thresholds: dict[int, float]
-    review: ReviewCounts | None
-    seconds: dict[str, float]
-    warnings: tuple[str, ...]
-    cluster: dict[str, int | None] | None = None
-    verdict: Verdict | None = None
-    version: int | None = None
 
 
 def train(
@@ -190,16 +146,16 @@ def train(
                 save(model)
         report = _report(model, target, data, fitted, seconds)
         report = replace(report, cluster=data.work(asked, fitted))
+        verdict = None
         if gate is not None:
             verdict = gate.judge(model, data.counts(fitted).true_per_instance)
             warnings = (*report.warnings, *verdict.warnings)
-            report = replace(
-                report, verdict=verdict, warnings=warnings, seconds=report.seconds | {"test": seconds["test"]}
-            )
-        entry = _remembered(report, sources)
-        if gate is not None:
+            spent = report.seconds | {"test": seconds["test"]}
+            report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes())
+        entry = as_json(_line(report, sources, verdict))
+        if gate is not None and verdict is not None:
             entry = gate.conclude(save, model, entry)
-            report = replace(report, version=entry.get("version"))
+            report = replace(report, acceptance=Judged(version=entry.get("version"), verdict=verdict))
         if steps is not None:
             steps.remove()
     if saving.history is not None:
@@ -232,45 +188,51 @@ def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path
 def _report(
     model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
 ) -> Report:
+    findings = cast(Findings, fitted.findings)
+    assumption = ASSUMPTION_OF_GROUPS if "c_by_group" in findings else ASSUMPTION
+    thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
+    shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
     return Report(
         model=target,
         method=model.method,
         instances=len(data),
         features=len(model.occurring.indices),
         labels=len(data.ids),
-        annotations=int(data.annotations.sum()),
-        never_annotated=len(data.never_annotated),
-        findings=fitted.findings,
-        thresholds=dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True)),
+        labels_never_annotated=len(data.never_annotated) or None,
         review=data.review,
+        findings=findings,
+        c_assumption=assumption if "c_interval" in findings else None,
+        threshold=shared,
+        thresholds=thresholds if shared is None else None,
         seconds={"read": seconds["read"], **fitted.seconds, "write": seconds["write"]},
+        peak_bytes=peak_bytes(),
+        annotations=int(data.annotations.sum()),
         warnings=fitted.warnings,
     )
 
 
-def _remembered(report: Report, sources: Sources) -> dict[str, Any]:
-    """Return the line about a training in a history."""
+def _line(report: Report, sources: Sources, verdict: Verdict | None) -> HistoryLine:
     findings = report.findings
     c = findings.get("c")
-    return {
-        "time": provenance.now(),
-        "model": str(report.model),
-        "file": without_secrets(str(sources.file)),
-        "method": report.method,
-        "instances": report.instances,
-        "features": report.features,
-        "labels": report.labels,
-        "annotations": report.annotations,
-        "c": float(np.mean(c)) if isinstance(c, list) else c,
-        "c_estimated": findings.get("c_estimated"),
-        "c_interval": findings.get("c_interval"),
-        "expected_micro_f1": findings.get("expected_micro_f1"),
-        "expected_micro_f1_interval": findings.get("expected_micro_f1_interval"),
-        "seconds": round(sum(report.seconds.values()), 3),
-        "warnings": list(report.warnings),
-        **({} if report.cluster is None else {"cluster": report.cluster}),
-        **({} if report.verdict is None else report.verdict.as_json()),
-    }
+    return HistoryLine(
+        time=provenance.now(),
+        model=report.model,
+        file=without_secrets(str(sources.file)),
+        method=report.method,
+        instances=report.instances,
+        features=report.features,
+        labels=report.labels,
+        annotations=report.annotations,
+        c=float(np.mean(c)) if isinstance(c, list) else c,
+        c_estimated=findings.get("c_estimated"),
+        c_interval=findings.get("c_interval"),
+        expected_micro_f1=findings.get("expected_micro_f1"),
+        expected_micro_f1_interval=findings.get("expected_micro_f1_interval"),
+        seconds=round(sum(report.seconds.values()), 3),
+        warnings=list(report.warnings),
+        cluster=report.cluster,
+        verdict=verdict,
+    )
 
 
 def _start(path: Path, levels: int | None, data: AnnotatedData) -> WarmStart:

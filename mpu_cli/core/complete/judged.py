@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
+from mpu_cli.runtime.report import Count, Interval
+
 # Deviations of the priors of a and b; the line rises, so that the order stays.
 SHIFT, SLOPE, _LEAST_SLOPE = 1.0, 0.6, 0.1
 # Log odds of claims end here.
@@ -34,14 +36,16 @@ class Judged:
         The mean probability of those decided, as it was claimed.
     interval : tuple of two floats
         95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
-    shift, slope : float
-        a and b.
+    shift : float
+        a, by which log odds are shifted.
+    slope : float
+        b.
     """
 
-    answered: int
-    yes: int
+    answered: Count
+    yes: Count
     claimed: float
-    interval: tuple[float, float]
+    interval: Interval
     shift: float
     slope: float
 
