@@ -192,6 +192,33 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
 
 
 @pytest.mark.slow
+def test_the_guide_leads_from_annif_and_back(shell, tmp_path):
+    words = ("apples", "cars", "seas")
+    concepts = "".join(
+        f'<https://e.org/{k}> a skos:Concept ; skos:prefLabel "{word}"@en .\n' for k, word in enumerate(words)
+    )
+    (tmp_path / "thesaurus.ttl").write_text(f"@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n{concepts}")
+    two = [(i % 3, (i + 1) % 3) for i in range(90)]  # of which a third is missing
+    subjects = [pair[: 1 + (i % 3 > 0 or i % 2)] for i, pair in enumerate(two)]
+    texts = [f"text on {words[a]} with {words[b]}" for a, b in two]
+    lines = [
+        f"{text}\t{' '.join(f'<https://e.org/{k}>' for k in them)}\n"
+        for text, them in zip(texts, subjects, strict=True)
+    ]
+    (tmp_path / "corpus.tsv").write_text("".join([*lines, "a text on apples\t\n"]))
+    (tmp_path / "test.tsv").write_text("".join(lines[:9]))
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "a.txt").write_text("more on seas")
+    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n91\tapples\tyes\n")
+    result = shell("sh", "-e", "-c", guide("from-annif.md"))
+    assert result.returncode == 0, result.stderr
+    assert "a\tseas" in (tmp_path / "new.tsv").read_text()
+    changed = (tmp_path / "corpus-new.tsv").read_text().splitlines()
+    assert changed[:90] == "".join(lines).splitlines()
+    assert changed[90] == "a text on apples\t<https://e.org/0>"
+
+
+@pytest.mark.slow
 def test_the_guide_compares_methods(shell, tmp_path, digits):
     pytest.importorskip("matplotlib")
     for name, source in zip(("train", "test"), digits, strict=True):

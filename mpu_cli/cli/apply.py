@@ -9,6 +9,7 @@ from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.text.rows import FORMATS
 
 
 @click.command("apply")
@@ -51,7 +52,7 @@ from mpu_cli.svmlight.grammar import Reading
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "tsv"]),
+    type=click.Choice(FORMATS),
     help="Format of RECORDS.  [default: by its name]",
 )
 @click.option(

@@ -27,7 +27,11 @@ from mpu_cli.text.vectorizer_options import TextOptions
     "go to a directory beside it: news.text beside news.svm.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="Format of TEXTS. Default: by the suffix of its name."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Format of TEXTS; annif: a document corpus of Annif (TSV, CSV or JSON lines, by its suffix; a directory is "
+    "always one). Default: by the suffix of its name.",
 )
 @click.option(
     "--text",

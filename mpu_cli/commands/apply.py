@@ -19,10 +19,11 @@ from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_input, open_output, stem
+from mpu_cli.svmlight.streams import open_output, stem
+from mpu_cli.text.annif import form_and_fields, is_corpus, open_records
 from mpu_cli.text.directory import read_vectorization
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import Record, chosen_format, read_rows_and_records
+from mpu_cli.text.records import DEFAULT_FIELDS, Record, read_rows_and_records
 from mpu_cli.text.rewriting import Retagged, Rewriter
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.sidecars import Sidecars
@@ -132,7 +133,7 @@ def apply(
     MpuError
         The output cannot be written.
     """
-    chosen = chosen_format(source, form)
+    chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
     data = _data_beside(source) if data is None else data
     vectorization = read_vectorization(data)
     changes, names, ids, n = _changes(data, accepted, len(vectorization.labels), reading)
@@ -143,8 +144,9 @@ def apply(
     if accepted.fill_implied and not broader:
         raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
+    by_uri = is_corpus(vectorization.fields)
     rewriter = Rewriter(chosen, vectorization.fields, added_field)
-    with open_input(source) as stream, open_output(target) as out:
+    with open_records(source) as stream, open_output(target) as out:
         rows = read_rows_and_records(stream, str(source), chosen, vectorization.fields, reading.max_line_bytes)
         for row, record in rows:
             if isinstance(record, Bad):
@@ -153,9 +155,8 @@ def apply(
             key = report.records if ids is None else record.id or ""
             used.add(key)
             try:
-                change = _retagged(
-                    record, by_key.get(key, _Changes()), names, vectorization.labels, rules, accepted.remove
-                )
+                decided = by_key.get(key, _Changes())
+                change = _retagged(record, decided, names, vectorization.labels, rules, accepted.remove, by_uri)
                 out.write(rewriter.text(row, change).encode())
             except ValueError as error:
                 raise InputError(str(source), record.line, str(error)) from None
@@ -234,7 +235,7 @@ def _by_key(changes: dict[int, _Changes], ids: RecordIds | None, data: str | Pat
 
 
 def _retagged(
-    record: Record, change: _Changes, names: LabelNames, labels: Labels, rules: Implications, remove: bool
+    record: Record, change: _Changes, names: LabelNames, labels: Labels, rules: Implications, remove: bool, by_uri: bool
 ) -> Retagged:
     """Return what changes in the tags of a record, some of which it may have by now."""
     of_label = {tag: labels.number(tag) for tag in record.tags}
@@ -246,6 +247,6 @@ def _retagged(
         new += sorted(implied - there - change.refused)
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
-    added = (names.name(label) for label in new)
+    added = ((names.uri(label) if by_uri else None) or names.name(label) for label in new)
     removed = frozenset(tag for tag, label in of_label.items() if label in unwanted)
     return Retagged(tuple(tag for tag in added if tag not in record.tags), removed)

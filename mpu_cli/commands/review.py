@@ -20,7 +20,8 @@ from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_input, open_output
+from mpu_cli.svmlight.streams import open_output
+from mpu_cli.text.annif import open_records
 from mpu_cli.text.labels import read_broader
 from mpu_cli.text.records import Fields, read_rows_and_records
 from mpu_cli.text.rows import Bad, format_of
@@ -244,7 +245,7 @@ def _of_instances(
 
 def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
     fields = replace(place.fields, tags="")  # which are not looked at
-    with open_input(place.file) as stream:
+    with open_records(place.file) as stream:
         for row, record in read_rows_and_records(stream, place.file, place.form, fields, max_line_bytes):
             if isinstance(row, Bad) or isinstance(record, Bad):
                 if place.skip_bad:

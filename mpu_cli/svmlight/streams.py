@@ -305,10 +305,11 @@ def blocks(
 
 
 Open = Callable[[], AbstractContextManager[ReadableLines]]
+OpenSource = Callable[[str | Path], AbstractContextManager[ReadableLines]]
 
 
 @contextmanager
-def read_twice(source: str | Path) -> Iterator[tuple[Open, Open]]:
+def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[tuple[Open, Open]]:
     """Yield two functions that open a file: for the first and for the second time.
 
     What cannot be read twice (standard input, a pipe) is stored in a temporary file in between.
@@ -316,16 +317,17 @@ def read_twice(source: str | Path) -> Iterator[tuple[Open, Open]]:
     Parameters
     ----------
     source : str or Path
-        As for `streams.open_input`, whose errors these functions raise.
+    opened : callable
+        Opens it, and raises the errors of these functions.
     """
     if str(source) != STANDARD_STREAM and Path(source).is_file():
-        yield lambda: open_input(source), lambda: open_input(source)
+        yield lambda: opened(source), lambda: opened(source)
         return
     with TemporaryFile() as spool:
 
         @contextmanager
         def copied() -> Iterator[_CopyingStream]:
-            with open_input(source) as stream:
+            with opened(source) as stream:
                 yield _CopyingStream(stream, spool)
 
         def rewound() -> AbstractContextManager[ReadableLines]:

@@ -62,6 +62,7 @@ class Labels:
 
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""
+        name = without_brackets(name)
         self.names.append((name,))
         self._numbers[name] = len(self.names)
         return len(self.names)

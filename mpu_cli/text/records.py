@@ -179,7 +179,7 @@ class _Reader:
             case str(text):
                 return text.split(self._fields.separator)
             case list(values):
-                return [_whole_or_text(name, value, "a list that has ") for value in values]
+                return [_whole_or_text(name, subject(value), "a list that has ") for value in values]
             case other:
                 raise _FieldError(
                     f"the field {name!r} is {_kind(other)}; it should be a list of tags, or a text with "
@@ -187,8 +187,16 @@ class _Reader:
                 )
 
 
+def subject(value: object) -> object:
+    """Return what identifies a tag in a list: of an object of Annif its URI, or else its label; all others as it is."""
+    return value.get("uri", value.get("label")) if isinstance(value, dict) else value
+
+
 def _value(row: Row, name: str) -> object:
     if name not in row.fields:
+        outer, _, inner = name.partition(".")  # as in metadata.title
+        if isinstance(within := row.fields.get(outer), dict) and inner:
+            return within.get(inner)
         raise _FieldError(no_field(name, row.fields))
     return row.fields[name]
 

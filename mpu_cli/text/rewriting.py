@@ -5,9 +5,12 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from mpu_cli.text.records import Fields, clean
-from mpu_cli.text.rows import Row
+from mpu_cli.names.uris import is_uri
+from mpu_cli.text.annif import is_corpus
+from mpu_cli.text.records import Fields, clean, subject
+from mpu_cli.text.rows import ANNIF, Row
 
 # Of a JSON text, only the places of values count: numbers may have thousands of digits.
 _PLACES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -38,16 +41,17 @@ class Rewriter:
 
     Parameters
     ----------
-    form : {"jsonl", "csv", "tsv"}
+    form : {"jsonl", "csv", "tsv", "annif"}
     fields : Fields
     added : str
-        The field, or column, that lists the tags that are added; empty: none.
+        The field, or column, that lists the tags that are added; empty: none. Annif's own files have no
+        such field, but for CSV.
     """
 
     def __init__(self, form: str, fields: Fields, added: str) -> None:
         self._form = form
         self._fields = fields
-        self._added = added
+        self._added = "" if is_corpus(fields) and form != "csv" else added
         self._names: list[str] | None = None
 
     def text(self, row: Row, change: Retagged) -> str:
@@ -62,6 +66,8 @@ class Rewriter:
             raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
         if isinstance(row.written, str):
             return self._object(row.written, row, change) + "\n"
+        if self._form == ANNIF:
+            return f"{row.written[0]}\t{self._tags(row, change)}\n"
         return self._table_row(row.written, row, change)
 
     def _object(self, line: str, row: Row, change: Retagged) -> str:
@@ -96,13 +102,21 @@ class Rewriter:
         """Return the tags of a row in the form that it has them: a list, or one text."""
         tags = row.fields.get(self._fields.tags)
         if isinstance(tags, list):
-            return [*(tag for tag in tags if clean(str(tag)) not in change.removed), *change.added]
+            return [*(tag for tag in tags if clean(str(subject(tag))) not in change.removed), *self._new(change)]
         if tags is None and isinstance(row.written, str):
-            return list(change.added)
+            return self._new(change)
         parts = str(tags or "").split(self._fields.separator)
         kept = [part for part in parts if clean(part) not in change.removed and part.strip()]
         blank = " " if all(part.startswith(" ") for part in parts[1:]) and len(parts) > 1 else ""
-        return self._joined([*(part.strip() for part in kept), *change.added], blank)
+        return self._joined([*(part.strip() for part in kept), *self._new(change)], blank)
+
+    def _new(self, change: Retagged) -> list[Any]:
+        """Return the tags that are added as the file has them: URIs of a corpus of Annif as objects or in brackets."""
+        if not is_corpus(self._fields):
+            return list(change.added)
+        if self._form == "jsonl":
+            return [{"uri" if is_uri(tag) else "label": tag} for tag in change.added]
+        return [f"<{tag}>" for tag in change.added]
 
     def _joined(self, tags: Iterable[str], blank: str = "") -> str:
         tags = list(tags)

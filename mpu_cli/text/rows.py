@@ -16,7 +16,8 @@ from mpu_cli.runtime.untrusted import json_value
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines
 
-FORMATS = ("jsonl", "csv", "tsv")
+ANNIF, SUBJECTS = "annif", "subjects"
+FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _MOST_SHOWN = 10
@@ -79,8 +80,9 @@ def read_rows(
     stream : binary file
     source : str
         Its name for errors.
-    form : {"jsonl", "csv", "tsv"}
-        JSON objects, one on each line; or a table separated by commas or tabs.
+    form : {"jsonl", "csv", "tsv", "annif"}
+        JSON objects, one on each line; a table separated by commas or tabs; or, without a row of names, lines of a
+        text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
     max_line_bytes : int
         Largest size of a line, and of a row of a table, which may have several lines.
     needed : iterable of str
@@ -100,8 +102,21 @@ def read_rows(
     lines = decoded_lines(stream, source, max_line_bytes)
     if form == "jsonl":
         yield from _objects(lines, max_line_bytes)
+    elif form == ANNIF:
+        yield from _texts_and_uris(lines, max_line_bytes)
     else:
         yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes, needed)
+
+
+def _texts_and_uris(lines: Iterator[str | None], limit: int) -> Iterator[Row | Bad]:
+    for number, line in enumerate(lines, 1):
+        if line is None:
+            yield Bad(number, _too_long(limit))
+        elif not is_utf8(line):
+            yield Bad(number, NOT_UTF8)
+        elif line.strip():
+            text, _, uris = line.rstrip("\r\n").partition("\t")
+            yield Row(number, {"text": text, SUBJECTS: uris}, (text, uris))
 
 
 def _too_long(limit: int) -> str:
@@ -189,6 +204,8 @@ def _table(
             yield row
         elif names is None:
             names = [name.strip() for name in row[1]]
+            if any("<" in name and "://" in name for name in names):
+                raise InputError(source, row[0], "its first line names no columns, but has URIs: give --format annif")
             if twice := first_repeated(names):
                 raise InputError(source, row[0], f"two columns are called {twice[:40]!r}")
             header, first = row[1], row[0]

@@ -81,7 +81,7 @@ class Records:
     @classmethod
     def beside(cls, data: str | Path, file: str | Path, form: str, skip_bad: bool) -> "Records | None":
         """Name a file by its place beside a data file; None where it has no place: standard input, a URL, a pipe."""
-        if is_url(file) or not Path(file).is_file():
+        if is_url(file) or not (Path(file).is_file() or Path(file).is_dir()):
             return None
         return cls(os.path.relpath(file, Path(data).parent), form, skip_bad)
 

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import open_input
+from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.batches import batches
 from mpu_cli.text.directory import from_one
-from mpu_cli.text.records import Record, chosen_format, read_records
+from mpu_cli.text.records import Record, read_records
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import unpacked
 
@@ -62,7 +62,7 @@ class Texts:
         self._fields = replace(kept.fields, tags="")  # which are not looked at
         self.name = str(source)
         self._texts = list(texts)
-        self._form = None if self._texts else chosen_format(source, form)
+        self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
         self._max_line_bytes = max_line_bytes
         self._ids: deque[str] = deque()
 
@@ -87,7 +87,7 @@ class Texts:
         if self._form is None:
             yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
             return
-        with open_input(self.name) as stream:
+        with open_records(self.name) as stream:
             for record in read_records(stream, self.name, self._form, self._fields, self._max_line_bytes):
                 if isinstance(record, Bad):
                     raise InputError(self.name, record.line, record.problem)

@@ -17,9 +17,10 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.sources import Content, Counted
 from mpu_cli.svmlight.streams import ReadableLines, open_output, read_twice
+from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.directory import Vectorization, check_target, directory_of, read_vectorization, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels
-from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, chosen_format, read_records
+from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, read_records
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import Records, written
 from mpu_cli.text.vectorizer import Vectorizer
@@ -144,17 +145,17 @@ def vectorize(
     MpuError
         An output cannot be written.
     """
-    form = chosen_format(source.file, source.form)
+    form, default = form_and_fields(source.file, source.form, DEFAULT_FIELDS)
     directory = directory_of(target)
     if directory is not None:
         check_target(directory)
     vectorization = None if like is None else read_vectorization(like)
     names, cautions = _named(labels, language)
     n_numbered = len(names if vectorization is None else vectorization.labels)
-    fields = source.fields(DEFAULT_FIELDS if vectorization is None else vectorization.fields)
+    fields = source.fields(default if vectorization is None else vectorization.fields)
     reader = _Reader(source, form, fields)
     with ExitStack() as stack:
-        open_first, open_again = stack.enter_context(read_twice(source.file))
+        open_first, open_again = stack.enter_context(read_twice(source.file, open_records))
         with open_output(target) as out:
             work, put = None, None
             if directory is not None:

@@ -1,0 +1,159 @@
+"""Annif's document corpora: each kind becomes the same data, and accepted subjects go back into it."""
+
+import csv
+import gzip
+import json
+
+import pytest
+
+VOCABULARY = "<https://e.org/a>\tApples\n<https://e.org/c>\tCars\n<https://e.org/s>\tSeas\n"
+DOCUMENTS = [
+    ("d1", "red apple sweet", ["a"]),
+    ("d2", "blue car fast", ["c", "s"]),
+    ("d3", "deep sea fish", []),
+    ("d4", "old car, red apple", ["c"]),
+]
+KINDS = ("annif.tsv", "annif.tsv.gz", "corpus.csv", "corpus.jsonl", "folder", "keys", "objects")
+
+
+def uris(names):
+    return [f"https://e.org/{name}" for name in names]
+
+
+def write(kind: str, folder):
+    """Write the documents as one kind of corpus."""
+    path = folder / kind
+    if kind.startswith("annif.tsv"):
+        lines = "".join(f"{text}\t{' '.join(f'<{u}>' for u in uris(names))}\n" for _, text, names in DOCUMENTS)
+        path.write_bytes(gzip.compress(lines.encode()) if kind.endswith(".gz") else b"\xef\xbb\xbf" + lines.encode())
+    elif kind == "corpus.csv":
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["document_id", "text", "subject_uris", "note"])
+            writer.writerows([key, text, " ".join(uris(names)), "n"] for key, text, names in DOCUMENTS)
+    elif kind == "corpus.jsonl":
+        path.write_text("".join(json.dumps(document(*one)) + "\n" for one in DOCUMENTS))
+    else:
+        path.mkdir()
+        names_of = dict(zip("acs", ("Apples", "Cars", "Seas"), strict=True))
+        for key, text, names in DOCUMENTS:
+            if kind == "objects":
+                (path / f"{key}.json").write_text(json.dumps(document(key, text, names)))
+                continue
+            (path / f"{key}.txt").write_text(text)
+            if kind == "folder" and names:
+                rows = zip(uris(names), names, strict=True)
+                (path / f"{key}.tsv").write_text("".join(f"<{uri}>\t{names_of[name]}\n" for uri, name in rows))
+            elif names:
+                (path / f"{key}.key").write_text("".join(f"{names_of[name]}\n" for name in names))
+    return path
+
+
+def document(key, text, names):
+    subjects = [{"uri": uri} for uri in uris(names)]
+    return {"document_id": key, "text": text, "metadata": {"title": "A title: apples"}, "subjects": subjects}
+
+
+@pytest.fixture
+def corpus(run, tmp_path):
+    def make(kind: str):
+        (tmp_path / "vocabulary.tsv").write_text(VOCABULARY)
+        source, data = write(kind, tmp_path), tmp_path / "corpus.svm"
+        result = run(
+            *("vectorize", source, "--format", "annif", "--labels", tmp_path / "vocabulary.tsv", "-o", data),
+            *("--min-df", 1, "--stem", "none", "--json"),
+        )
+        assert result.exit_code == 0, result.stderr
+        return source, data, json.loads(result.stdout)
+
+    return make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_the_same_data(corpus, kind):
+    _, data, report = corpus(kind)
+    assert [line.split(" ")[0] for line in data.read_text().splitlines()] == ["1", "2,3", "", "2"]
+    assert (report["instances"], report["annotations"], report["labels"], report["bad"]) == (4, 4, 3, 0)
+    ids = data.with_suffix(".text") / "ids"
+    assert ids.exists() != kind.startswith("annif.tsv")
+    if ids.exists():
+        assert ids.read_text().split() == ["d1", "d2", "d3", "d4"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_accepted_subjects_go_back(run, corpus, kind, tmp_path):
+    source, data, _ = corpus(kind)
+    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n3\tSeas\tyes\n4\tCars\tno\n4\tApples\tyes\n")
+    form = "annif" if kind.startswith("annif") else "csv" if kind.endswith("csv") else "jsonl"
+    new = tmp_path / "new"
+    result = run(
+        *("apply", source, "--data", data, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected", "-o", new),
+        *("--format", form),
+    )
+    assert result.exit_code == 0, result.stderr
+    if form == "annif":
+        assert new.read_text().splitlines()[2:] == [
+            "deep sea fish\t<https://e.org/s>",
+            "old car, red apple\t<https://e.org/a>",
+        ]
+    elif form == "csv":
+        with new.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["subject_uris"] for row in rows][2:] == ["<https://e.org/s>", "<https://e.org/a>"]
+        assert rows[1] == {**rows[1], "subject_uris": "https://e.org/c https://e.org/s", "note": "n", "added": ""}
+    else:
+        rows = [json.loads(line) for line in new.read_text().splitlines()]
+        assert [row["subjects"] for row in rows][2:] == [[{"uri": "https://e.org/s"}], [{"uri": "https://e.org/a"}]]
+        assert "added" not in rows[2]
+
+
+@pytest.mark.parametrize("kind", ["annif.tsv", "corpus.jsonl", "folder"])
+def test_a_model_predicts_a_corpus(run, corpus, kind, tmp_path):
+    source, data, _ = corpus(kind)
+    assert run("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q").exit_code == 0
+    result = run("predict", tmp_path / "corpus.mpu", source, "--text-format", "annif", "--format", "jsonl", "-q")
+    assert result.exit_code == 0, result.stderr
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["id"] for row in rows] == (list("1234") if kind == "annif.tsv" else ["d1", "d2", "d3", "d4"])
+    other = run("predict", tmp_path / "corpus.mpu", data, "--format", "jsonl", "-q")
+    of_data = [json.loads(line)["labels"] for line in other.stdout.splitlines()]
+    assert [row["labels"] for row in rows] == of_data
+
+
+def test_the_page_shows_the_texts_of_a_directory(run, corpus, tmp_path):
+    _, data, _ = corpus("folder")
+    (tmp_path / "s.tsv").write_text("instance\tlabel\tprobability\tverdict\n3\tSeas\t0.9\t\n")
+    page = tmp_path / "page.html"
+    result = run("review", data, "--suggestions", tmp_path / "s.tsv", "-o", page)
+    assert result.exit_code == 0, result.stderr
+    assert "deep sea fish" in page.read_text()
+
+
+def test_a_field_of_the_metadata_is_a_text(run, tmp_path):
+    source = write("corpus.jsonl", tmp_path)
+    options = ("--format", "annif", "--ngrams", "1-1", "--min-df", 1, "--stem", "none")
+    result = run("vectorize", source, *options, "--text", "metadata.title", "-o", tmp_path / "m.svm")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "m.text" / "features").read_text().split() == ["apples", "title"]
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.tsv", "red apple\t<https://e.org/a>\n", "has URIs: give --format annif"),
+        ("empty", None, "there is no .txt and no .json file"),
+        (
+            "a.jsonl",
+            '{"text": "x", "subjects": [{"x": 1}]}\n',
+            "a.jsonl:1: the field 'subjects' is a list that has null",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(run, tmp_path, name, content, message):
+    source = tmp_path / name
+    source.mkdir() if content is None else source.write_text(content)
+    form = ["--format", "annif"] if name.endswith("jsonl") else []
+    result = run("vectorize", source, *form, "-o", tmp_path / "o.svm")
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (tmp_path / "o.svm").exists()
