@@ -26,7 +26,11 @@ _KEPT = 0.5
 
 
 def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[int, tuple[float, ...]]]:
-    """Give the number of answers with: error of the automatic c, error of c, whether it is covered, error of labels."""
+    """Give the number of answers with errors and coverage.
+
+    Error of the automatic c, error of c, whether its interval covers the truth; error of labels, and for how many of
+    them the interval covers.
+    """
     S, Y = lose(scheme, of, _KEPT, seed), of.Y.toarray()
     columns = S.any(axis=0)
     labels, Y = csr_array(S[:, columns]), Y[:, columns]
@@ -42,7 +46,9 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
         fitted = sample.answered(probabilities, answers).fit(automatic)
         c, [(low, high)] = float(fitted.overall.mean()[0]), fitted.overall.interval(0.1)
         by_label = float(np.average(np.abs(np.log(fitted.by_label.mean() / of_labels)), weights=true))
-        yield size, (abs(automatic - share), abs(c - share), low <= share <= high, by_label)
+        ends = fitted.by_label.interval(0.1)
+        of_these = float(np.mean((ends[:, 0] <= of_labels) & (of_labels <= ends[:, 1])))
+        yield size, (abs(automatic - share), abs(c - share), low <= share <= high, by_label, of_these)
 
 
 @click.command()
@@ -53,8 +59,8 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
 def main(data: Path, sets: str, seeds: int, jobs: int) -> None:
     """Print a table in Markdown."""
     found = {name: collection(name, data) for name in sets.split(",")}
-    click.echo("| set | lost | automatic | " + " | ".join(map(str, SIZES)) + " | covered | labels |")
-    click.echo("|---|---|---:|" + "---:|" * (len(SIZES) + 2))
+    click.echo("| set | lost | automatic | " + " | ".join(map(str, SIZES)) + " | covered | labels | covered |")
+    click.echo("|---|---|---:|" + "---:|" * (len(SIZES) + 3))
     for name, of in found.items():
         if of is None:
             click.echo(f"{name}: its files are not in {data}; left out", err=True)
@@ -66,9 +72,10 @@ def main(data: Path, sets: str, seeds: int, jobs: int) -> None:
                     by_size[size].append(values)
             means = {size: np.mean(values, axis=0) for size, values in by_size.items()}
             cells = " | ".join(f"{means[size][1]:.3f}" for size in SIZES)
-            covered = np.mean([means[size][2] for size in SIZES])
+            covered, of_these = (np.mean([means[size][at] for size in SIZES]) for at in (2, 4))
             labels = " to ".join(f"{means[size][3]:.2f}" for size in (SIZES[0], SIZES[-1]))
-            click.echo(f"| {name} | {scheme} | {means[SIZES[0]][0]:.3f} | {cells} | {covered:.2f} | {labels} |")
+            tail = f"{covered:.2f} | {labels} | {of_these:.2f}"
+            click.echo(f"| {name} | {scheme} | {means[SIZES[0]][0]:.3f} | {cells} | {tail} |")
 
 
 if __name__ == "__main__":

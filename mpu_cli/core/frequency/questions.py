@@ -9,10 +9,11 @@ with kappa = (1 - c) / c and d = 0 where c is the same at all scores; d > 0 says
 show are missed more often. kappa is such that the sum of r over the cells of label k that are not annotated is what c_k
 says to be missing, A_k (1 - c_k) / c_k of A_k annotated ones. So an answer at any score tells something of c_k.
 
-    logit c_k ~ N(mu, tau^2)
+    logit c_k ~ N(mu + b x_k, tau^2)
 
-over labels, and mu, tau and d are integrated over a grid. Their prior is a mixture of one c for all
-labels and scores, near the estimate by annotations alone, and of frequencies that may be anything. So few answers tell
+over labels, where x_k says how surely the features show that label k is annotated: of a label that is annotated often
+they can say so. mu, b, tau and d are integrated over a grid. Their prior is a mixture of one c for all labels and
+scores, near the estimate by annotations alone, and of frequencies that may be anything. So few answers tell
 whether that estimate can be trusted, and more replace it. Instances that were drawn at random and completely reviewed
 add their counts. How the constants were chosen: docs/choices/reviews.md, "Questions and c".
 """
@@ -38,14 +39,18 @@ _STEP = 0.25
 _KAPPAS = np.arange(-9.0, 7.1, 0.25)
 _ETAS = np.arange(-4.5, 7.1, 0.15)
 _CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
-# The grids of mu, tau and d, and their prior: that of one c, and that of any.
+# The grids of mu, b, tau and d, and their prior: that of one c, where b is 0, and that of any.
 _MUS = np.arange(-4.0, 6.1, 0.2)
-_TAUS = np.array([0.1, 0.3, 0.6, 1.0, 1.5])
+_SLOPES = np.array([0.0, 0.25, 0.5, 0.75])
+_TAUS = np.array([0.1, 0.3, 0.6, 1.0])
 _DEPTHS = np.array([-0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6])
-_OF_ONE = {"mu": 0.2, "depth": 0.05}
+_OF_ONE = {"mu": 0.1, "depth": 0.05}
 _OF_ANY = {"mu": 1.5, "depth": 0.25}
 _SHARE_OF_ONE = 0.3
-_TAUS_OF_ANY = np.array([0.02, 0.24, 0.24, 0.25, 0.25])
+_TAUS_OF_ANY = np.array([0.02, 0.32, 0.33, 0.33])
+# x ends at these quantiles: labels of few annotations have any.
+_TAILS = 0.1
+_LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
 # What the form of r may be wrong by, as a deviation of the logarithm of what is missing.
 _MISFIT = 0.1
 # Probability that is left out of intervals.
@@ -73,12 +78,15 @@ class ScoredCells:
         Those of them that nobody has decided.
     annotations : ndarray of float64, shape (q,)
         Of each label, left to chance.
+    shown : ndarray of float64, shape (q,)
+        Mean probability of these annotations; that of all labels counts for two more.
     """
 
     scores: np.ndarray
     missing: np.ndarray
     open: np.ndarray
     annotations: np.ndarray
+    shown: np.ndarray
 
     @classmethod
     def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "ScoredCells":
@@ -86,12 +94,26 @@ class ScoredCells:
         limit = np.finfo(np.float32).eps
         scores = logit(np.clip(probabilities, limit, 1 - limit)).clip(_SCORES[0], _SCORES[-1])
         annotated = labels.toarray().astype(bool)
-        if verified is None:
-            return cls(scores, ~annotated, ~annotated, annotated.sum(axis=0, dtype=float))
-        by_chance = verified.left_to_chance().verdicts()
-        missing = ~annotated & (by_chance != Verdict.IGNORED)
-        there = (annotated & (by_chance == Verdict.UNKNOWN)).sum(axis=0, dtype=float)
-        return cls(scores, missing, missing & (verified.verdicts() == Verdict.UNKNOWN), there)
+        missing = unanswered = ~annotated
+        if verified is not None:
+            by_chance = verified.left_to_chance().verdicts()
+            missing = ~annotated & (by_chance != Verdict.IGNORED)
+            unanswered = missing & (verified.verdicts() == Verdict.UNKNOWN)
+            annotated &= by_chance == Verdict.UNKNOWN
+        there, shown = (
+            annotated.sum(axis=0, dtype=float),
+            np.where(annotated, expit(scores), 0).sum(axis=0, dtype=float),
+        )
+        of_all = shown.sum() / max(there.sum(), 1)
+        return cls(scores, missing, unanswered, there, (shown + _COUNTS_FOR * of_all) / (there + _COUNTS_FOR))
+
+    def sureness(self, share: np.ndarray) -> np.ndarray:
+        """Return x of each label, shape (q,): log odds of `shown`, within quantiles, less the mean by these shares."""
+        log_odds = logit(np.clip(self.shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
+        order = np.argsort(log_odds)
+        ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
+        x: np.ndarray = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
+        return x - np.average(x, weights=share)
 
     @cached_property
     def kappas(self) -> np.ndarray:
@@ -215,8 +237,50 @@ def fit(
     FittedFrequency
     """
     q = len(cells.annotations)
+    share = cells.annotations if weights is None else cells.annotations * weights
+    share = share / max(share.sum(), 1e-300)
     judged = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
     judged = judged[cells.annotations[judged] > 0]
+    log_likelihood = _log_likelihood(cells, answers, judged, reviewed)
+    highest = log_likelihood.max(axis=2, keepdims=True, initial=-np.inf)
+    likelihood = np.exp(log_likelihood - highest)
+    constant = highest.sum(axis=1) if len(judged) else 0.0
+
+    shapes = _shapes()  # (H, J): a normal of each tau and mu
+    centred = np.append(cells.sureness(share) if share.any() else np.zeros(q), 0.0)  # the last: of any other label
+    fits = []
+    for slope, prior in zip(_SLOPES, _prior(automatic), strict=True):
+        moved = _moved(likelihood, slope * centred[judged])  # along log odds of c, less b x
+        marginal = np.maximum(moved @ shapes.T, np.finfo(float).tiny)  # (D, judged, H)
+        fits.append((slope * centred, moved, marginal, np.log(prior) + np.log(marginal).sum(axis=1) + constant))
+    most = max(log_weight.max() for *_, log_weight in fits)
+    total_weight = sum(np.exp(log_weight - most).sum() for *_, log_weight in fits)
+
+    odds = np.exp(-_ETAS)  # of missing to annotated
+    prior_mean, prior_square = shapes @ odds, shapes @ odds**2
+    rows, of_depths, sums = np.zeros((q + 1, len(_ETAS))), np.zeros(len(_DEPTHS)), []
+    for offset, moved, marginal, log_weight in fits:
+        weight = np.exp(log_weight - most) / total_weight  # (D, H)
+        of_depths += weight.sum(axis=1)
+        of_labels = np.tile(weight.sum(axis=0) @ shapes, (q + 1, 1))
+        of_labels[judged] = (moved * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
+        rows += _moved(of_labels, -offset)
+        mean, square = ((moved * values) @ shapes.T / marginal for values in (odds, odds**2))
+        scaled = share * np.exp(-offset[:-1])
+        others = np.delete(scaled, judged)
+        total = scaled[judged] @ mean + others.sum() * prior_mean  # (D, H)
+        variance = scaled[judged] ** 2 @ (square - mean**2) + (others**2).sum() * (prior_square - prior_mean**2)
+        sums.append(np.stack([total, variance, weight]).reshape(3, -1))
+    overall = _of_odds(*np.hstack(sums))
+    rows = _with_chance(rows, np.append(cells.annotations, np.inf))
+    by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), np.arange(q))
+    return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(of_depths @ _DEPTHS)))
+
+
+def _log_likelihood(
+    cells: ScoredCells, answers: Answers, judged: np.ndarray, reviewed: np.ndarray | None
+) -> np.ndarray:
+    """Return the log likelihood of each d and log odds of c by what people said of labels: (D, judged, J)."""
     log_likelihood = np.zeros((len(_DEPTHS), len(judged), len(_ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
     for at, k in enumerate(judged.tolist()):
@@ -227,33 +291,32 @@ def fit(
         if reviewed is not None:
             kept, true = reviewed[k]
             log_likelihood[:, at] += kept * log_expit(_ETAS) + (true - kept) * log_expit(-_ETAS)
+    return log_likelihood
 
-    shapes = _shapes()  # (H, J): a normal of each tau and mu
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True, initial=-np.inf))
-    marginal = np.maximum(likelihood @ shapes.T, np.finfo(float).tiny)  # (D, told, H)
-    constant = log_likelihood.max(axis=2).sum(axis=1)[:, None] if len(judged) else 0.0
-    log_weight = np.log(_prior(automatic)) + np.log(marginal).sum(axis=1) + constant
-    weight = np.exp(log_weight - log_weight.max())
-    weight /= weight.sum()
 
-    others = weight.sum(axis=0) @ shapes
-    of_judged = (likelihood * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
-    place = np.full(q, len(judged))
-    place[judged] = np.arange(len(judged))
-    rows = np.vstack([of_judged, others])
-    by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), place)
+def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Return functions of log odds of c, at log odds larger by a number for each label: (..., labels, J)."""
+    place = (np.arange(len(_ETAS)) + by[:, None] / (_ETAS[1] - _ETAS[0])).clip(0, len(_ETAS) - 1)
+    below = np.minimum(place.astype(np.intp), len(_ETAS) - 2)
+    part = place - below
+    low, high = (np.take_along_axis(rows, np.broadcast_to(at, rows.shape), axis=-1) for at in (below, below + 1))
+    return low * (1 - part) + high * part
 
-    share = cells.annotations if weights is None else cells.annotations * weights
-    share = share / max(share.sum(), 1e-300)
-    untold = np.delete(share, judged)
-    odds = np.exp(-_ETAS)  # of missing to annotated
-    mean, square = ((likelihood * values) @ shapes.T / marginal for values in (odds, odds**2))
-    prior_mean, prior_square = shapes @ odds, shapes @ odds**2
-    total = share[judged] @ mean + untold.sum() * prior_mean  # (D, H)
-    variance = share[judged] ** 2 @ (square - mean**2) + (untold**2).sum() * (prior_square - prior_mean**2)
-    overall = _of_odds(total.ravel(), variance.ravel(), weight.ravel())
 
-    return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(weight.sum(axis=1) @ _DEPTHS)))
+def _with_chance(rows: np.ndarray, annotations: np.ndarray) -> np.ndarray:
+    """Turn probabilities of a chance to be annotated into those of the share that is: labels x log odds of c.
+
+    Of a label with A annotations, the log odds of that share have the variance 1 / (A (1 - c)) by chance alone (delta
+    method, of a negative binomial number of missing labels), and what the form of r may be wrong by.
+    """
+    spread = np.empty_like(rows)
+    distances = (_ETAS - _ETAS[:, None]) ** 2 / 2
+    for count in np.unique(annotations):
+        variance = 1 / (max(count, 0.5) * expit(-_ETAS)) + _MISFIT**2
+        of_share = np.exp(-distances / variance[:, None])
+        same = annotations == count
+        spread[same] = rows[same] @ (of_share / of_share.sum(axis=1, keepdims=True))
+    return spread
 
 
 def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
@@ -365,7 +428,7 @@ def _shapes() -> np.ndarray:
 
 
 def _prior(automatic: float | None) -> np.ndarray:
-    """Return the prior of d (rows), and of tau and mu (columns): one c for all, or any."""
+    """Return the prior of b, of d, and of tau and mu: one c for all, or any; shape (B, D, H)."""
 
     def normal(values: np.ndarray, mean: float, deviation: float) -> np.ndarray:
         density = np.exp(-(((values - mean) / deviation) ** 2) / 2)
@@ -375,10 +438,11 @@ def _prior(automatic: float | None) -> np.ndarray:
         of_mu, of_depth = normal(_MUS, mu, deviations["mu"]), normal(_DEPTHS, 0.0, deviations["depth"])
         return np.outer(of_depth, np.outer(taus, of_mu))
 
-    prior = joint(_TAUS_OF_ANY, 0.0, _OF_ANY)
+    prior = np.tile(joint(_TAUS_OF_ANY, 0.0, _OF_ANY), (len(_SLOPES), 1, 1)) / len(_SLOPES)
     if automatic is not None:
         one = joint(np.eye(len(_TAUS))[0], float(logit(np.clip(automatic, 0.02, 0.997))), _OF_ONE)
-        prior = _SHARE_OF_ONE * one + (1 - _SHARE_OF_ONE) * prior
+        prior *= 1 - _SHARE_OF_ONE
+        prior[0] += _SHARE_OF_ONE * one
     return np.maximum(prior, np.finfo(float).tiny)
 
 
