@@ -42,7 +42,7 @@ class TrainedModel:
         Options and estimates of the training, for the record; JSON values.
     names : LabelNames or None
         The names of these labels, if they have any.
-    vectorizer : bytes or None
+    packed_vectorizer : bytes or None
         The vectoriser that made the data of texts, if any, in the form of `mpu_cli.text.stored`.
     origin : bytes or None
         How it was trained (see `mpu_cli.bundle.origin`). No prediction depends on it.
@@ -55,7 +55,7 @@ class TrainedModel:
     occurring: "Columns"
     options: dict
     names: LabelNames | None = None
-    vectorizer: bytes | None = None
+    packed_vectorizer: bytes | None = None
     origin: bytes | None = None
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:

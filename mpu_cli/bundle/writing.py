@@ -287,7 +287,7 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
         temporaries[temporary] = files[-1][0]
     kept: list[tuple[str, str] | None] = []
     names = None if model.names is None else model.names.text
-    for part, suffix, content in ((NAMES_PART, "txt", names), (VECTORIZER_PART, "bin", model.vectorizer)):
+    for part, suffix, content in ((NAMES_PART, "txt", names), (VECTORIZER_PART, "bin", model.packed_vectorizer)):
         if content is None:
             kept.append(None)
             continue

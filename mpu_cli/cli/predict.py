@@ -195,7 +195,9 @@ def predict(
             )
         for name, target in targets.items() if on is None else ():
             data = (
-                Texts(trained.vectorizer, name, texts, text_form, reading.max_line_bytes) if has_texts(name) else name
+                Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
+                if has_texts(name)
+                else name
             )
             counts += prediction.predict(
                 trained, data, target, what, line_buffered=line_buffered, count=count, reading=reading, run=run

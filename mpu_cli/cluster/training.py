@@ -206,7 +206,7 @@ def learn(
     options: Options,
     run: Run,
     n_shards: int = FEW_SHARDS,
-    start: WarmStart | None = None,
+    warm_start: WarmStart | None = None,
     hold_out_all: bool = False,
 ) -> tuple[StackedModel, Report]:
     """Learn a model of all labels.
@@ -222,7 +222,7 @@ def learn(
     run : Run
     n_shards : int
         Models that are learned in parallel and averaged.
-    start, hold_out_all
+    warm_start, hold_out_all
         As for `core.train.algorithm.train`.
 
     Returns
@@ -246,14 +246,14 @@ def learn(
             problem.label_information,
             options,
             run.on_a_worker(),
-            start,
+            warm_start,
             hold_out_all,
         )
         with run.step("learn on one worker"):
             return collection.executor.gather([collection.executor.submit(_together, *arguments)])[0]
     instances = problem.instances()
     collection.data.clear()  # so that the workers can release them
-    return train_on_parts(instances, options, run, n_shards, start=start, hold_out_all=hold_out_all)
+    return train_on_parts(instances, options, run, n_shards, warm_start=warm_start, hold_out_all=hold_out_all)
 
 
 def shards_of_training(problem: DistributedProblem, options: Options, n_shards: int) -> int:
@@ -277,7 +277,7 @@ def _together(
     information: LabelInformation,
     options: Options,
     run: Run,
-    start: WarmStart | None,
+    warm_start: WarmStart | None,
     hold_out_all: bool,
 ) -> tuple[StackedModel, Report]:
     """Learn from all parts."""
@@ -285,7 +285,7 @@ def _together(
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
     labels = csr_array(vstack([placed_labels(one, ids) for one in data], format="csr"))
     problem = Problem(features, labels, **vars(information))
-    model, report = train(problem, options, run, start, hold_out_all=hold_out_all)
+    model, report = train(problem, options, run, warm_start, hold_out_all=hold_out_all)
     if hold_out_all:
         return model, report
     none = HeldOut(np.empty(0, int), np.empty((0, len(model.thresholds)), np.float32))

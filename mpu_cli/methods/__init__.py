@@ -96,7 +96,7 @@ def fit(
     options: Any = None,
     run: "Run | None" = None,
     unlabeled: "csr_array | None" = None,
-    start: "WarmStart | None" = None,
+    warm_start: "WarmStart | None" = None,
     hold_out_all: bool = False,
 ) -> Fitted:
     """Train a model of all labels by a method.
@@ -113,7 +113,7 @@ def fit(
         Observes every step. For mpu and br, its checkpoints are the finished steps of an interrupted training.
     unlabeled : csr_array, shape (m, any), float32, optional
         The instances that a transductive method labels.
-    start : WarmStart, optional
+    warm_start : WarmStart, optional
         Of mpu: as for `core.train.algorithm.train`.
     hold_out_all : bool
         Of mpu and br: predict all instances out of fold.
@@ -139,7 +139,7 @@ def fit(
         raise MpuError(f"{name} labels instances while it learns: it needs some to label")
     seconds: dict[str, float] = {}
     run = (run or DEFAULT_RUN).timed(seconds)
-    return replace(method.fit(Task(problem, asked, run, unlabeled, start, hold_out_all)), seconds=seconds)
+    return replace(method.fit(Task(problem, asked, run, unlabeled, warm_start, hold_out_all)), seconds=seconds)
 
 
 def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Task:
     run : Run
     unlabeled : csr_array, shape (m, any), float32, or None
         The instances that a transductive method labels.
-    start : WarmStart or None
+    warm_start : WarmStart or None
         Start of the training, if the method takes "warm_start".
     hold_out_all : bool
         Whether to predict all instances out of fold, if the method takes "oof".
@@ -62,7 +62,7 @@ class Task:
     options: Any
     run: "Run"
     unlabeled: "csr_array | None" = None
-    start: "WarmStart | None" = None
+    warm_start: "WarmStart | None" = None
     hold_out_all: bool = False
 
 

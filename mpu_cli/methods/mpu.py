@@ -16,7 +16,7 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     """Train by `core.train.algorithm.train`."""
     from mpu_cli.core.train.algorithm import train
 
-    arguments = task.problem, task.options, task.run, task.start
+    arguments = task.problem, task.options, task.run, task.warm_start
     model, report = train(*arguments, hold_out_all=task.hold_out_all, calibrated=calibrated)
     result = fitted(task.options, model, report, task.problem.label_features is not None)
     if report.groups is not None and task.problem.groups is not None:

@@ -70,7 +70,9 @@ class Loaded:
             state, number = _state_of(path / name for name in names), Versions.of(path).number_of(path)
             if manifest == manifest_of(path):
                 break
-        vectorizer = None if model.vectorizer is None else Vectorizer.of(unpacked(model.vectorizer, str(path)))
+        vectorizer = (
+            None if model.packed_vectorizer is None else Vectorizer.of(unpacked(model.packed_vectorizer, str(path)))
+        )
         version = hashlib.sha256(manifest).hexdigest()[:16]
         loaded = cls(model, vectorizer, version, number, state)
         # Names and kernels are made ready by the first prediction, for which no request is to wait.

@@ -86,7 +86,7 @@ class Sidecars:
         kept = stored.records_of(stored.read_manifest(folder_of(self._source)))
         return None if kept is None else kept.seen_from(Path(self._source))
 
-    def vectorizer(self, instances: int) -> stored.Stored | None:
+    def stored_vectorizer(self, instances: int) -> stored.Stored | None:
         """Return the vectoriser that made the data; None if there is none.
 
         One that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the same

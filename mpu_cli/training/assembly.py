@@ -83,7 +83,7 @@ def _for_method(
     """Add the vectoriser, and features of labels if the method uses them."""
     if method is None:
         return data
-    data = replace(data, vectorizer=sidecars.vectorizer(data.instances_of_file))
+    data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
     return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
 
 
@@ -112,6 +112,6 @@ def assembled(
         occurring=data.features_of(fitted),
         options=methods.record(options, run, fitted),
         names=None if data.names is None else data.names.only(data.ids.tolist()),
-        vectorizer=None if data.vectorizer is None else packed(data.vectorizer),
+        packed_vectorizer=None if data.stored_vectorizer is None else packed(data.stored_vectorizer),
         origin=provenance.record(data.counts(fitted), options, run, files or {}),
     )

@@ -151,10 +151,10 @@ class ClusterData(AnnotatedData):
             return None
         return self.problem.instances().reviewed_frequency(automatic, answered)
 
-    def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted:
+    def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted:
         assert method == "mpu"
         _ = self._label_counts  # while the workers have the data
-        model, report = learn(self.problem, options, run, self.shards, start, hold_out_all)
+        model, report = learn(self.problem, options, run, self.shards, warm_start, hold_out_all)
         return replace(
             mpu.fitted(options, model, report, self.label_features is not None),
             seconds=report.seconds,

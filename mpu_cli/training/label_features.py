@@ -40,8 +40,8 @@ def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> Ann
     names = data.names
     if sources.label_features is not None:
         numbers, vectors = _of_file(sources.label_features, data, sources, run)
-    elif data.vectorizer is not None and names is not None:
-        numbers, vectors = _of_names(names, data.vectorizer)
+    elif data.stored_vectorizer is not None and names is not None:
+        numbers, vectors = _of_names(names, data.stored_vectorizer)
     else:
         numbers, vectors = np.empty(0, int), None
     named = {} if names is None or sources.naming.file is None else names.by_number
@@ -84,12 +84,12 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     return InputError(str(path), line, problem)
 
 
-def _of_names(names: LabelNames, vectorizer: Stored) -> tuple[np.ndarray, csr_array]:
+def _of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]:
     """Return the labels whose names have words of the vocabulary, and the vectors of these names."""
     from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
 
     named = names.by_number
-    vectors = Vectorizer.of(vectorizer).transform_names(list(named.values()))
+    vectors = Vectorizer.of(stored).transform_names(list(named.values()))
     nonzero = np.flatnonzero(np.diff(vectors.indptr))
     return np.array(list(named), int)[nonzero], from_one(vectors[nonzero])
 

@@ -180,7 +180,7 @@ class AnnotatedData(LabelInformation, ABC):
         The names of labels, also of labels that do not occur.
     sidecars : Sidecars or None
         Of the data file, which have the ids of its records.
-    vectorizer : Stored or None
+    stored_vectorizer : Stored or None
         The vectoriser that made the data of texts.
     source : provenance.Source or None
         The data file; None: they come from arrays.
@@ -192,7 +192,7 @@ class AnnotatedData(LabelInformation, ABC):
     ids: np.ndarray
     names: LabelNames | None = None
     sidecars: Sidecars | None = None
-    vectorizer: Stored | None = None
+    stored_vectorizer: Stored | None = None
     source: provenance.Source | None = None
     review: ReviewCounts | None = None
     file_content: Content | None = None
@@ -257,15 +257,15 @@ class AnnotatedData(LabelInformation, ABC):
         """Estimate c from verified labels, as `from_people` does."""
 
     def fit(
-        self, method: str, options: Any, run: Run, start: WarmStart | None = None, hold_out_all: bool = False
+        self, method: str, options: Any, run: Run, warm_start: WarmStart | None = None, hold_out_all: bool = False
     ) -> Fitted:
         """Train a model, as `methods.fit` does; its warnings include those of the review."""
-        fitted = self._fit(method, options, run, start, hold_out_all)
+        fitted = self._fit(method, options, run, warm_start, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions()
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
     @abstractmethod
-    def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted: ...
+    def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted: ...
 
     def features_of(self, fitted: Fitted) -> Columns:
         """Return the features that occur in the data, or in features of labels that the model uses."""
@@ -369,8 +369,8 @@ class TrainingData(AnnotatedData):
         """Estimate c from verified labels, as `from_people` does."""
         return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
-    def _fit(self, method: str, options: Any, run: Run, start: WarmStart | None, hold_out_all: bool) -> Fitted:
-        return methods.fit(method, self.problem, options, run, start=start, hold_out_all=hold_out_all)
+    def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted:
+        return methods.fit(method, self.problem, options, run, warm_start=warm_start, hold_out_all=hold_out_all)
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""

@@ -288,6 +288,6 @@ def complete(
 def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData, by_number: bool) -> list[str]:
     """Return, for each suggestion, the features that speak most for it, by name where they have names."""
     assert isinstance(fitted.model, StackedModel)
-    names = None if by_number or data.vectorizer is None else data.vectorizer.features
+    names = None if by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
     of_cells = reasons(fitted.model, features, listed.rows, listed.columns, _MOST_REASONS)
     return ["; ".join(str(j) if names is None else names[j - 1] for j in those) for those in of_cells]

@@ -24,7 +24,7 @@ class Texts:
 
     Parameters
     ----------
-    vectorizer : bytes or None
+    packed_vectorizer : bytes or None
         That of a model.
     source : str or Path
         The file, or the name of the texts in messages.
@@ -42,13 +42,13 @@ class Texts:
 
     def __init__(
         self,
-        vectorizer: bytes | None,
+        packed_vectorizer: bytes | None,
         source: str | Path,
         texts: Iterable[str] = (),
         form: str | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
-        if vectorizer is None:
+        if packed_vectorizer is None:
             raise InputError(
                 str(source),
                 None,
@@ -57,7 +57,7 @@ class Texts:
             )
         from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
 
-        kept = unpacked(vectorizer, "the model")
+        kept = unpacked(packed_vectorizer, "the model")
         self._vectorizer = Vectorizer.of(kept)
         self._fields = replace(kept.fields, tags="")  # which are not looked at
         self.name = str(source)

@@ -247,7 +247,7 @@ class _Described:
             never_annotated=None if self.origin is None else self.origin.annotated.count(0),
             features=len(model.occurring.indices),
             weights=sum(_count(level.weights) for level in levels),
-            knows_texts=model.vectorizer is not None,
+            knows_texts=model.packed_vectorizer is not None,
             c=self._frequency(),
             thresholds=Thresholds(lowest=float(thresholds.min()), highest=float(thresholds.max())),
             options={name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
@@ -321,9 +321,9 @@ class _Described:
     @cached_property
     def _feature_names(self) -> dict[int, str]:
         """The names of the features that have some."""
-        if self.model.vectorizer is None or self._by_number:
+        if self.model.packed_vectorizer is None or self._by_number:
             return {}
-        return dict(enumerate(unpacked(self.model.vectorizer, str(self.path)).features or (), 1))
+        return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
     def _frequency(self) -> FrequencyReport | None:
         options, c = self.options, self.model.c

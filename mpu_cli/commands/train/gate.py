@@ -105,7 +105,7 @@ class Gate:
     run : Run
     present : bytes or None
         Manifest of the present model.
-    vectorizer : bytes or None
+    packed_vectorizer : bytes or None
         The vectoriser of the others.
     others : tuple of _Judged
         The present model first, if there is one, then the versions that led to it, the latest first.
@@ -116,7 +116,7 @@ class Gate:
     reading: Reading
     run: Run
     present: bytes | None
-    vectorizer: bytes | None = None
+    packed_vectorizer: bytes | None = None
     others: tuple[_Judged, ...] = ()
 
     @classmethod
@@ -137,14 +137,14 @@ class Gate:
         with run.step("test earlier models"):
             for name, model in gate._models():
                 if not gate.others:
-                    gate = replace(gate, vectorizer=model.vectorizer)
-                if model.vectorizer == gate.vectorizer:
+                    gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
+                if model.packed_vectorizer == gate.packed_vectorizer:
                     gate = replace(gate, others=(*gate.others, gate._judged(name, model)))
         return gate
 
-    def refuse_other_numbers(self, vectorizer: bytes) -> None:
+    def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
         """Refuse data whose features have other numbers than those of the present model, so that no test has both."""
-        if self.vectorizer not in (None, vectorizer):
+        if self.packed_vectorizer not in (None, packed_vectorizer):
             raise ModelError(
                 f"{self.record.model}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"

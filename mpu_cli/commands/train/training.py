@@ -126,17 +126,17 @@ def train(
         if saving.acceptance is not None:
             gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))
         data = stack.enter_context(training_set(sources, run.timed(seconds), on, method))
-        if gate is not None and data.vectorizer is not None:
-            gate.refuse_other_numbers(packed(data.vectorizer))
+        if gate is not None and data.stored_vectorizer is not None:
+            gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
-        start = None if warm_start is None else _start(warm_start, asked.levels, data)
+        earlier = None if warm_start is None else _start(warm_start, asked.levels, data)
         steps = None
         if saving.resume:
-            key = fingerprint(run, method, data.content, asked, start, hold_out_all)
+            key = fingerprint(run, method, data.content, asked, earlier, hold_out_all)
             steps = stack.enter_context(_checkpoints(target, key))
             run = replace(run, checkpoints=steps)
-        fitted = data.fit(method, asked, run, start, hold_out_all)
+        fitted = data.fit(method, asked, run, earlier, hold_out_all)
         with run.timed(seconds).step("write"):
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)

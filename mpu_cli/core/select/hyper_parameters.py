@@ -137,7 +137,7 @@ class HyperParameters:
 
 
 def choose_hyper_parameters(
-    population: Population, options: Options, run: Run, start: WarmStart | None = None
+    population: Population, options: Options, run: Run, warm_start: WarmStart | None = None
 ) -> HyperParameters:
     """Estimate c unless the options have it, and choose the hyper-parameters that they leave free.
 
@@ -146,7 +146,7 @@ def choose_hyper_parameters(
     population : Population
     options : Options
     run : Run
-    start : WarmStart, optional
+    warm_start : WarmStart, optional
         An earlier model, whose settings are taken over.
 
     Raises
@@ -161,7 +161,7 @@ def choose_hyper_parameters(
     loss = options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
-    free = () if start is not None else _free(options, label_features is not None)
+    free = () if warm_start is not None else _free(options, label_features is not None)
     prune_automatically = many and options.prune is None
     to_choose = options.c is None or free or prune_automatically
     folds = options.folds or usual_folds(n, q)
@@ -180,10 +180,10 @@ def choose_hyper_parameters(
     usual_epochs = default_epochs(n, population.coherence, many)
 
     def starting(loss: str) -> Settings:
-        begin = _starting(loss, population, options.epochs or usual_epochs, many, start)
+        begin = _starting(loss, population, options.epochs or usual_epochs, many, warm_start)
         return _with_fixed(options, begin, label_features is not None)
 
-    settings = starting(loss if start is None else start.settings.loss)
+    settings = starting(loss if warm_start is None else warm_start.settings.loss)
     held_out, prune = None, options.prune if many else options.prune or None
     if sample is not None and free:
         with run.step("choose C" if "cost" in free else "choose prior") as tick:
@@ -197,7 +197,7 @@ def choose_hyper_parameters(
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, rates, settings, run)
     level_settings = settings
-    if start is not None and loss_named(settings.loss).has_step:
+    if warm_start is not None and loss_named(settings.loss).has_step:
         level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
     return HyperParameters(
         rates=rates,
@@ -210,11 +210,11 @@ def choose_hyper_parameters(
     )
 
 
-def _starting(loss: str, population: Population, epochs: int, many: bool, start: WarmStart | None) -> Settings:
+def _starting(loss: str, population: Population, epochs: int, many: bool, warm_start: WarmStart | None) -> Settings:
     """Return the settings of an earlier model, or those that choosing begins with."""
     if not loss_named(loss).has_step:
-        return dual_settings(population.mean_squared_norm(), loss) if start is None else start.settings
-    settings = default_settings(epochs, population.coherence, many, loss) if start is None else start.settings
+        return dual_settings(population.mean_squared_norm(), loss) if warm_start is None else warm_start.settings
+    settings = default_settings(epochs, population.coherence, many, loss) if warm_start is None else warm_start.settings
     return replace(settings, epochs=epochs, thin=many)
 
 

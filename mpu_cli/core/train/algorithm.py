@@ -94,7 +94,7 @@ def train(
     problem: Problem,
     options: Options,
     run: Run = DEFAULT_RUN,
-    start: WarmStart | None = None,
+    warm_start: WarmStart | None = None,
     *,
     hold_out_all: bool = False,
     calibrated: bool = True,
@@ -108,7 +108,7 @@ def train(
     options : Options
     run : Run
         Observes every step; its checkpoints are of an interrupted training of the same data and options.
-    start : WarmStart, optional
+    warm_start : WarmStart, optional
         Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
         eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
     hold_out_all : bool
@@ -132,7 +132,9 @@ def train(
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
     instances = Instances.of(problem, run.empty)
-    return train_on_parts(instances, options, run, start=start, hold_out_all=hold_out_all, calibrated=calibrated)
+    return train_on_parts(
+        instances, options, run, warm_start=warm_start, hold_out_all=hold_out_all, calibrated=calibrated
+    )
 
 
 def train_on_parts(
@@ -141,7 +143,7 @@ def train_on_parts(
     run: Run,
     n_shards: int = FEW_SHARDS,
     *,
-    start: WarmStart | None = None,
+    warm_start: WarmStart | None = None,
     hold_out_all: bool = False,
     calibrated: bool = True,
 ) -> tuple[StackedModel, Report]:
@@ -152,7 +154,7 @@ def train_on_parts(
     instances : Instances
     n_shards : int
         Shards that learn side by side (`mixing`), at most as many as there are parts.
-    options, run, start, hold_out_all, calibrated
+    options, run, warm_start, hold_out_all, calibrated
         As for `train`.
 
     Returns
@@ -167,18 +169,18 @@ def train_on_parts(
     if not options.uses_label_features:
         instances = replace(instances, label_features=None)
     n, q = len(instances), len(instances.annotations)
-    n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if start is None else len(start.model.levels))
+    n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if warm_start is None else len(warm_start.model.levels))
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
-    chosen = choose_hyper_parameters(instances, options, run, start)
+    chosen = choose_hyper_parameters(instances, options, run, warm_start)
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     scale = _scale_of_predictions(instances, options)
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
-    start_of = None if start is None else _beginning(instances, start, chosen.rates, scale, run)
+    start_of = None if warm_start is None else _beginning(instances, warm_start, chosen.rates, scale, run)
     level = _first_level(instances, chosen, run, top, n_shards, start_of)
-    stack = Stack(may_drop=options.levels is None and start is None)
+    stack = Stack(may_drop=options.levels is None and warm_start is None)
     for number in range(n_levels):  # the paper's l = 0, ..., L, where L = n_levels - 1
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         if number:
@@ -217,14 +219,14 @@ def _scale_of_predictions(instances: Instances, options: Options) -> float:
 
 
 def _beginning(
-    instances: Instances, start: WarmStart, rates: np.ndarray, scale: float, run: Run
+    instances: Instances, warm_start: WarmStart, rates: np.ndarray, scale: float, run: Run
 ) -> Callable[[int], LinearModel]:
     """Return what gives the model with which a level begins, by its number."""
     if instances.occurring is None:
         raise ValueError("a warm start needs to know which features occur")
     cold = instances.count(EVERYTHING, run).start(rates)
     many = len(rates) > FEW_LABELS
-    return partial(start.level, features=instances.occurring, cold=cold.bias, scale=scale, many=many)
+    return partial(warm_start.level, features=instances.occurring, cold=cold.bias, scale=scale, many=many)
 
 
 def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:

@@ -101,7 +101,7 @@ def test_a_start_whose_scores_may_overflow_is_refused(kernel):
     earlier.levels[0].weights[:] = 3e38
     start = WarmStart(earlier, np.arange(4), report.settings)
     with pytest.raises(OverflowingError):
-        train(Problem(as_features(X), as_labels(Y)), options, start=start)
+        train(Problem(as_features(X), as_labels(Y)), options, warm_start=start)
 
 
 def test_a_weight_of_predictions_beyond_32_bits_is_refused():

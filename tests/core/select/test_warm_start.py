@@ -65,17 +65,17 @@ def test_without_a_common_label_it_is_a_cold_start(problem):
     old, _ = train(Problem(*problem), quick())
     cold, _ = train(Problem(*problem), quick(cost=30.0, epochs=None))
     start = WarmStart(old, np.full(4, -1), Settings(cost=30.0, step=1.0))
-    warm, _ = train(Problem(*problem), quick(epochs=default_epochs(120)), start=start)
+    warm, _ = train(Problem(*problem), quick(epochs=default_epochs(120)), warm_start=start)
     assert as_bytes(warm) == as_bytes(cold)
 
 
 def test_takes_c_and_step_of_the_model_unless_given(problem):
     old, _ = train(Problem(*problem), quick())
     start = WarmStart(old, np.arange(4), Settings(cost=3.0, step=0.5))
-    _, report = train(Problem(*problem), quick(epochs=None), start=start)
+    _, report = train(Problem(*problem), quick(epochs=None), warm_start=start)
     assert report.settings == Settings(3.0, 0.5, default_epochs(120) // 2)
     assert "choose C" not in report.seconds
-    _, report = train(Problem(*problem), quick(cost=100.0), start=start)
+    _, report = train(Problem(*problem), quick(cost=100.0), warm_start=start)
     assert report.settings == Settings(100.0, 0.5, 2)
 
 
@@ -86,7 +86,7 @@ def test_predictions_out_of_fold_do_not_depend_on_the_model(problem):
         tuple(LinearModel(level.weights + 5, level.bias - 5) for level in old.levels), old.scale, old.thresholds
     )
     reports = [
-        train(Problem(*problem), quick(epochs=1), start=WarmStart(model, np.arange(4), Settings()))[1]
+        train(Problem(*problem), quick(epochs=1), warm_start=WarmStart(model, np.arange(4), Settings()))[1]
         for model in (old, forged)
     ]
     assert reports[0].level_f1 == reports[1].level_f1
@@ -104,7 +104,7 @@ def test_model_is_the_same_bytes_whatever_jobs():
 def test_the_model_is_left_alone(problem):
     old, _ = train(Problem(*problem), quick())
     before = as_bytes(old)
-    train(Problem(*problem), quick(), start=WarmStart(old, np.arange(4), Settings()))
+    train(Problem(*problem), quick(), warm_start=WarmStart(old, np.arange(4), Settings()))
     assert as_bytes(old) == before
 
 
@@ -141,7 +141,7 @@ def test_on_more_digits_fewer_epochs_reach_the_same_f1(digits):
     start = WarmStart(old, np.arange(Y.shape[1]) - 1, Settings(cost=100.0))
 
     def f1(epochs, begin) -> float:
-        model, _ = train(Problem(X[inner], S[inner]), Options(cost=100.0, c=0.7, epochs=epochs), start=begin)
+        model, _ = train(Problem(X[inner], S[inner]), Options(cost=100.0, c=0.7, epochs=epochs), warm_start=begin)
         predicted = model.probabilities(X[outer]) >= model.thresholds
         return f1_score(Y[outer].toarray(), predicted, average="micro")
 

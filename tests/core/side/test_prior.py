@@ -161,10 +161,10 @@ def test_warm_start_keeps_the_weight():
     model, report = train(Problem(matrix, annotated, label_features=of_labels), given)
     start = WarmStart(model, np.arange(60), report.settings)
     again = Options(**QUICK | {"cost": None})
-    warm, of_warm = train(Problem(matrix, annotated, label_features=of_labels), again, start=start)
+    warm, of_warm = train(Problem(matrix, annotated, label_features=of_labels), again, warm_start=start)
     assert of_warm.settings.prior == 15.0
     assert np.abs(warm.levels[0].weights - model.levels[0].weights).mean() < 0.2
-    _, without = train(Problem(matrix, annotated), Options(**QUICK), start=start)
+    _, without = train(Problem(matrix, annotated), Options(**QUICK), warm_start=start)
     assert without.settings.prior == 0
 
 

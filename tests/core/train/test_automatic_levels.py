@@ -49,5 +49,5 @@ def test_a_warm_start_keeps_the_levels_of_the_earlier_model():
     for levels in 1, 2:
         old, report = train(Problem(matrix, labels), Options(**GIVEN, levels=levels))
         start = WarmStart(old, np.arange(4), report.settings)
-        warm, _ = train(Problem(matrix, labels), Options(**GIVEN, levels=None), start=start)
+        warm, _ = train(Problem(matrix, labels), Options(**GIVEN, levels=None), warm_start=start)
         assert len(warm.levels) == levels

@@ -100,7 +100,7 @@ def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
 
 def assert_same_training(problem, options, run, start=None) -> None:
     """Compare one part with a single machine."""
-    model, report = train_on_parts(in_parts_of(problem, 1), options, run, start=start)
+    model, report = train_on_parts(in_parts_of(problem, 1), options, run, warm_start=start)
     expected, expected_report = train(problem, options, run, start)
     assert same(model, expected)
     assert model.scale == expected.scale
@@ -164,9 +164,9 @@ def test_parts_and_shards_lose_little_whatever_is_asked_for(given):
         predicted = of.probabilities(matrix[3_000:]) >= of.thresholds
         return 2 * (predicted & Y[3_000:]).sum() / (predicted.sum() + Y[3_000:].sum())
 
-    expected, _ = train(problem, options, start=start)
+    expected, _ = train(problem, options, warm_start=start)
     for n_parts in (4, 12):
-        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run(), start=start)
+        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run(), warm_start=start)
         assert f1(model) > f1(expected) - 0.015
 
 

@@ -96,7 +96,7 @@ def with_label_information(which: str, n: int = N) -> tuple[Problem, Options, Wa
 def test_one_part_learns_from_label_information_as_a_single_machine_does(which, epochs):
     data, options, start = with_label_information(which)
     options = replace(options, epochs=epochs, c=None if which == "verified" else options.c)
-    model, report = train_on_parts(in_parts_of(data, 1), options, Run(), start=start)
+    model, report = train_on_parts(in_parts_of(data, 1), options, Run(), warm_start=start)
     expected, expected_report = train(data, options, Run(), start)
     assert same(model, expected)
     assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
@@ -113,7 +113,7 @@ def test_parts_learn_from_label_information_with_little_loss(which):
         found = model.probabilities(test)
         return max(micro_f1(csr_array(found >= threshold), truth) for threshold in np.linspace(0.1, 0.8, 15))
 
-    model, _ = train_on_parts(in_parts_of(data, 4), options, Run(), start=start)
+    model, _ = train_on_parts(in_parts_of(data, 4), options, Run(), warm_start=start)
     assert f1(model) > f1(train(data, options, Run(), start)[0]) - 0.01 > 0.7
 
 

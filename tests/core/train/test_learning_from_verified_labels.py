@@ -170,7 +170,7 @@ def test_with_all_instances_complete_c_is_1(variant):
     )  # fmt: skip
     start = WarmStart(complete, np.array([0, -1, 2, 3]), expected.settings)
     warm, cold = (
-        train(Problem(X, S, verified=whole), quick(**variant | more), start=start)[0]
+        train(Problem(X, S, verified=whole), quick(**variant | more), warm_start=start)[0]
         for whole, more in ((verified, {}), (None, {"c": 1.0}))
     )
     assert as_bytes(warm) == as_bytes(cold)

@@ -166,7 +166,7 @@ def test_warm_start_of_a_sparse_model(trained):
     matrix, annotated, _ = problem()
     fewer = columns[50:]
     start = WarmStart(model, np.arange(50, len(columns)), report.settings)
-    again, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK), start=start)
+    again, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK), warm_start=start)
     cold, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK))
     test, _, truth = problem(seed=1)
     warm_f1, cold_f1 = (

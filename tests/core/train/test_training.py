@@ -206,7 +206,7 @@ def test_a_single_pass_is_not_enough_for(problem):
     model, report = train(Problem(*problem), quick(**given, epochs=1, sample=40))
     assert "level 0, out of fold" not in report.seconds
     start = WarmStart(model, np.arange(4), report.settings)
-    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40), start=start)
+    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40), warm_start=start)
     assert "level 0, out of fold" in report.seconds
 
 

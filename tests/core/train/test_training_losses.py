@@ -74,6 +74,6 @@ def test_a_warm_start_takes_loss_and_cost():
     options = Options(loss=SQUARED_HINGE, cost=0.5, c=0.7, folds=4, levels=2)
     cold, cold_report = train(Problem(*problem()), options)
     start = WarmStart(cold, np.arange(4), cold_report.settings)
-    warm, report = train(Problem(*problem()), Options(c=0.7, folds=4), start=start)
+    warm, report = train(Problem(*problem()), Options(c=0.7, folds=4), warm_start=start)
     assert report.settings == cold_report.settings
     assert_array_equal(warm.levels[1].weights, cold.levels[1].weights)
