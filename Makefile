@@ -101,11 +101,11 @@ docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything 
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
 man: $(VENV)/installed-docs  ## Build the manual pages into docs/_build/man
-	$(VENV)/bin/python -m sphinx -q -W --keep-going -b man docs docs/_build/man
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -D plot_gallery=0 -b man docs docs/_build/man
 
 dist: $(VENV)/installed-docs,dist  ## Build wheel and source archive, with manual pages and completions, into dist/
 	rm -rf dist share build
-	$(VENV)/bin/python -m sphinx -q -W --keep-going -b man docs share/man/man1
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -D plot_gallery=0 -b man docs share/man/man1
 	rm -rf share/man/man1/.doctrees
 	mkdir -p $(COMPLETIONS)
 	_MPU_COMPLETE=bash_source $(VENV)/bin/mpu > share/bash-completion/completions/mpu
@@ -149,7 +149,7 @@ $(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
-	rm -rf $(VENV) $(PEERS) bench docs/_build fuzz/results demo build dist share *.egg-info .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(PEERS) bench docs/_build docs/gallery fuzz/results demo build dist share *.egg-info .pytest_cache .ruff_cache .hypothesis \
 		.mypy_cache .import_linter_cache
 	find mpu_cli benchmarks fuzz tests data -name __pycache__ -prune -exec rm -rf {} +
 

@@ -19,7 +19,7 @@ project = "mpu"
 author = "the mpu authors"
 release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_click"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_click", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference that leads nowhere is a warning, and warnings are errors
 
@@ -33,6 +33,21 @@ autodoc_typehints = "none"  # the docstrings say types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"
+
+# The scripts of the gallery are run by `make docs`; an error in one is one of the build. Manual pages need none of it.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "",  # run all of them
+    "within_subsection_order": "FileNameSortKey",  # the tutorial first
+    "doc_module": ("mpu_cli",),
+    "backreferences_dir": "gallery/uses",
+    "capture_repr": (),  # what is printed, and pictures
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 3600,  # seconds; less says more about the machine
+}
 
 html_theme = "furo"
 html_title = f"mpu {release}"
