@@ -15,6 +15,7 @@ from mpu_cli.commands.complete import asking, completion, estimation
 from mpu_cli.commands.data import vectorization
 from mpu_cli.commands.describe import description
 from mpu_cli.commands.evaluate import comparison, evaluation
+from mpu_cli.commands.report import reporting
 from mpu_cli.commands.train import report as training
 from mpu_cli.commands.train import versions
 
@@ -29,6 +30,7 @@ REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
     "history-line": (training.HistoryLine, "A line of `mpu train --history`", {}),
     "info": (description.Report, "`mpu info MODEL --json`", {}),
     "questions": (asking.Report, "`mpu complete --questions N --json`", {}),
+    "report": (reporting.Report, "`mpu report --json`", {}),
     "train": (
         training.Report,
         "`mpu train --json`",
@@ -44,9 +46,8 @@ def schema_of(name: str) -> dict[str, Any]:
     """Return the schema of a report, in which each command adds its warnings."""
     report, title, more = REPORTS[name]
     schema = _object(report)
-    if "warnings" not in schema["required"]:
-        schema["properties"]["warnings"] = {"$ref": "common.schema.json#/$defs/warnings"}
-        schema["required"].append("warnings")
+    schema["properties"]["warnings"] = {"$ref": "common.schema.json#/$defs/warnings"}
+    schema["required"] += ["warnings"] * ("warnings" not in schema["required"])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json", "title": title}
     return head | schema | more
 
@@ -92,7 +93,7 @@ def schema(kind: Any) -> dict[str, Any]:
         if len(one_of) == 2 and one_of[1] == {"type": "null"} and "type" in one_of[0] and "properties" not in one_of[0]:
             return one_of[0] | {"type": [one_of[0]["type"], "null"]}
         return {"anyOf": one_of}
-    if origin in (list, Sequence):
+    if origin in (list, Sequence, tuple):
         return {"type": "array", "items": schema(args[0])}
     if origin is dict:
         keys = {"propertyNames": {"pattern": "^[0-9]+$"}} if args[0] is int else {}

@@ -14,8 +14,8 @@ from mpu_cli.cli.options.input_files import (
     suggestible_options,
     training_files,
 )
-from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
-from mpu_cli.cli.output.reports import json_option, log_report, print_json
+from mpu_cli.cli.output.messages import detail, info, verbosity_options
+from mpu_cli.cli.output.reports import give, json_option
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
@@ -161,7 +161,7 @@ def complete(
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
         asked = drawing.ask(sources, output, questions, validation=options, by_number=by_number, run=run)
-        _say_questions(asked, as_json)
+        give(asked, as_json, _say_questions)
         return
     if sources.scores is not None:
         others = {"--oof": oof, "--model": model, "--why": why, "--label-features": sources.label_features}
@@ -189,20 +189,10 @@ def complete(
         fill_implied=fill_implied,
         run=run,
     )
-    for warning in report.warnings:
-        warn(warning)
-    log_report(report)
-    if as_json:
-        print_json(report)
-    else:
-        _say(report)
+    give(report, as_json, _say)
 
 
-def _say_questions(report: "asking.Report", as_json: bool) -> None:
-    log_report(report)
-    if as_json:
-        print_json(report)
-        return
+def _say_questions(report: "asking.Report") -> None:
     before = f"; {counted(report.answered, 'answer')} before" if report.answered else ""
     info(
         f"{counted(report.questions, 'question')} on {counted(report.instances, 'instance')} and "

@@ -7,8 +7,8 @@ import click
 from mpu_cli.cli.options import options_from
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options
 from mpu_cli.cli.options.input_files import numbers_option, scores_option, training_files
-from mpu_cli.cli.output.messages import verbosity_options, warn
-from mpu_cli.cli.output.reports import json_option, log_report, print_groups, print_json, print_table
+from mpu_cli.cli.output.messages import verbosity_options
+from mpu_cli.cli.output.reports import give, json_option, print_groups, print_table
 from mpu_cli.core.options import Validation
 from mpu_cli.errors import counted
 
@@ -126,13 +126,7 @@ def estimate_c(
         by_number=by_number,
         run=run,
     )
-    for warning in report.warnings:
-        warn(warning)
-    log_report(report)
-    if as_json:
-        print_json(report)
-    else:
-        _print_report(report)
+    give(report, as_json, _print_report)
 
 
 def _print_report(report: "Report") -> None:

@@ -1,5 +1,6 @@
 """``mpu report``."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,11 +9,12 @@ import click
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.execution import run_options
 from mpu_cli.cli.options.input_files import scores_option, training_files
-from mpu_cli.cli.output.messages import info, verbosity_options, warn
-from mpu_cli.cli.output.reports import json_option, log_report, print_json
+from mpu_cli.cli.output.messages import info, verbosity_options
+from mpu_cli.cli.output.reports import give, json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 if TYPE_CHECKING:
+    from mpu_cli.commands.report.reporting import Report
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -57,13 +59,9 @@ def report(sources: "Sources", output: Path, table: Path | None, top: int, run: 
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
     made = reporting.report(sources, output, table=table, top=top, run=run)
-    for warning in made.warnings:
-        warn(warning)
-    log_report(made.as_json())
-    if as_json:
-        print_json(made.as_json())
-    else:
-        low, high = (1 - c for c in reversed(made.frequency.interval))
-        info(
-            f"{made.frequency.missing_rate:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}"
-        )
+    give(made, as_json, partial(_say, output))
+
+
+def _say(output: Path, report: "Report") -> None:
+    low, high = (1 - c for c in reversed(report.frequency.interval))
+    info(f"{report.frequency.missing_rate:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")

@@ -8,10 +8,10 @@ import click
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option, wait_option
 from mpu_cli.cli.options.input_files import label_features_option, training_files
 from mpu_cli.cli.options.training import GroupedCommand, acceptance_options, training_options
-from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options, warn
+from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.output.model_report import print_report
 from mpu_cli.cli.output.progress import by_name
-from mpu_cli.cli.output.reports import json_option, log_report, print_json
+from mpu_cli.cli.output.reports import give, json_option
 from mpu_cli.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -145,16 +145,9 @@ def train(
         saving=training.Saving(resume=resume, wait=wait, out_of_fold=oof, history=history, acceptance=acceptance),
         run=run,
     )
-    for warning in done.warnings:
-        warn(warning)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
-    report = replace(done, seconds=seconds)
-    log_report(report)
-    if as_json:
-        print_json(report)
-    elif not is_quiet():
-        print_report(report)
+    give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
     verdict = None if done.acceptance is None else done.acceptance.verdict
     if verdict is not None and not verdict.accepted:
         stays = "stays" if output.exists() else "is not made"

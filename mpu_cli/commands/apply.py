@@ -16,7 +16,7 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.values import NOTHING_ELSE
 from mpu_cli.review.worklist import read_suggestions
-from mpu_cli.runtime.report import HIDDEN, Count
+from mpu_cli.runtime.report import Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
@@ -82,7 +82,7 @@ class Report:
     added: Count = 0
     removed: Count = 0
     absent: Count = 0
-    warnings: list[str] = field(default_factory=list, metadata=HIDDEN)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass

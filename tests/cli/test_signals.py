@@ -2,10 +2,12 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +32,12 @@ def start(*arguments, **streams) -> subprocess.Popen:
         text=True,
         **streams,
     )
+
+
+def until_it_handles_signals(process: subprocess.Popen) -> None:
+    """Wait until a process has a handler of SIGTERM: the imports before may take long."""
+    while not int(re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())[1], 16) >> 14 & 1:
+        time.sleep(0.01)
 
 
 def names(folder) -> set[str]:
@@ -76,7 +84,8 @@ def test_every_command_while_it_waits_for_input(tiny, arguments):
     read_end, write_end = os.pipe()  # nobody writes
     process = start(*arguments, stdin=read_end, cwd=tiny.parent)
     os.close(read_end)
-    time.sleep(1.0)
+    until_it_handles_signals(process)
+    time.sleep(0.5)  # to read its input
     process.send_signal(signal.SIGTERM)
     assert (*process.communicate(timeout=20), process.returncode) == ("", "terminated\n", 143)
     os.close(write_end)

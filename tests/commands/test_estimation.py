@@ -24,7 +24,6 @@ def test_the_report(source):
     assert report.interval[0] <= report.c <= report.interval[1]
     assert report.per_label is None
     assert "per_label" not in as_json(report)
-    assert "warnings" not in as_json(report)
 
 
 def test_each_label_and_the_file_of_frequencies(source, tmp_path):

@@ -19,7 +19,8 @@ def print_report(report: "Report") -> None:
     ----------
     report : Report
     """
-    rest = {name: value for name, value in as_json(report).items() if name not in ("c_assumption", "c_by_group")}
+    elsewhere = ("c_assumption", "c_by_group", "warnings")
+    rest = {name: value for name, value in as_json(report).items() if name not in elsewhere}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
     model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
     memory = rest.pop("peak_bytes") / 1e9

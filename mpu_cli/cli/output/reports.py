@@ -24,9 +24,15 @@ def print_json(report: Any) -> None:
     click.echo(json.dumps(_whole(report), allow_nan=False))
 
 
-def log_report(report: Any) -> None:
-    """Print a report as the last message on standard error, where messages are JSON lines; otherwise nothing."""
+def give(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
+    """Say the warnings of a report, then give it: to the log, if that is of JSON lines, and as JSON or for people."""
+    for warning in getattr(report, "warnings", ()):
+        messages.warn(warning)
     messages.report(_whole(report))
+    if is_json:
+        print_json(report)
+    else:
+        printed(report)
 
 
 def _whole(report: Any) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class Report:
     cells: Cells = field(metadata=HIDDEN)
     record_ids: RecordIds | None = field(metadata=HIDDEN)
     names: LabelNames | None = field(metadata=HIDDEN)
-    warnings: tuple[str, ...] = field(metadata=HIDDEN)
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimat
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.runtime.report import HIDDEN, Count, Frequency, Interval, Share
+from mpu_cli.runtime.report import Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
@@ -136,7 +136,7 @@ class Report:
     next_width: float | None = None
     per_label: list[LabelReport] | None = None
     per_group: list[GroupRow] | None = None
-    warnings: list[str] = field(default_factory=list, metadata=HIDDEN)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -220,7 +220,7 @@ def _predict_rows(
     write: _Writer,
     run: Run,
 ) -> tuple[bytes, Report]:
-    """Return the lines of some instances, and what was counted in them."""
+    """Return the lines of a subset of the instances, and what was counted in them."""
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
         thresholds = np.where(allowed, thresholds, np.float32(np.inf))

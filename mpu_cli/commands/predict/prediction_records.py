@@ -57,7 +57,7 @@ def _has_uris(names: LabelNames | None) -> bool:
 def record_writer(
     form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool
 ) -> Callable[[Sequence[str], np.ndarray, np.ndarray, np.ndarray], bytes]:
-    """Return a function that writes the records of some instances.
+    """Return a function that writes the records of a subset of the instances.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from mpu_cli.commands.complete import completion, estimation
 from mpu_cli.commands.report.page import page
@@ -15,7 +15,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names.cells import cell
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import as_json
+from mpu_cli.runtime.report import Count, Share, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.sources import files_of
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -25,46 +25,48 @@ COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """A label that is probably missing from an instance.
+
+    Attributes
+    ----------
+    instance : int
+        From 1.
+    id : str or None
+        Of the record.
+    name : str or None
+        Of the label.
+    """
+
+    instance: Annotated[int, ("minimum", 1)]
+    id: str | None = None
+    label: Count
+    name: str | None = None
+    probability: Share
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What is missing.
 
     Attributes
     ----------
     frequency : estimation.Report
-        The share that is missing.
+        The share that is missing, as `mpu estimate-c` reports it.
     missing : completion.Report
-        How many labels are missing, and the most probable ones.
+        How many labels are missing, as `mpu complete` reports it.
+    suggestions : list of Suggestion
+        The most probable missing labels, the most probable first.
     """
 
-    frequency: estimation.Report
-    missing: completion.Report
+    frequency: Annotated[estimation.Report, ("$ref", "estimate-c.schema.json")]
+    missing: Annotated[completion.Report, ("$ref", "complete.schema.json")]
+    suggestions: list[Suggestion]
 
     @property
     def warnings(self) -> list[str]:
         """What to know before using the numbers, each once."""
         return list(dict.fromkeys([*self.frequency.warnings, *self.missing.warnings]))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as one JSON object."""
-        return {
-            "frequency": as_json(self.frequency) | {"warnings": self.frequency.warnings},
-            "missing": as_json(self.missing) | {"warnings": list(self.missing.warnings)},
-            "suggestions": list(self._suggestions()),
-        }
-
-    def _suggestions(self) -> Iterator[dict[str, Any]]:
-        found = self.missing
-        for row, column, probability in zip(
-            found.cells.rows.tolist(), found.cells.columns.tolist(), found.cells.probabilities.tolist(), strict=True
-        ):
-            label = int(found.ids[column])
-            yield {
-                "instance": row + 1,
-                **({} if found.record_ids is None else {"id": found.record_ids.texts[row]}),
-                "label": label,
-                **({} if found.names is None else {"name": found.names.name(label)}),
-                "probability": probability,
-            }
 
     def rows(self) -> Iterator[tuple]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label."""
@@ -108,15 +110,28 @@ def report(
     refuse_unwritable(target, table)
     if STANDARD_STREAM in files_of(sources.file):
         raise InputError(STANDARD_STREAM, None, "the data are read twice; give a file")
-    made = Report(
-        frequency=estimation.estimate(sources, run=run),
-        missing=completion.complete(sources, completion.Outputs(), Options(), Choice(top=top), run=run),
-    )
+    frequency = estimation.estimate(sources, run=run)
+    missing = completion.complete(sources, completion.Outputs(), Options(), Choice(top=top), run=run)
+    made = Report(frequency=frequency, missing=missing, suggestions=list(_suggestions(missing)))
     with ExitStack() as stack:
         out, *more = (stack.enter_context(open_output(file)) for file in (target, table) if file is not None)
-        out.write(page(str(sources.file), made.as_json(), list(made.rows()), made.warnings))
+        out.write(page(str(sources.file), as_json(made), list(made.rows()), made.warnings))
         for of_table in more:
             text = StringIO()
             csv.writer(text, lineterminator="\n").writerows([COLUMNS, *made.rows()])
             of_table.write(text.getvalue().encode(errors="replace"))
     return made
+
+
+def _suggestions(missing: completion.Report) -> Iterator[Suggestion]:
+    ids, names, cells = missing.record_ids, missing.names, missing.cells
+    for row, label, probability in zip(
+        cells.rows.tolist(), missing.ids[cells.columns].tolist(), cells.probabilities.tolist(), strict=True
+    ):
+        yield Suggestion(
+            instance=row + 1,
+            id=None if ids is None else ids.texts[row],
+            label=label,
+            name=None if names is None else names.name(label),
+            probability=probability,
+        )

@@ -166,7 +166,7 @@ class Report:
     cluster: ClusterWork | None = None
     acceptance: Judged | None = None
     annotations: int = field(metadata=HIDDEN)
-    warnings: tuple[str, ...] = field(metadata=HIDDEN)
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ class ByAnswers:
         return np.where(posterior > 0, r, 0).astype(posterior.dtype)
 
     def expected_right(self, listed: Cells, posterior: np.ndarray) -> Count:
-        """Estimate how many of some suggestions, with these posteriors, are right.
+        """Estimate how many of a subset of the suggestions, with these posteriors, are right.
 
         The 90 % interval is by that of c, by what the answers leave open of the probabilities, and by chance.
         """

@@ -80,5 +80,5 @@ def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Ite
 def posterior_at(
     probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Return posteriors of some cells, as if they were not verified."""
+    """Return posteriors of a subset of the cells, as if they were not verified."""
     return unannotated_posterior(values_at(probabilities, rows, columns), frequency.by_chance(rows, columns))

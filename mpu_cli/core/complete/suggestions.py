@@ -202,7 +202,7 @@ def missing_labels(
 
 
 def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0) -> Count:
-    """Estimate how many of some suggestions are right.
+    """Estimate how many of a subset of the suggestions are right.
 
     Their probabilities add up to it. A block of cells of like probability has m missing labels, known from the
     annotated ones up to a variance of m / c (see `missing_labels`). Where only a share f of them is listed, the

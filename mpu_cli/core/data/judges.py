@@ -69,11 +69,11 @@ class Judges:
         return strata_of(self.annotations)
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the strata of some cells."""
+        """Return the strata of a subset of the cells."""
         return self.strata[self.of_instances[rows], columns]
 
     def block(self, columns: np.ndarray) -> "Judges":
-        """Return those of some labels."""
+        """Return those of a subset of the labels."""
         return Judges(self.of_instances, self.annotations[:, columns])
 
 

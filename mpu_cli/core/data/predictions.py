@@ -125,10 +125,10 @@ class Collector(Protocol):
     """Takes predictions of n instances and q labels that come a block of labels at a time, from several threads."""
 
     def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:
-        """Take the predictions of some instances (r) and a block of labels (k): float32, shape (r, k)."""
+        """Take the predictions of a subset of the instances (r) and a block of labels (k): float32, shape (r, k)."""
 
     def of_rows(self, rows: np.ndarray) -> Predictions:
-        """Return the predictions of some instances (r): shape (r, q)."""
+        """Return the predictions of a subset of the instances (r): shape (r, q)."""
 
     def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:
         """Take what `of_rows` has returned."""

@@ -77,7 +77,7 @@ class InstanceGroups:
         return np.bincount(self.of_instances, of_instances, len(self.names))
 
     def rows(self, index: np.ndarray | slice) -> "InstanceGroups":
-        """Return those of some instances, in the order of the index."""
+        """Return those of a subset of the instances, in the order of the index."""
         return replace(self, of_instances=self.of_instances[index])
 
     @property
@@ -122,7 +122,7 @@ class LabelInformation:
         return LabelInformation(**{field.name: getattr(self, field.name) for field in fields(LabelInformation)})
 
     def placed(self, ids: np.ndarray, every: np.ndarray) -> Self:
-        """Return the same where the columns of some labels have their places among all, as of `widened`."""
+        """Return the same where the columns of a subset of the labels have their places among all, as of `widened`."""
         answers = self.answers and replace(self.answers, columns=np.searchsorted(every, ids)[self.answers.columns])
         return replace(self, verified=self.verified and self.verified.widened(ids, every), answers=answers)
 

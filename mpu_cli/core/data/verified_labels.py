@@ -111,11 +111,11 @@ class VerifiedLabels:
         return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
 
     def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
-        """Return those of some instances, in the order of the index."""
+        """Return those of a subset of the instances, in the order of the index."""
         return VerifiedLabels(self.cells[index], self.instances[index])
 
     def block(self, columns: slice | np.ndarray) -> "VerifiedLabels":
-        """Return those of some labels."""
+        """Return those of a subset of the labels."""
         return VerifiedLabels(self.cells[:, columns], self.instances)
 
     def widened(self, ids: np.ndarray, every: np.ndarray) -> "VerifiedLabels":
@@ -214,6 +214,6 @@ def joined_verified(of_parts: Sequence[VerifiedLabels | None]) -> VerifiedLabels
 
 
 def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
-    """Give the columns of some labels their places among all; both are ascending numbers of labels."""
+    """Give the columns of a subset of the labels their places among all; both are ascending numbers of labels."""
     columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
     return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))

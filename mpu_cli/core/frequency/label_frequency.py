@@ -100,7 +100,7 @@ class LabelFrequency:
         return LabelFrequency(self.rates, verified, None if self.of_instances is None else self.of_instances[index])
 
     def block(self, columns: slice | np.ndarray) -> "LabelFrequency":
-        """Return the frequencies of some labels."""
+        """Return the frequencies of a subset of the labels."""
         return LabelFrequency(self.rates[columns], self.verified and self.verified.block(columns), self.of_instances)
 
     def single_precision(self) -> "LabelFrequency":
@@ -109,7 +109,7 @@ class LabelFrequency:
         return replace(self, rates=_single(self.rates), of_instances=of_instances)
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
-        """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
+        """Return c of every cell of a subset of the instances, in the precision of the rates: broadcasts to (r, q)."""
         by_chance = self.rates if self.of_instances is None else self.of_instances[index][:, None]
         if self.verified is None:
             return by_chance
@@ -228,7 +228,7 @@ class LabelCounts:
         return self.by_chance / rates + self.certain
 
     def block(self, labels: slice | np.ndarray) -> "LabelCounts":
-        """Return the counts of some labels."""
+        """Return the counts of a subset of the labels."""
         return LabelCounts(self.cells[labels], self.by_chance[labels], self.certain[labels])
 
     def shares(self, rates: np.ndarray) -> np.ndarray:

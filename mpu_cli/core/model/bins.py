@@ -37,7 +37,7 @@ class BinnedCells:
         return BinnedCells(self.cells + other.cells, self.true + other.true, self.annotations + other.annotations)
 
     def __getitem__(self, strata: slice) -> "BinnedCells":
-        """Return the counts of some strata."""
+        """Return the counts of a subset of the strata."""
         return BinnedCells(self.cells[strata], self.true[strata], self.annotations[strata])
 
     def together(self) -> "BinnedCells":

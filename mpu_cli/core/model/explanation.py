@@ -62,7 +62,7 @@ def explain(model: StackedModel, k: int) -> Explanation:
 def reasons(
     model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, top: int
 ) -> list[list[int]]:
-    """Return the features of some instances that speak most for a label each, at the first level.
+    """Return the features of a subset of the instances that speak most for a label each, at the first level.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class LinearModel:
         return block if isinstance(block.weights, np.ndarray) else replace(block, weights=block.weights.toarray())
 
     def of_labels(self, labels: Block) -> "LinearModel":
-        """Return the model of some labels; its weights are sparse where these are."""
+        """Return the model of a subset of the labels; its weights are sparse where these are."""
         dense = isinstance(self.weights, np.ndarray)
         weights = self.weights[:, labels] if dense else csr_array(self._by_label[:, labels])
         return LinearModel(weights, self.bias[labels])
