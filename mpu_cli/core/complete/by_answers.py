@@ -32,8 +32,8 @@ from mpu_cli.core.model.calibration import Calibration, calibrate
 # What d may be, and the standard deviation of its prior about 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)
 _OF_DEPTH = 0.25
-# What the form may be off by, as a standard deviation of log odds, beyond what answers tell.
-_MISFIT = 0.5
+# What the form may be off by beyond what answers tell, as standard deviations of a shift and a slope of log odds.
+_MISFIT = (0.4, 0.2)
 # log kappa ends here in either direction, and log odds from above.
 _LARGEST = 20.0
 
@@ -127,7 +127,7 @@ class ByAnswers:
         r = form.probabilities(of_answers)
         lines = np.stack([np.ones_like(r), logit(r)])
         information = np.diag([1 / SHIFT**2, 1 / SLOPE**2]) + lines * (r * (1 - r)) @ lines.T
-        return cls(calibration, form, many, few, np.linalg.inv(information) + np.diag([_MISFIT**2, 0]))
+        return cls(calibration, form, many, few, np.linalg.inv(information) + np.diag(np.square(_MISFIT)))
 
     def corrected(self, posterior: np.ndarray) -> np.ndarray:
         """Return probabilities for posteriors, in the same precision; 0 stays 0."""
@@ -141,11 +141,18 @@ class ByAnswers:
         """
         r, expected = listed.probabilities.astype(float), float(listed.probabilities.sum(dtype=float))
         usual, *others = (form.probabilities(self._log_odds(posterior)) for form in (self.form, self.many, self.few))
-        by_line = np.array([(r * (1 - r)).sum(), (r * (1 - r) * logit(r)).sum()])
-        spread = Z**2 * (by_line @ self.covariance @ by_line + (r * (1 - r)).sum())
-        ends = [float((other - usual).sum()) for other in others]
-        low, high = (np.hypot(np.sqrt(spread), end) for end in (min(*ends, 0.0), max(*ends, 0.0)))
-        return Count(expected, max(expected - float(low), 0.0), min(expected + float(high), float(len(listed))))
+        lines = np.stack([np.ones_like(r), logit(r)])
+        by_line = lines @ (r * (1 - r))
+        # The line that changes the sum most, of those as probable; r near 1 can fall, and hardly rise.
+        farthest = Z * self.covariance @ by_line / max(np.sqrt(by_line @ self.covariance @ by_line), 1e-300) @ lines
+        chance = Z**2 * (r * (1 - r)).sum()
+
+        def distance(sign: int) -> float:
+            of_line = float(expit(lines[1] + sign * farthest).sum()) - expected
+            of_c = max(sign * float((other - usual).sum()) for other in others)
+            return float(np.sqrt(of_line**2 + max(of_c, 0.0) ** 2 + chance))
+
+        return Count(expected, max(expected - distance(-1), 0.0), min(expected + distance(1), float(len(listed))))
 
     def _log_odds(self, posterior: np.ndarray) -> np.ndarray:
         return _log_odds(self.calibration(scores_of(posterior)))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from mpu_cli.core.complete.by_answers import ByAnswers, Corrections
 from mpu_cli.core.complete.posterior import posterior_at
@@ -10,16 +10,21 @@ from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from tests.slow import slow
 
 N, Q = 4_000, 3
 
 
-def lost(seed, depth):
-    """Labels of which those not annotated are true with r = o^(1 - d) / 2, by the odds o of being annotated."""
+def lost(seed, depth, line=(0.0, 1.0)):
+    """Labels of which those not annotated are true with r = o^(1 - d) / 2, by the odds o of being annotated.
+
+    The log odds of r are changed by a line.
+    """
     rng = np.random.default_rng(seed)
     z = rng.normal(-2.5, 2.5, (N, Q))
     annotated = rng.random((N, Q)) < expit(z)
-    true = annotated | (rng.random((N, Q)) < np.minimum(np.exp((1 - depth) * z) / 2, 0.97))
+    r = expit(line[0] + line[1] * logit(np.minimum(np.exp((1 - depth) * z) / 2, 0.97)))
+    true = annotated | (rng.random((N, Q)) < r)
     return z, true, annotated, rng
 
 
@@ -75,6 +80,24 @@ def test_no_probability_is_certain_where_c_is_below_the_share_that_is_annotated(
     count = by.expected_right(first, posterior_at(p, frequency, first.rows, first.columns))
     assert count.low <= right <= count.high
     assert count.expected == pytest.approx(first.probabilities.sum())
+
+
+@pytest.mark.parametrize("simulations", [6, *slow(60)])
+def test_intervals_of_how_many_are_right_cover(simulations):
+    """Where probabilities are off by some line: the 90 % intervals of how many of the first 100 and 1,000 are right."""
+    covered, widths = [], []
+    for seed in range(simulations):
+        of_line = np.random.default_rng([seed, 1])
+        z, true, annotated, rng = lost(seed, 0.2, (of_line.normal(0, 0.4), of_line.normal(1, 0.2)))
+        p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng, m=100)
+        by = ByAnswers.of(p, labels, frequency, answers, reviewed)
+        listed = suggest(p, labels, frequency, Choice(top=1_000), correction=by)
+        for first in (listed[:100], listed):
+            count = by.expected_right(first, posterior_at(p, frequency, first.rows, first.columns))
+            covered.append(count.low <= true[first.rows, first.columns].sum() <= count.high)
+            widths.append((count.high - count.low) / len(first))
+    assert np.mean(covered) >= 0.85
+    assert np.mean(widths) < 0.4
 
 
 def test_the_order_stays_and_0_stays_0():
