@@ -11,6 +11,7 @@ from mpu_cli.names.uris import without_brackets
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.labels import Labels
+from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import clean
 from mpu_cli.text.rows import Bad, no_field, read_rows
 
@@ -53,12 +54,14 @@ class Concept:
     broader: tuple[str, ...] = ()
     deprecated: bool = False
 
-    def names_in(self, language: str) -> tuple[str, ...]:
-        """Return the names in a language, or else without one, or else in the first one, with the URI last."""
-        spoken = next((name for name in (language, "", *sorted(self.names)) if name in self.names), language)
-        preferred = [self.names[spoken]] if spoken in self.names else []
-        others = [other for name in dict.fromkeys((spoken, "")) for other in self.others.get(name, ())]
-        return (*dict.fromkeys([*preferred, *others]), self.uri)
+    def names_in(self, languages: Sequence[str]) -> tuple[str, ...]:
+        """Return the names in some languages, or else without one, or else in the first one, with the URI last."""
+        there = [name for name in languages if name in self.names]
+        spoken = there or [name for name in ("", *sorted(self.names)) if name in self.names][:1] or languages[:1]
+        names = [TextIn.of(clean(self.names[code]), code) for code in spoken if code in self.names]
+        for code in dict.fromkeys((*spoken, "")):
+            names += [TextIn.of(clean(other), code) for other in self.others.get(code, ())]
+        return (*dict.fromkeys(names), self.uri)
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,8 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
     source : str or Path
         As for `read_concepts`.
     language : str, optional
-        In which concepts are named, as far as they are. Default: that of most names.
+        In which concepts are named, as far as they are; of several, with commas between them, the first is that of main
+        names, and those in the others are further names. Default: that of most names.
 
     Raises
     ------
@@ -146,20 +150,20 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
     concepts = read_concepts(source)
     current = [concept for concept in concepts if not concept.deprecated]
     languages = sorted({name for concept in concepts for name in concept.names if name})
-    chosen = _usual_language(concepts) if language is None else language
-    if language is not None and language not in languages:
+    wanted = [_usual_language(concepts)] if language is None else language.split(",")
+    if language is not None and (unknown := [code for code in wanted if code not in languages]):
         there = ", ".join(languages) or "none"
-        raise InputError(str(source), None, f"nothing has a name in the language {language!r}; languages: {there}")
+        raise InputError(str(source), None, f"nothing has a name in the language {unknown[0]!r}; languages: {there}")
     number = {concept.uri: k for k, concept in enumerate(current, 1)}
     broader = {
         number[concept.uri]: tuple(number[uri] for uri in concept.broader if uri in number and uri != concept.uri)
         for concept in current
     }
-    names = [[clean(name) for name in concept.names_in(chosen)] for concept in current]
+    names = [concept.names_in(wanted) for concept in current]
     return Thesaurus(
         Labels(names, {narrower: them for narrower, them in broader.items() if them}),
-        chosen,
-        tuple(name for name in languages if name != chosen),
+        ",".join(wanted),
+        tuple(name for name in languages if name not in wanted),
         len(concepts) - len(current),
     )
 

@@ -1,6 +1,6 @@
 """``mpu vectorize``."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from mpu_cli.errors import counted
 from mpu_cli.text.records import ID, SEPARATOR, TAGS, TEXT
 from mpu_cli.text.rows import FORMATS
 from mpu_cli.text.vectorizer_options import TextOptions
+
+if TYPE_CHECKING:
+    from mpu_cli.commands.data.vectorization import Report
 
 
 @click.command("vectorize")
@@ -57,7 +60,13 @@ from mpu_cli.text.vectorizer_options import TextOptions
 @click.option(
     "--language",
     metavar="CODE",
-    help="Language of the names in a thesaurus, such as en.  [default: that of most names]",
+    help="Language of the names in a thesaurus, such as en; of several, such as en,de, the first is that of the main "
+    "names, and the others are of further names.  [default: that of most names]",
+)
+@click.option(
+    "--language-field",
+    metavar="FIELD",
+    help="Field that has the language of the text, such as de, ger or german.  [default: its function words tell]",
 )
 @click.option(
     "--like",
@@ -80,6 +89,7 @@ def vectorize(
     separator: str | None,
     labels: str | None,
     language: str | None,
+    language_field: str | None,
     like: str | None,
     skip_bad: bool,
     max_line_bytes: int,
@@ -89,8 +99,8 @@ def vectorize(
     """Make a data file of TEXTS with tags, for `mpu train` and all other commands.
 
     TEXTS has one record after another: JSON objects, one on each line (.jsonl, .ndjson), or a table whose first line
-    names the columns (.csv, .tsv); plain or compressed; or - for standard input, with --format. It is read twice, so it
-    may be larger than the memory: first to choose the features, then to write the vectors.
+    names the columns (.csv, .tsv); plain or compressed; or - for standard input, with --format. It is read
+    several times, so it may be larger than the memory: for its languages, to choose the features, to write the vectors.
 
     Features are words and pairs of neighbouring words, weighted by tf-idf. Labels are numbered from 1, the more
     frequent ones first, or by --labels. Texts without tags are instances without labels.
@@ -111,7 +121,7 @@ def vectorize(
     from mpu_cli.text.directory import directory_of
 
     if like is not None:
-        _refuse_with_like({"--labels": labels, "--language": language})
+        _refuse_with_like({"--labels": labels, "--language": language, "--language-field": language_field})
     elif directory_of(output) is None:
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
@@ -122,7 +132,7 @@ def vectorize(
     inputs = {"TEXTS": source, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))
     done = command.vectorize(
-        command.Source(source, form, text, tags, key, separator, skip_bad, max_line_bytes),
+        command.Source(source, form, text, tags, key, separator, language_field, skip_bad, max_line_bytes),
         output,
         options=None if like is not None else TextOptions(**options),
         labels=labels,
@@ -144,9 +154,19 @@ def vectorize(
     else:
         info(
             f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
-            f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {done.stem}",
+            f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}",
             **report.as_json(done),
         )
+
+
+def _stems(done: "Report") -> str:
+    """Return the languages of the stems; of several, with the number of texts in each."""
+    if "," not in done.stem:
+        return done.stem
+    of_each = {language: done.languages.get(language, 0) for language in done.stem.split(",")}
+    unclear = done.instances - sum(done.languages.values())
+    texts = ", ".join(f"{language} ({counted(count, 'text')})" for language, count in of_each.items())
+    return f"{texts}; not clear: {unclear:,}"
 
 
 def _refuse_with_like(others: dict[str, str | None]) -> None:

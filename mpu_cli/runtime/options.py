@@ -203,6 +203,34 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Several:
+    """One or several of some words, each once, with commas between them."""
+
+    words: tuple[str, ...]
+
+    @property
+    def metavar(self) -> str:
+        """The words."""
+        return "|".join(self.words)
+
+    @property
+    def documented(self) -> str:
+        """The type."""
+        return "str"
+
+    def parse(self, text: str) -> str:
+        """Return the words."""
+        return self.check(text)
+
+    def check(self, value: Any) -> str:
+        """Return the words."""
+        words = value.split(",") if isinstance(value, str) else []
+        if not words or len({*words}) < len(words) or not {*words} <= {*self.words}:
+            raise NotAllowedError(value, f"one or several of {', '.join(self.words)}, with commas between them")
+        return value
+
+
+@dataclass(frozen=True)
 class WordOr:
     """One of some words, or a value of another kind. The word `AUTO` stands for None."""
 
@@ -232,13 +260,13 @@ class WordOr:
 
     def check(self, value: Any) -> Any:
         """Return a word, None for `AUTO`, or the other value."""
-        if not isinstance(value, str):
-            return self.other.check(value)
-        if isinstance(self.other, Words):
-            word = Words(self.words + self.other.words).check(value)
-        else:
-            word = Words(self.words).check(value)
-        return None if word == AUTO else word
+        if isinstance(value, str) and value in self.words:
+            return None if value == AUTO else value
+        if isinstance(value, str) and isinstance(self.other, Words):
+            return Words(self.words + self.other.words).check(value)
+        if isinstance(value, str) and not isinstance(self.other, Several):
+            return Words(self.words).check(value)
+        return self.other.check(value)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from threading import Lock
 
+from mpu_cli.text.languages import language_of
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
@@ -29,7 +30,7 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     Parameters
     ----------
     options : TextOptions
-        Its `stem` is a language or `NO_STEMS`.
+        Its `stem` is `NO_STEMS`, or languages: of several, each text has its own, and the first where it is not clear.
     """
     shortest, longest = options.ngrams or NGRAMS[options.analyzer]
     lengths = range(shortest, longest + 1)
@@ -37,8 +38,18 @@ def analyzer_of(options: TextOptions) -> Analyzer:
         return lambda text: _ngrams_of_characters(_folded(text), lengths)
     if options.stem in (None, NO_STEMS):
         return lambda text: _ngrams_of_words(_WORD.findall(_folded(text)), lengths)
-    stem = _stemmer(options.stem)
-    return lambda text: _ngrams_of_words([stem(word) for word in _WORD.findall(_folded(text))], lengths)
+    stems = {language: _stemmer(language) for language in options.languages}
+    if len(stems) == 1:
+        (stem,) = stems.values()
+        return lambda text: _ngrams_of_words([stem(word) for word in _WORD.findall(_folded(text))], lengths)
+    first = options.languages[0]
+
+    def terms(text: str) -> Iterator[str]:
+        words = _WORD.findall(_folded(text))
+        stem = stems.get(language_of(text) or first)  # a text in another language keeps its words
+        return _ngrams_of_words(words if stem is None else list(map(stem, words)), lengths)
+
+    return terms
 
 
 def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:

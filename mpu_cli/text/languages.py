@@ -1,7 +1,11 @@
 """The language of texts: the one of which they have most function words."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from mpu_cli.errors import counted
 
 # Languages with a Snowball stemmer, and the most frequent words of each.
 _FUNCTION_WORDS = {
@@ -25,6 +29,49 @@ LANGUAGES = tuple(_FUNCTION_WORDS)
 _WORDS = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05  # of all words
 _LEAST_LEAD = 1.2  # over the language that comes second
+_FEWEST = 2  # function words of a single text
+_READ = 2000  # characters of a single text
+_LEAST_TEXTS = 0.05  # of all whose language is clear, in a language of the collection
+_CODES = {
+    "danish": "da dan",
+    "dutch": "nl nld dut",
+    "english": "en eng",
+    "finnish": "fi fin",
+    "french": "fr fra fre",
+    "german": "de deu ger",
+    "hungarian": "hu hun",
+    "italian": "it ita",
+    "norwegian": "no nor nb nob nn nno",
+    "portuguese": "pt por",
+    "romanian": "ro ron rum",
+    "russian": "ru rus",
+    "spanish": "es spa",
+    "swedish": "sv swe",
+    "turkish": "tr tur",
+}
+_OF_CODE = {code: language for language, codes in _CODES.items() for code in (language, *codes.split())}
+
+
+class TextIn(str):
+    """A text whose language is known.
+
+    Attributes
+    ----------
+    language : str
+        One of `LANGUAGES`, or any other text for a language without stems.
+    """
+
+    __slots__ = ("language",)
+
+    language: str
+
+    @classmethod
+    def of(cls, text: str, code: str) -> "TextIn":
+        """Return a text in the language of a code (ISO 639-1, 639-2, or the English name), such as ``de-AT``."""
+        known = cls(text)
+        plain = code.strip().lower()
+        known.language = _OF_CODE.get(plain, _OF_CODE.get(re.split("[-_]", plain)[0], plain))
+        return known
 
 
 def guess_language(texts: Iterable[str]) -> str | None:
@@ -45,10 +92,85 @@ def guess_language(texts: Iterable[str]) -> str | None:
     'english'
     >>> guess_language(["Digital television"])
     """
+    return _guess(texts, 1)
+
+
+def language_of(text: str) -> str | None:
+    """Return the language of a single text.
+
+    Parameters
+    ----------
+    text : str
+        Of a long one the beginning is read; a `TextIn` says it itself.
+
+    Returns
+    -------
+    str or None
+        None where it is not clear: fewer than two function words, or those of several languages.
+
+    Examples
+    --------
+    >>> language_of("The history of the theory of numbers"), language_of("The arts")
+    ('english', None)
+    >>> language_of(TextIn.of("Kunst", "de"))
+    'german'
+    """
+    if isinstance(text, TextIn) and text.language:
+        return text.language
+    return _guess([text[:_READ]], _FEWEST)
+
+
+def languages_of(texts: Iterable[str]) -> Counter[str]:
+    """Count texts by their language, those whose language is clear."""
+    return Counter(filter(None, map(language_of, texts)))
+
+
+def of_collection(counts: Counter[str]) -> tuple[str, ...]:
+    """Return the languages of a collection, the most frequent first: each of a twentieth of the texts, or more.
+
+    Parameters
+    ----------
+    counts : Counter
+        As of `languages_of`. Languages without a stemmer are none of a collection.
+    """
+    least = _LEAST_TEXTS * sum(counts.values())
+    return tuple(language for language, count in counts.most_common() if count >= least and language in LANGUAGES)
+
+
+def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str | None:
+    """Return a warning of texts in other languages than those of the stems, if they are a twentieth or more.
+
+    Parameters
+    ----------
+    counts : Counter
+        As of `languages_of`.
+    languages : sequence of str
+        Those of the stems; without any, nothing tells which languages were seen.
+    texts : int
+        How many there are.
+    """
+    others = [(language, count) for language, count in counts.most_common() if language not in languages]
+    count = sum(count for _, count in others)
+    if not languages or count < max(1, _LEAST_TEXTS * texts):
+        return None
+    listed = ", ".join(f"{language} {count:,}" for language, count in others)
+    return (
+        f"{count:,} of {counted(texts, 'text')} in other languages than those of the stems, {', '.join(languages)}: "
+        f"{listed}; predictions for such texts may be worth little"
+    )
+
+
+@cache
+def _languages_of_word() -> dict[str, list[str]]:
     of_word: dict[str, list[str]] = {}
     for language, words in _FUNCTION_WORDS.items():
         for word in words.split():
             of_word.setdefault(word, []).append(language)
+    return of_word
+
+
+def _guess(texts: Iterable[str], fewest: int) -> str | None:
+    of_word = _languages_of_word()
     counts = dict.fromkeys(LANGUAGES, 0)
     total = 0
     for text in texts:
@@ -57,6 +179,6 @@ def guess_language(texts: Iterable[str]) -> str | None:
             for language in of_word.get(match[0], ()):
                 counts[language] += 1
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
-    if counts[first] < max(1, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:
+    if counts[first] < max(fewest, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:
         return None
     return first

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import is_utf8
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.text.languages import TextIn
 from mpu_cli.text.rows import FORMATS, Bad, Row, field_list, format_of, no_field, read_rows
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Fields:
         Separates tags that are written as one text.
     needs_tags, needs_id : bool
         Whether each record must have the field.
+    language : str
+        The field that names the language of the text. Empty: not read.
     """
 
     text: tuple[str, ...] = (TEXT,)
@@ -40,6 +43,7 @@ class Fields:
     separator: str = SEPARATOR
     needs_tags: bool = False
     needs_id: bool = False
+    language: str = ""
 
 
 DEFAULT_FIELDS = Fields()
@@ -125,7 +129,12 @@ def read_rows_and_records(
 ) -> Iterator[tuple[Row | Bad, Record | Bad]]:
     """Read records as `read_records`, each with the row that it was made of."""
     reader: _Reader | None = None
-    needed = (*fields.text, *[fields.tags] * fields.needs_tags, *[fields.id] * fields.needs_id)
+    needed = (
+        *fields.text,
+        *[fields.tags] * fields.needs_tags,
+        *[fields.id] * fields.needs_id,
+        *[fields.language] * bool(fields.language),
+    )
     for row in read_rows(stream, source, form, max_line_bytes, needed):
         if isinstance(row, Bad):
             yield row, row
@@ -155,6 +164,8 @@ class _Reader:
 
     def record(self, row: Row) -> Record:
         text = " ".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
+        if self._fields.language:
+            text = TextIn.of(text, _text(self._fields.language, _value(row, self._fields.language)))
         written = [] if self._tags is None else self._written_tags(row, self._tags)
         tags = [clean(tag) for tag in written]
         key = None if self._id is None else _whole_or_text(self._id, _value(row, self._id))

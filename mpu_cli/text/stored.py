@@ -31,7 +31,8 @@ FORMAT = "mpu text"
 _DENSE, _SPARSE = VERSIONS = 1, 2  # an inverse document frequency of every feature; of the hashes that occur
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
-_FIELDS = ("text", "tags", "id", "separator")
+_LANGUAGE = "language"  # kept only where records name it
+_FIELDS = ("text", "tags", "id", "separator", _LANGUAGE)
 _PLACE = ("file", "form", "skip_bad")
 _HEADER_BYTES = 4096  # of an array, at most
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
@@ -186,7 +187,7 @@ def described(stored: Stored) -> dict[str, Any]:
         "options": written(stored.options),
         "features": stored.width,
         **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
-        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
+        "fields": {name: value for name in _FIELDS if (value := getattr(stored.fields, name)) or name != _LANGUAGE},
         "content": None if stored.content is None else asdict(stored.content),
         **({} if stored.records is None else {"records": {name: getattr(stored.records, name) for name in _PLACE}}),
     }
@@ -303,8 +304,9 @@ def _expect(condition: bool, otherwise: str) -> None:
 
 def _fields(values: Mapping[str, Any]) -> Fields:
     _expect(isinstance(values["text"], list), "its fields are no names")
-    fields = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"])
-    texts = (*fields.text, fields.tags, fields.id, fields.separator)
+    language = values.get(_LANGUAGE, "")
+    fields = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"], language=language)
+    texts = (*fields.text, fields.tags, fields.id, fields.separator, fields.language)
     _expect(bool(fields.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
     _expect(bool(fields.separator), "nothing is between its tags")
     return fields

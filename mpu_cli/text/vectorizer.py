@@ -19,7 +19,7 @@ from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NGRAMS, analyzer_of
 from mpu_cli.text.batches import MOST_TEXTS, batches
 from mpu_cli.text.counting import HashCounts, Hashes, TermCounts
-from mpu_cli.text.languages import guess_language
+from mpu_cli.text.languages import guess_language, languages_of, of_collection
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.stored import Content, Stored
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
@@ -39,7 +39,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     ngrams : (int, int) or "auto"
         Shortest and longest n-gram.
     stem : str
-        A language of Snowball's stemmers, or ``"none"``. ``"auto"``: the language guessed from the first texts.
+        A language of Snowball's stemmers, or ``"none"``. Of several, such as ``"english,german"``, each text has its
+        own. ``"auto"``: those that a twentieth of the texts are in, of the first ones where X is no sequence.
     weighting : {"tfidf", "log-tfidf", "tf", "binary"}
         Weighting of the entries, before each row gets unit length.
     min_df : int or "auto"
@@ -112,7 +113,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if options.analyzer == "char":
             options = replace(options, stem=NO_STEMS)
         elif options.stem is None:
-            options = replace(options, stem=guess_language(first) or NO_STEMS)
+            several = of_collection(languages_of(X if isinstance(X, Sequence) else first))
+            chosen = ",".join(several) if len(several) > 1 else guess_language(first)
+            options = replace(options, stem=chosen or NO_STEMS)
         if options.hashing is None:
             self._fit_vocabulary(options, first, texts, names)
         else:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mpu_cli.runtime.options import AUTO, Span, Whole, WordOr, Words, option
+from mpu_cli.runtime.options import AUTO, Several, Span, Whole, WordOr, Words, option
 from mpu_cli.text.languages import LANGUAGES
 
 NO_STEMS = "none"
@@ -25,10 +25,11 @@ class TextOptions:
         "characters.",
     )
     stem: str | None = option(
-        WordOr((AUTO,), Words((NO_STEMS, *LANGUAGES))),
+        WordOr((AUTO, NO_STEMS), Several(LANGUAGES)),
         None,
-        "Reduce words to their stems in this language. auto: the language of the first texts, as guessed from their "
-        "function words, or none if that is not clear; n-grams of characters are of whole words.",
+        "Reduce words to their stems in this language; of several, such as english,german, each text in its own, by "
+        "its function words, and in the first where that is not clear. auto: the languages that a twentieth of the "
+        "texts are in, or none; n-grams of characters are of whole words.",
     )
     weighting: str = option(
         Words(("tfidf", "log-tfidf", "tf", "binary")),
@@ -50,3 +51,8 @@ class TextOptions:
         None,
         "Number features by a hash of this many bits, and keep no vocabulary. Takes no --min-df and --max-features.",
     )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the stems; none without stems."""
+        return () if self.stem in (None, NO_STEMS) else tuple(str(self.stem).split(","))

@@ -39,6 +39,7 @@ _NAMES = {
     "test": "testing the new model",
     "test earlier models": "testing earlier models",
     "write": "writing the model",
+    "find languages": "finding the languages",
     "read texts": "reading texts",
     "write vectors": "writing vectors",
 }

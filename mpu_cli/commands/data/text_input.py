@@ -1,6 +1,7 @@
 """Texts in place of data: they are made vectors by the vectoriser that a model keeps."""
 
-from collections import deque
+import logging
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -8,15 +9,18 @@ from pathlib import Path
 
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, shown
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.batches import batches
 from mpu_cli.text.directory import from_one
+from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.records import Record, read_records
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import unpacked
+
+_log = logging.getLogger(__name__)
 
 
 class Texts:
@@ -65,6 +69,8 @@ class Texts:
         self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
         self._max_line_bytes = max_line_bytes
         self._ids: deque[str] = deque()
+        self._counts: Counter[str] = Counter()
+        self._n = 0
 
     def chunks(self) -> Iterator[Dataset]:
         """Yield instances, without labels; InputError at the first bad record."""
@@ -73,6 +79,8 @@ class Texts:
             self._ids.extend(
                 str(number) if record.id is None else record.id for record, number in zip(batch, numbers, strict=False)
             )
+            self._counts += languages_of(record.text for record in batch)
+            self._n += len(batch)
             vectors = from_one(self._vectorizer.transform([record.text for record in batch]))
             yield Dataset(csr_array((len(batch), 0), dtype=bool), vectors)
 
@@ -81,7 +89,9 @@ class Texts:
         return [self._ids.popleft() for _ in range(n)]
 
     def finish(self) -> None:
-        """Do nothing: each instance has an id."""
+        """Warn of texts in languages that the model has not seen."""
+        if others := strangers(self._counts, self._vectorizer.options_.languages, self._n):
+            _log.warning(f"{shown(self.name)}: {others}")
 
     def _records(self) -> Iterator[Record]:
         if self._form is None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mpu_cli.svmlight.streams import Writable
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text.batches import batches
 from mpu_cli.text.directory import Vectorization, from_one
+from mpu_cli.text.languages import languages_of
 from mpu_cli.text.records import Record
 from mpu_cli.text.stored import Content
 
@@ -40,6 +42,8 @@ class VectorWriter:
         Instances written, and labels of all of them.
     empty, unknown : int
         Texts that are empty, and others without a feature.
+    languages : Counter of str
+        How many texts are in each language.
     mended : int
         Records in which a tab or line end of a tag or id was made a blank.
     added : dict of int to int
@@ -54,12 +58,14 @@ class VectorWriter:
         self._id_hashes = array("Q")
         self._id_lines = array("Q")
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
+        self.languages: Counter[str] = Counter()
         self.added: dict[int, int] = {}
 
     def write(self, records: Iterable[Record]) -> Iterator[int]:
         """Write records. Yield the number of instances after each batch."""
         for batch in batches(records, Record.size):
             vectors = self._vectorization.vectorizer.transform([record.text for record in batch])
+            self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
             self._write_ids(batch)

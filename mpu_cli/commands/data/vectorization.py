@@ -20,6 +20,7 @@ from mpu_cli.svmlight.streams import ReadableLines, open_output, read_twice
 from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.directory import Vectorization, check_target, directory_of, read_vectorization, write_directory
 from mpu_cli.text.labels import Labels, confusable, read_labels
+from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, read_records
 from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import Records, written
@@ -27,6 +28,7 @@ from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 from mpu_cli.thesaurus import is_thesaurus, read_thesaurus
 
+_CHANGED = "changed while it was being read; try again"
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
 
@@ -43,7 +45,7 @@ class Source:
         One of `text.rows.FORMATS`; None: as its name tells.
     text : tuple of str
         As in `Fields`; empty: the default, or that of the file whose vectoriser is used.
-    tags, id, separator : str or None
+    tags, id, separator, language : str or None
         The same.
     skip_bad : bool
         Whether bad records are left out.
@@ -56,6 +58,7 @@ class Source:
     tags: str | None = None
     id: str | None = None
     separator: str | None = None
+    language: str | None = None
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
 
@@ -68,6 +71,7 @@ class Source:
             self.separator or default.separator,
             needs_tags=bool(self.tags),
             needs_id=bool(self.id),
+            language=self.language or default.language,
         )
 
 
@@ -83,7 +87,9 @@ class Report:
     labels, features : int
         How many there are, also those that occur in no instance.
     stem : str
-        The language of the stems, or "none".
+        The languages of the stems, with commas between them, or "none".
+    languages : dict of str to int
+        How many texts are in each language, of those whose language is clear.
     empty : int
         Texts that are empty.
     unknown : int
@@ -101,6 +107,7 @@ class Report:
     labels: Count
     features: Count
     stem: str
+    languages: dict[str, Count]
     empty: Count
     unknown: Count
     bad: Count
@@ -162,8 +169,16 @@ def vectorize(
                 work, put = stack.enter_context(replacing_directory(directory))
             first = None
             if vectorization is None:
-                with run.step("read texts"), open_first() as stream:
-                    vectorization = _fit(reader, stream, options or TextOptions(), names)
+                options, opened = options or TextOptions(), open_first
+                if options.stem is None and options.analyzer == "word":
+                    with run.step("find languages"), open_first() as stream:
+                        several = of_collection(languages_of(record.text for record in reader.records(stream)))
+                    options = replace(options, stem=",".join(several)) if len(several) > 1 else options
+                    first, opened = reader.content, open_again
+                with run.step("read texts"), opened() as stream:
+                    vectorization = _fit(reader, stream, options, names)
+                if first not in (None, reader.content):
+                    raise InputError(str(source.file), None, _CHANGED)
                 first = reader.content
             else:
                 open_again = open_first
@@ -172,7 +187,7 @@ def vectorize(
                 for _ in writer.write(reader.records(stream)):
                     tick()
             if first not in (None, reader.content):
-                raise InputError(str(source.file), None, "changed while it was being read; try again")
+                raise InputError(str(source.file), None, _CHANGED)
             if work is not None:
                 records = Records.beside(target, source.file, form, source.skip_bad)
                 write_directory(work, vectorization.vectorizer, vectorization.labels, fields, writer.content(), records)
@@ -267,6 +282,7 @@ def _report(
         labels=sum(map(bool, vectorization.labels.names)),
         features=vectorizer.width,
         stem=vectorizer.options_.stem or NO_STEMS,
+        languages=dict(writer.languages.most_common()),
         empty=writer.empty,
         unknown=writer.unknown,
         bad=reader.bad,
@@ -304,6 +320,8 @@ def _cautions(
         )
     if writer.mended:
         yield f"tabs and line ends within tags or ids became blanks, in {counted(writer.mended, 'record')}"
+    if others := strangers(writer.languages, vectorization.vectorizer.options_.languages, writer.instances):
+        yield others
     if writer.empty or writer.unknown:
         yield (
             f"instances without features: {counted(writer.empty, 'empty text')}, "

@@ -1,0 +1,128 @@
+"""Texts in several languages: each is stemmed by its own."""
+
+import json
+
+import pytest
+
+from mpu_cli import Vectorizer
+from mpu_cli.text.languages import TextIn, language_of
+from tests.text.test_vectorizer import GREETINGS
+
+ENGLISH = "the houses of the city and the gardens of the king"
+GERMAN = "die Häuser der Stadt und die Gärten der Könige sind nicht alt"
+
+
+@pytest.mark.parametrize("language", GREETINGS)
+def test_the_language_of_a_single_text(language):
+    assert language_of(GREETINGS[language]) in (language, None)
+    assert language_of(TextIn.of("Kunst", language)) == language
+
+
+@pytest.mark.parametrize("code", ["de", "ger", "deu", "German", "de-AT", "de_CH", " DE "])
+def test_codes(code):
+    assert language_of(TextIn.of("x", code)) == "german"
+
+
+def test_what_is_not_clear_is_not_guessed():
+    for text in ("", "the", "the die", "house garden", "of the der die"):
+        assert language_of(text) is None
+    assert language_of(TextIn.of("the houses of the city", "pl")) == "pl"
+    assert language_of(TextIn.of("the houses of the city", "")) == "english"
+
+
+def test_each_text_has_its_own_stems():
+    texts = [ENGLISH, GERMAN, "houses", TextIn.of("Häuser Gärten", "de"), TextIn.of("houses", "pl")]
+    both = Vectorizer(stem="english,german", ngrams=(1, 1), min_df=1).fit(texts)
+    alone = {
+        language: Vectorizer(stem=language, ngrams=(1, 1), min_df=1).fit([text]).features_
+        for language, text in (("english", ENGLISH), ("german", GERMAN))
+    }
+    # Without a language of its own, the first one; in one without stems, none.
+    assert set(both.features_) == {*alone["english"], *alone["german"], "houses"}
+    assert both.transform(["houses"]).nnz == 1
+    assert both.features_[both.transform([TextIn.of("Häuser", "de")]).indices[0]] == "haus"
+
+
+def test_languages_are_chosen_from_all_texts_wherever_they_stand():
+    texts = [ENGLISH] * 1900 + [GERMAN] * 101
+    assert Vectorizer().fit(texts).options_.stem == "english,german"
+    assert Vectorizer().fit(texts[:1990]).options_.stem == "english"
+
+
+@pytest.mark.parametrize("stem", ["english,klingon", "english,english", "english,", ","])
+def test_wrong_languages_are_refused(stem):
+    with pytest.raises(ValueError, match="one or several of danish"):
+        Vectorizer(stem=stem).fit(["a text"])
+
+
+@pytest.fixture
+def books(run, tmp_path):
+    """Records of two languages, with a field that says so, and their data."""
+
+    def make(*options, field: bool = True):
+        rows = [
+            {"text": f"{text} {i}", "tags": [tag], **({"lang": code} if field else {})}
+            for i in range(40)
+            for text, tag, code in ((ENGLISH, "Gardens", "en"), (GERMAN, "Stadt", "ger"))
+        ]
+        # Sorted by language, as a catalogue may be.
+        rows.sort(key=lambda row: row["tags"])
+        (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        result = run("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", "--json", *options)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return make
+
+
+@pytest.mark.parametrize("options", [(), ("--language-field", "lang"), ("--stem", "english,german")])
+def test_the_report_says_how_many_of_each(run, books, tmp_path, options):
+    report = books(*options)
+    assert sorted(report["stem"].split(",")) == ["english", "german"]
+    assert report["languages"] == {"english": 40, "german": 40}
+    features = (tmp_path / "b.text" / "features").read_text().split("\n")
+    assert {"hous", "haus", "garden", "gart"} <= {*features}
+
+
+def test_the_field_is_kept_for_texts_that_come_later(run, books, tmp_path):
+    books("--language-field", "lang")
+    (tmp_path / "new.jsonl").write_text('{"text": "Häuser", "lang": "de"}\n{"text": "houses", "lang": "en"}\n')
+    assert (
+        run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "b.svm", "-o", tmp_path / "n.svm").exit_code == 0
+    )
+    features = (tmp_path / "b.text" / "features").read_text().split("\n")
+    lines = (tmp_path / "n.svm").read_text().splitlines()
+    assert [features[int(line.strip().split(":")[0]) - 1] for line in lines] == ["haus", "hous"]
+    (tmp_path / "new.jsonl").write_text('{"text": "Häuser"}\n')
+    result = run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "b.svm", "-o", tmp_path / "n.svm")
+    assert result.exit_code == 1
+    assert "there is no field 'lang' here" in result.stderr
+
+
+def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "uri,label_en,label_de\nhttps://e.org/1,Gardens,Gärten\nhttps://e.org/2,City,Stadt\n"
+    )
+    report = books("--labels", tmp_path / "t.csv", "--language", "en,de", "--ngrams", "1-1")
+    assert report["labels"] == 2
+    names = (tmp_path / "b.text" / "labels").read_text().splitlines()
+    assert names == ["Gardens\tGärten\thttps://e.org/1", "City\tStadt\thttps://e.org/2"]
+    features = (tmp_path / "b.text" / "features").read_text().split("\n")
+    vectors = (tmp_path / "b.text" / "label-features.svm").read_text().splitlines()
+    words = [{features[int(entry.split(":")[0]) - 1] for entry in line.split()[1:]} for line in vectors]
+    assert words == [{"garden", "gart"}, {"citi", "stadt"}]
+
+
+def test_a_language_that_the_model_has_not_seen_is_a_warning(run, books, tmp_path):
+    books(field=False)
+    data = tmp_path / "b.svm"
+    assert run("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q").exit_code == 0
+    french = "la maison et le jardin de la ville sont dans le pays"
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in (ENGLISH, french)))
+    for form in ("labels", "jsonl"):
+        result = run("predict", tmp_path / "b.mpu", tmp_path / "new.jsonl", "--format", form)
+        assert result.exit_code == 0
+        assert "1 of 2 texts in other languages than those of the stems, english, german: french 1" in result.stderr
+    result = run("vectorize", tmp_path / "new.jsonl", "--like", data, "-o", tmp_path / "n.svm")
+    assert "french 1" in result.stderr
+    assert "other languages" not in run("predict", tmp_path / "b.mpu", "--text", GERMAN).stderr
