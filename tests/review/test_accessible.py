@@ -1,0 +1,64 @@
+"""What axe finds: the review page as it is used, and the page of `mpu report`."""
+
+from importlib.resources import files
+
+import pytest
+
+pytest.importorskip("axe_core_python")
+
+
+def violations(driver) -> list[str]:
+    """What is wrong in an open dialog, behind which nothing can be used, or on the page."""
+    driver.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    what = "document.querySelector('dialog[open]') ?? document"
+    found = driver.execute_async_script(f"axe.run({what}).then(arguments[0])")
+    assert found["passes"]
+    return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
+
+
+STATES = {
+    "begun": (),
+    "decided": ("y", "n"),
+    "searching": ("/", "mus"),
+    "help": ("?",),
+    "next": ("\ue014",),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_the_review_page(page, state, scheme):
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    try:
+        for key in STATES[state]:
+            page.press(key)
+        assert violations(page.driver) == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_the_review_page_on_a_narrow_screen(page):
+    metrics = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        assert violations(page.driver) == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_who_decides_is_asked(page):
+    page.press("y")
+    page.click("#export")
+    assert page.run("return document.getElementById('who').open")
+    assert violations(page.driver) == []
+
+
+def test_the_report(run, chromium, tmp_path):
+    driver, _ = chromium
+    (tmp_path / "a.svm").write_text("1 1:1\n2 2:1\n 1:1\n" * 30)
+    (tmp_path / "groups").write_text("one\nother\n" * 45)
+    target = tmp_path / "r.html"
+    assert run("report", tmp_path / "a.svm", "--groups", tmp_path / "groups", "-o", target, "-q").exit_code == 0
+    driver.get(target.as_uri())
+    assert violations(driver) == []
