@@ -27,7 +27,7 @@ from mpu_cli.text.rows import FORMATS
     "--suggestions",
     metavar="MISSING.tsv",
     type=click.Path(allow_dash=True),
-    help="Add tags that `mpu complete` suggests too, from --min-probability on, unless a decision is there.",
+    help="Also add tags that `mpu complete` suggests with at least --min-probability, unless they are decided.",
 )
 @click.option(
     "--min-probability",
@@ -35,7 +35,7 @@ from mpu_cli.text.rows import FORMATS
     type=click_type(PROBABILITY),
     help="Least probability of the suggestions that are added.",
 )
-@click.option("--remove-rejected", "remove", is_flag=True, help="Remove the tags of records that are decided no.")
+@click.option("--remove-rejected", "remove", is_flag=True, help="Remove the tags that are decided no.")
 @click.option(
     "--fill-implied",
     is_flag=True,
@@ -47,7 +47,7 @@ from mpu_cli.text.rows import FORMATS
     metavar="FILE",
     type=click.Path(),
     help="The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
-    "RECORDS of its name: news.svm for news.jsonl]",
+    "RECORDS with the same name: news.svm for news.jsonl]",
 )
 @click.option(
     "--format",

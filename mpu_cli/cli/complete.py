@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     "--questions",
     type=click_type(Whole(1, MOST_INSTANCES)),
     metavar="N",
-    help="In place of suggestions, draw N questions: cells whose answers are evidence of the label frequency c.",
+    help="Draw N questions instead of suggestions: cells whose answers are evidence of the label frequency c.",
 )
 @click.option(
     "--implied",
@@ -124,13 +124,13 @@ def complete(
     expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most
     probable ones of an instance are considered (more if instances have many labels).
 
-    --questions N asks in place of claiming: it draws N cells that are not annotated, by chance, with probabilities that
-    are written beside them, so that the answers estimate c best. Answer them in the file, or on the page of
-    `mpu review --suggestions`; all commands with --reviewed then take c of each label from the answers. With
-    --reviewed, --questions asks the next ones. No model is trained for it.
+    --questions N lists questions instead of suggestions: N cells that are not annotated, drawn at random such that the
+    answers estimate c best. The probability with which each was drawn is written beside it. Answer them in the file, or
+    on the page of `mpu review --suggestions`. All commands with --reviewed then estimate c of each label from the
+    answers. With --reviewed, --questions draws the next questions. No model is trained.
 
-    --scores OOF takes out-of-fold scores of any other classifier in place of a training. They are made probabilities
-    here (isotonic calibration); c, what is listed and the report are as without it.
+    --scores OOF takes out-of-fold scores of any other classifier, and trains no model. The scores are calibrated to
+    probabilities (isotonic regression). c, the list and the report are made as without this option.
 
     \b
     Example:

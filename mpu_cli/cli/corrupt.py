@@ -61,7 +61,7 @@ def corrupt(
     run: "Run",
     reading: Reading,
 ) -> None:
-    """Remove labels at random, to test how well a method copes with missing labels.
+    """Remove labels at random, to test methods on missing labels.
 
     Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same. The default
     for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.

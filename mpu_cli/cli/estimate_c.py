@@ -74,9 +74,9 @@ def estimate_c(
     run: "Run",
     as_json: bool,
 ) -> None:
-    """Estimate the label frequency c of FILE, the share of the true labels that is annotated.
+    """Estimate c, the share of the true labels that is annotated.
 
-    Several FILEs are read as one.
+    c is the label frequency of FILE. Several FILEs are read as one.
 
     If some instances were drawn at random and completely reviewed (--reviewed; `mpu review --sample N` draws them), c
     is estimated from these, for each label. The same holds for a second file with complete label sets (--complete);
@@ -86,13 +86,14 @@ def estimate_c(
     annotated with the same chance. Where chances differ, it gives the frequency of the labels annotated best, and more
     labels are missing than it says; incomplete labels alone cannot show this. The best-bin method needs at least one
     label that the features predict well. If there is none, it also uses labels that are mostly annotated together,
-    and mostly prints a warning: c is then probably too low, or, if it is close to 1, unknown. The 90 % interval is a
+    and usually prints a warning: c is then probably too low, or, if it is close to 1, unknown. The 90 % interval is a
     bootstrap over instances: it covers their sampling, and no other error.
 
     The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing
     more often than others. The more labels agree on one frequency, the nearer they are to c. Their 90 % intervals
     allow for labels that the features cannot distinguish, and for different frequencies of labels; one wider
-    than 0.5 is marked as unreliable. The missing labels of all add up to those of c.
+    than 0.5 is marked as unreliable. The estimated numbers of missing labels of all labels add
+    up to the number that c implies.
 
     With `mpu train --c FILE`, such estimates raised micro-F1 by up to 7 points where labels were missing at different
     rates, and lowered it by up to 1 point elsewhere. Incomplete labels cannot show which case you have. So first

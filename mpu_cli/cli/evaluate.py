@@ -170,7 +170,7 @@ def evaluate(
     run: "Run",
     as_json: bool,
 ) -> None:
-    """Compare PREDICTIONS, or several of them, with the labels of TRUTH.
+    """Compare PREDICTIONS with the labels of TRUTH.
 
     TRUTH is a data file. PREDICTIONS has one line per instance of TRUTH, as `mpu predict` writes it: a label list
     (3,7), scores (3:0.91 7:0.5), or both (3 3:0.91 7:0.5). A file whose lines are all empty counts as both. Either

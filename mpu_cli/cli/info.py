@@ -73,13 +73,13 @@ def info(
     by_number: bool,
     as_json: bool,
 ) -> None:
-    """Show what MODEL is, how it was trained, and what it has learned of single labels.
+    """Show what MODEL is, and what it has learned of labels.
 
     The weights of --label add up to log-odds. That of a feature is what one unit of it adds at the first level, which
     sees the features alone. From the second level on, a link is what a prediction of 1 of the one label adds to the
     other at the last level: a positive link makes it more probable, a negative one less.
 
-    "not recorded" marks information that the model does not have, such as one that an earlier mpu has written.
+    "not recorded" marks information that the model does not have, such as one that an earlier version of mpu wrote.
 
     \b
     Example:

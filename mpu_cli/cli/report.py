@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.option("-o", "--output", metavar="PAGE.html", required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", metavar="PAGE.html", required=True, type=click.Path(path_type=Path), help="The page.")
 @click.option(
     "--csv",
     "table",
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 @json_option
 @verbosity_options
 def report(sources: "Sources", output: Path, table: Path | None, top: int, run: "Run", as_json: bool) -> None:
-    """Write a page about what is missing from FILE, for those who decide what is done about it.
+    """Write a page about what is missing from FILE.
 
-    One HTML file to read or print, without network or scripts: what share of the labels is missing and how sure that
-    is, by group (--groups) and by the fifty most frequent labels, the most certain suggestions by name and record, what
-    a review has changed (--reviewed), and how all this was computed. The numbers are those of `mpu estimate-c` and
-    `mpu complete` with default settings.
+    For those who decide what to do about it. One HTML file to read or print, without network or scripts: what share of
+    the labels is missing and how sure that is, by group (--groups) and by the fifty most frequent labels, the most
+    certain suggestions by name and record, what a review has changed (--reviewed), and how all this was computed. The
+    numbers are those of `mpu estimate-c` and `mpu complete` with default settings.
 
     \b
     Example:

@@ -44,13 +44,13 @@ def serve(model: Path, host: str, port: int, path: Path | None, options: Limits,
     \b
     POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
                     perhaps with "top": how many scores of each
-    GET  /health    status 503 where MODEL is gone or damaged, and the one before answers
+    GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
     GET  /metrics   for Prometheus: requests, times, reloads, unknown features
     /v1/projects/NAME, /v1/projects/NAME/suggest
                     what Annif's http backend asks for; NAME is MODEL without its suffix
 
-    Texts are for a MODEL of data that `mpu vectorize` made. A SIGTERM ends it after the requests that are under way,
-    a second one at once. Each request is a line on standard error, except with --quiet.
+    Texts need a MODEL of data that `mpu vectorize` made. SIGTERM ends the service after the requests in progress, a
+    second SIGTERM at once. Each request is a line on standard error, except with --quiet.
 
     \b
     Example:

@@ -104,7 +104,7 @@ def train(
     run: "Run",
     as_json: bool,
 ) -> None:
-    """Learn a model of all labels of FILE, some of whose labels may be missing.
+    """Learn a model of FILE, some of whose labels may be missing.
 
     \b
     Example:

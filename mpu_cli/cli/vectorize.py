@@ -96,7 +96,7 @@ def vectorize(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Make a data file of TEXTS with tags, for `mpu train` and all other commands.
+    """Make a data file of TEXTS with tags, for other commands.
 
     TEXTS has one record after another: JSON objects, one on each line (.jsonl, .ndjson), or a table whose first line
     names the columns (.csv, .tsv); plain or compressed; or - for standard input, with --format. It is read

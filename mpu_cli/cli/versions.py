@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 @json_option
 @verbosity_options
 def versions(model: Path, restore: bool, version: int | None, wait: float, as_json: bool) -> None:
-    """List the versions of MODEL that `mpu train --accept-on` has accepted, and those that it has rejected.
+    """List the versions of MODEL, or restore one.
 
-    Versions are models, in the directory MODEL.versions: `mpu predict news.mpu.versions/2 new.svm` predicts with one.
-    Those that are kept no longer, and those that were rejected, are lines of the list only.
+    The list has the models that `mpu train --accept-on` has accepted, and those that it has rejected. Versions are
+    models, in the directory MODEL.versions: `mpu predict news.mpu.versions/2 new.svm` predicts with one. Versions that
+    are no longer kept, and models that were rejected, are in the list only.
 
-    --restore replaces MODEL in one step, as a training does. A training that is under way has to end first. Versions
-    that came after the one that is put back are kept, but new models are no longer compared with them.
+    --restore replaces MODEL in one step, as a training does. A training in progress has to end first. Versions that
+    came after the restored one are kept, but new models are no longer compared with them.
 
     \b
     Example:

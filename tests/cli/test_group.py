@@ -139,6 +139,12 @@ def test_help_shows_an_example_with_a_command_a_line(run, command):
     assert all("mpu " in line or line.startswith(" " * 6) for line in example)
 
 
+def test_no_summary_of_a_command_is_cut(run):
+    shown = run("--help").output.partition("Commands:\n")[2].splitlines()
+    assert len(shown) == len(mpu.commands)
+    assert [line for line in shown if line.endswith("...")] == []
+
+
 def test_help_imports_nothing_heavy():
     """In one process, which says after each of them what has been imported by then."""
     code = (

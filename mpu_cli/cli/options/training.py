@@ -55,8 +55,8 @@ def acceptance_options(function: Callable) -> Callable:
         "--accept-on",
         metavar="TEST.svm",
         type=click.Path(allow_dash=True),
-        help="Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which no "
-        "training sees. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
+        help="Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
+        "not trained on. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
     )
     @options_from(Acceptance)
     @wraps(function)

@@ -31,7 +31,7 @@ class Acceptance:
         "present one is below 0 (or below minus --accept-margin); better accepts it where the whole interval is above "
         "0 (or above --accept-margin).",
     )
-    accept_margin: float = option(Real(0, 1), 0.0, "With --accept-on: a difference that is as good as none.")
+    accept_margin: float = option(Real(0, 1), 0.0, "With --accept-on: a difference of at most this counts as none.")
     accept_metric: str = option(Words(METRICS), METRICS[0], "With --accept-on: the metric that decides.")
     accept_above: float | None = option(
         PROBABILITY, None, "With --accept-on: reject a new model whose metric on TEST.svm is below this number."
