@@ -110,11 +110,11 @@ class DaskExecutor:
         except Exception:  # as for `_look`; and a client that has lost its scheduler has none to ask
             return {}
 
-    def submit(self, function: Callable, *arguments: Any) -> Handle:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
         """Submit a unit to a worker."""
         return self._submit(function, arguments)
 
-    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+    def spread(self, function: Callable[..., Any], argument_tuples: Sequence[tuple[Any, ...]]) -> list[Handle]:
         """Submit a unit for each tuple; neighbours run on the same worker, unless it is lost or too busy."""
         threads = [worker for worker, number in sorted(self._threads_of_workers().items()) for _ in range(number)]
         n = len(argument_tuples)
@@ -123,7 +123,7 @@ class DaskExecutor:
             for place, arguments in enumerate(argument_tuples)
         ]
 
-    def _submit(self, function: Callable, arguments: tuple, worker: str | None = None) -> Future:
+    def _submit(self, function: Callable[..., Any], arguments: tuple[Any, ...], worker: str | None = None) -> Future:
         self._submitted += 1
         key = f"{function.__name__}-{self._name}-{self._submitted}"
         where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
@@ -180,7 +180,7 @@ class DaskExecutor:
         except (CancelledError, CommClosedError, KilledWorker, OSError) as error:
             raise ClusterError(f"the cluster has lost results: {error}") from None
 
-    def _awaited(self, function: Callable, *arguments: Any, **named: Any) -> Any:
+    def _awaited(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Return what Dask waits for without end; ClusterError as for `wait`."""
         answer = in_background(partial(function, *arguments, **named))
         while not answer.done():
@@ -238,7 +238,7 @@ class DaskExecutor:
         raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
 
 
-def _unit(expected: dict[str, str], function: Callable, *arguments: Any) -> Any:
+def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a unit on a worker. A worker may have joined after `check_workers`."""
     if differs := difference(expected, versions()):
         raise _other_versions(get_worker().address, differs)

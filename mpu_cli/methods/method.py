@@ -90,7 +90,7 @@ class Fitted:
     """
 
     model: Model
-    findings: dict
+    findings: dict[str, Any]
     c: "np.ndarray"
     warnings: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)

@@ -50,7 +50,9 @@ class Service:
             Route("/v1/projects/{project}", self._project),
             Route("/v1/projects/{project}/suggest", self._suggest, methods=["POST"]),
         ]
-        handlers: dict[Any, Callable] = dict.fromkeys((HTTPException, MpuError, ClientDisconnect, Exception), _refused)
+        handlers: dict[Any, Callable[..., Any]] = dict.fromkeys(
+            (HTTPException, MpuError, ClientDisconnect, Exception), _refused
+        )
         watched = [Middleware(Observed, self._metrics)]
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 

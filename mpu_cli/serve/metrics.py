@@ -27,7 +27,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
 
-        def make(kind: Callable, name: str, text: str, labels: tuple[str, ...] = (), **more: Any) -> Any:
+        def make(kind: Callable[..., Any], name: str, text: str, labels: tuple[str, ...] = (), **more: Any) -> Any:
             return kind(f"mpu_{name}", text, labels, registry=self._registry, **more)
 
         self._requests = make(Counter, "requests", "Requests that were answered.", ("path", "status"))

@@ -19,7 +19,7 @@ from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.label_spans import find_labels
 from mpu_cli.svmlight.reader import read
-from mpu_cli.training.evidence import Evidence
+from mpu_cli.training.evidence import evidence_of
 from tests.core.simulated import hide, linear_problem
 
 N, Q = 400, 4
@@ -52,7 +52,7 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     fitted = methods.fit("mpu", problem, OPTIONS, run, hold_out_all=True)
-    evidence = Evidence.of_fitted(fitted, problem)
+    evidence = evidence_of(fitted, problem)
     return missing_labels.find(evidence, problem, IDS, choice, implications, run)
 
 

@@ -19,11 +19,10 @@ from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.core.train.evidence import Evidence
-from mpu_cli.errors import InputError
+from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
-from mpu_cli.runtime.files import STANDARD_STREAM
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
@@ -289,7 +288,7 @@ def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray
     return (ids[column] == written) & stored(cells, rows, column)
 
 
-def _lines(stream, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
+def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
     """Yield the lines of instances in blocks, each with what goes before it: the header of the file, or nothing."""
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
         lines = block

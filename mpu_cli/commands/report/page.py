@@ -39,7 +39,7 @@ footer { margin-top: 2rem; color: #4d555d; }
 """
 
 
-def page(source: str, report: dict[str, Any], rows: Sequence[tuple], warnings: Iterable[str]) -> bytes:
+def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], warnings: Iterable[str]) -> bytes:
     """Return the page.
 
     Parameters
@@ -81,7 +81,7 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple], warnings: I
     ).encode(errors="replace")
 
 
-def _lead(c: dict[str, Any], total: tuple) -> list[str]:
+def _lead(c: dict[str, Any], total: tuple[Any, ...]) -> list[str]:
     annotations, missing = total[3], total[4]
     low, high = (1 - rate for rate in reversed(c["interval"]))
     counts = (
@@ -101,7 +101,7 @@ def _share(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _bars(kind: str, rows: Sequence[tuple], caption: str) -> str:
+def _bars(kind: str, rows: Sequence[tuple[Any, ...]], caption: str) -> str:
     """Return a table with a bar in each row: what is there, what is missing, and the interval of that."""
     most = max((row[3] + max(row[4], row[6]) for row in rows), default=1) or 1
     cells = [

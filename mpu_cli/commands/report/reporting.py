@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from mpu_cli.commands.complete import completion, estimation
 from mpu_cli.commands.report.page import page
@@ -68,7 +68,7 @@ class Report:
         """What to know before using the numbers, each once."""
         return list(dict.fromkeys([*self.frequency.warnings, *self.missing.warnings]))
 
-    def rows(self) -> Iterator[tuple]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label."""
         found, c = self.missing, self.frequency
         total = found.missing, found.missing_low, found.missing_high

@@ -300,7 +300,7 @@ def _matched(
     return WarmStart(old, columns, _settings_of(path, model.options)), counts
 
 
-def _settings_of(path: Path, options: dict) -> Settings:
+def _settings_of(path: Path, options: dict[str, Any]) -> Settings:
     """Return C, eta0 and the weight of label features that a model was trained with, from its record."""
     loss = options.get("loss", DEFAULT)
     if loss not in LOSSES:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -51,7 +52,7 @@ class Features:
     def __len__(self) -> int:
         return self.dense.shape[0]
 
-    def __getitem__(self, rows) -> "Features":
+    def __getitem__(self, rows: Any) -> "Features":
         """Return the instances that an index array or a slice selects."""
         return Features(self.sparse[rows], self.dense[rows])
 
@@ -204,7 +205,7 @@ class Columns:
         places = np.searchsorted(self.indices, features).astype(np.int32)
         return places, np.append(self.indices, -1)[places] == features
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Columns, (self.indices, self.width)  # without what is derived from them
 
     @cached_property

@@ -11,7 +11,7 @@ centres log odds are shifted. It increases strictly, and being the same for all 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -59,7 +59,7 @@ class Calibration:
         """Return the map of each stratum, of which there is one."""
         return (self,)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Calibration, (self.predicted, self.actual)  # without the table
 
     def __call__(self, predictions: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -69,7 +70,7 @@ class LinearModel:
         bias[np.concatenate(labels)] = np.concatenate([model.bias for model in models])
         return cls(joined([model.weights for model in models], labels), bias)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return LinearModel, (self.weights, self.bias)  # without what is derived from them
 
     @cached_property

@@ -23,7 +23,7 @@ from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 if TYPE_CHECKING:
-    from mpu_cli.core.kernels.numba_kernel import Batches
+    from mpu_cli.core.kernels.numpy_kernel import Batches
 
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -132,7 +133,7 @@ class Instances:
         """Return how many annotations each group of instances has: float64, shape (groups,)."""
         return np.sum(self.of_parts(parts.group_annotations), axis=0)
 
-    def of_parts(self, unit: Callable, *arguments: object) -> list:
+    def of_parts(self, unit: Callable[..., Any], *arguments: object) -> list[Any]:
         """Run a unit on each part, and return the results."""
         submit = self.executor.submit
         return self.executor.gather([submit(unit, part, *arguments) for part in self.parts])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import add
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -129,7 +129,7 @@ class Level(ABC):
         """What units of work run with."""
         return self.run.on_a_worker()
 
-    def each(self, unit: Callable, held_out: Sequence[Handle], *arguments: object) -> list[Handle]:
+    def each(self, unit: Callable[..., Any], held_out: Sequence[Handle], *arguments: object) -> list[Handle]:
         """Have a unit run on each part and what was predicted of it."""
         both = zip(self.parts, held_out, strict=True)
         return [self.executor.submit(unit, part, of_part, *arguments) for part, of_part in both]

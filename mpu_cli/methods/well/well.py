@@ -169,10 +169,10 @@ def train(
     blocks = [slice(start, min(start + _BLOCK_SIZE, q)) for start in range(0, q, _BLOCK_SIZE)]
     with run.step("labels", len(blocks)) as tick:
         solved = parallel.run(_label_block, ((spread, block, alpha, beta) for block in blocks), run.jobs)
-        for block, (f, cuts, taken, left) in zip(blocks, solved, strict=True):
-            values[:, block], thresholds[block] = f[n:], cuts
-            steps.append(taken)
-            residual.append(left)
+        for block, (solution, cuts) in zip(blocks, solved, strict=True):
+            values[:, block], thresholds[block] = solution.values[n:], cuts
+            steps.append(solution.steps)
+            residual.append(solution.residual)
             tick()
     unused = int((~(values >= thresholds).any(axis=0)).sum())
     report = Report(gamma, max(steps), max(residual), unused)
@@ -250,8 +250,8 @@ def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> 
     return float(f[order[ends[np.argmin(objective[ends])]]])
 
 
-def _label_block(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[np.ndarray, list[float], int, float]:
-    f, steps, residual = solve(graph, block, alpha, beta)
-    f = np.minimum(f, np.nextafter(np.float32(1), np.float32(0)))  # so that a threshold of 1 exceeds all values
+def _label_block(graph: Graph, block: slice, alpha: float, beta: float) -> tuple[Solution, list[float]]:
+    solution = solve(graph, block, alpha, beta)
+    f = np.minimum(solution.values, np.nextafter(np.float32(1), np.float32(0)))  # a threshold of 1 exceeds all values
     cuts = [best_cut(graph, f[:, i], k, alpha, beta) for i, k in enumerate(range(block.start, block.stop))]
-    return f, cuts, steps, residual
+    return solution._replace(values=f), cuts
