@@ -71,13 +71,14 @@ class Thesaurus:
     Attributes
     ----------
     labels : Labels
-        One of each concept that is not deprecated, by URI, with its names and its URI.
+        One of each concept that is not deprecated, by URI, with its names and its URI. A tag that names a
+        deprecated one becomes a label with its names, after them.
     language : str
         In which they are named; "" where names have no language.
     others : tuple of str
         Further languages in the file, ascending.
     deprecated : int
-        Concepts that were left out.
+        Concepts that are.
     """
 
     labels: Labels
@@ -161,7 +162,11 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
     }
     names = [concept.names_in(wanted) for concept in current]
     return Thesaurus(
-        Labels(names, {narrower: them for narrower, them in broader.items() if them}),
+        Labels(
+            names,
+            {narrower: them for narrower, them in broader.items() if them},
+            [concept.names_in(wanted) for concept in concepts if concept.deprecated],
+        ),
         ",".join(wanted),
         tuple(name for name in languages if name not in wanted),
         len(concepts) - len(current),

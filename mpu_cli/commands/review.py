@@ -142,7 +142,7 @@ def prepare(
     suggested = None
     if suggestions is not None:
         suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)
-        suggested = _allowed(suggested, display.suggestible, names, data.occurring_labels()[1])
+        suggested = _allowed(suggested, display.suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = worklist.choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")

@@ -14,7 +14,7 @@ from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import stem
 
 FOLDER = ".text"
-LABELS, IDS, BROADER = "labels", "ids", "broader"
+LABELS, IDS, BROADER, DEPRECATED = "labels", "ids", "broader", "deprecated"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 
@@ -46,9 +46,18 @@ def find_names(source: Source) -> Path | None:
 
 def find_broader(source: Source) -> Path | None:
     """Return the file of the broader labels of a data file: ``news.text/broader``; None without one."""
+    return _beside(source, BROADER)
+
+
+def find_deprecated(source: Source) -> Path | None:
+    """Return the file of the deprecated labels of a data file: ``news.text/deprecated``; None without one."""
+    return _beside(source, DEPRECATED)
+
+
+def _beside(source: Source, name: str) -> Path | None:
     if isinstance(source, Files) or _has_no_place(source):
         return None
-    path = folder_of(source) / BROADER
+    path = folder_of(source) / name
     return path if path.is_file() else None
 
 

@@ -5,6 +5,7 @@ It holds
   ``features`` names feature j; where features are hashed, there is ``hashes.npy`` in its place;
 - ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
 - ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
+- ``deprecated``: the numbers of labels that records have, and the thesaurus no longer wants;
 - ``ids``: a line for each instance, its id; there is no such file where the records have none;
 - ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
 """
@@ -17,10 +18,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
-from mpu_cli.names.beside import BROADER, IDS, LABELS, folder_of
-from mpu_cli.names.lines import as_a_file
+from mpu_cli.names.beside import BROADER, DEPRECATED, IDS, LABELS, folder_of
+from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.labels import Labels, read_broader, read_labels
@@ -30,7 +32,7 @@ if TYPE_CHECKING:  # importing scikit-learn takes half a second, which work with
     from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, BROADER, IDS, LABEL_FEATURES}
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, BROADER, DEPRECATED, IDS, LABEL_FEATURES}
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ def read_vectorization(like: str | Path) -> Vectorization:
 
     if (path / BROADER).is_file():
         labels = labels.under(read_broader(path / BROADER))
+    if (path / DEPRECATED).is_file():
+        labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
     return Vectorization(Vectorizer.load(path), labels, kept.fields)
 
 
@@ -122,6 +126,8 @@ def write_directory(
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
         (path / BROADER).write_text(labels.broader_lines())
+    if labels.deprecated:
+        (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
     vectors = vectorizer.transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))
     numbers = csr_array(

@@ -22,6 +22,8 @@ class Labels:
         The names of each label, the main one first; empty for a number without a label. One of them may be a URI.
     broader : mapping
         The numbers of the broader labels of each label that has some.
+    deprecated : iterable of sequence of str
+        The names of concepts that are labels only where a record has them, and are not suggested.
 
     Attributes
     ----------
@@ -29,11 +31,18 @@ class Labels:
     shared : int
         Number of labels with the main name of an earlier one, and no other URI. They are the same label, so their own
         numbers have no name.
+    deprecated : list of int
+        Labels that are deprecated.
     """
 
     def __init__(
-        self, names: Iterable[Sequence[str]] = (), broader: Mapping[int, tuple[int, ...]] | None = None
+        self,
+        names: Iterable[Sequence[str]] = (),
+        broader: Mapping[int, tuple[int, ...]] | None = None,
+        deprecated: Iterable[Sequence[str]] = (),
     ) -> None:
+        self.deprecated: list[int] = []
+        self._deprecated = {name: tuple(of_one) for of_one in deprecated for name in of_one}
         self.broader = broader or {}
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
@@ -63,8 +72,12 @@ class Labels:
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""
         name = without_brackets(name)
-        self.names.append((name,))
-        self._numbers[name] = len(self.names)
+        of_label = self._deprecated.get(name, (name,))
+        self.names.append(of_label)
+        for one in of_label:
+            self._numbers.setdefault(one, len(self.names))
+        if name in self._deprecated:
+            self.deprecated.append(len(self.names))
         return len(self.names)
 
     def under(self, broader: Mapping[int, tuple[int, ...]]) -> "Labels":

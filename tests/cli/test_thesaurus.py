@@ -142,3 +142,48 @@ def test_broader_tags_need_a_thesaurus(run, tmp_path):
     result = run("apply", tmp_path / "n.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q")
     assert (result.exit_code, (tmp_path / "new.jsonl").exists()) == (1, False)
     assert "nothing says which labels imply others" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def with_deprecated(run, tmp_path_factory):
+    """Records of which some have a deprecated concept, by name or by URI, and others lack it."""
+    folder = tmp_path_factory.mktemp("deprecated")
+    (folder / "t.ttl").write_text(TURTLE)
+    of_text = {"red apple sweet": ["Apple"], "round pome hard": ["Pome"], "yellow pear soft": ["Pear"]}
+    rows = [
+        {
+            "text": text,
+            "tags": [] if i % 5 == 0 else ["https://example.org/old"] if tags == ["Pome"] and i % 2 else tags,
+        }
+        for i in range(40)
+        for text, tags in of_text.items()
+    ]
+    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ("--language", "en", "--labels", folder / "t.ttl", "-o", folder / "b.svm")
+    assert run("vectorize", folder / "b.jsonl", *options).exit_code == 0
+    return folder
+
+
+def test_a_deprecated_concept_that_records_have_is_a_label_after_the_others(run, with_deprecated, tmp_path):
+    names = (with_deprecated / "b.text" / "labels").read_text().splitlines()
+    assert names[5:] == ["Pome\thttps://example.org/old"]
+    assert (with_deprecated / "b.text" / "deprecated").read_text() == "6\n"
+    like = ("--like", with_deprecated / "b.svm", "-o", tmp_path / "c.svm")
+    assert run("vectorize", with_deprecated / "b.jsonl", *like).exit_code == 0
+    assert (tmp_path / "c.text" / "deprecated").read_text() == "6\n"
+
+
+@pytest.mark.slow
+def test_a_deprecated_concept_is_not_suggested(run, with_deprecated, tmp_path):
+    listed = {}
+    (tmp_path / "only").write_text("Pome\n1\nPear\n")
+    for name, options in (("usual", ()), ("only", ("--only", tmp_path / "only"))):
+        target = tmp_path / f"{name}.tsv"
+        result = run("complete", with_deprecated / "b.svm", "--top", 24, "-o", target, "--levels", 1, "-q", *options)
+        assert result.exit_code == 0, result.stderr
+        rows = [line.split("\t") for line in target.read_text().splitlines() if not line.startswith("#")]
+        listed[name] = {row[rows[0].index("label")] for row in rows[1:]}
+    assert "Pome" not in listed["usual"]
+    assert {"Pome", "Pear"} <= listed["only"]
+    page = tmp_path / "page.html"
+    assert run("review", with_deprecated / "b.svm", "--suggestions", tmp_path / "only.tsv", "-o", page).exit_code == 0

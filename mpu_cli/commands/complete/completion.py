@@ -213,7 +213,7 @@ def complete(
         asked = data.resolved(options)
         implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
-        choice = replace(choice, columns=outputs.suggestible.of(data.ids, data.names))
+        choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
         fitted = None
         if isinstance(data, TrainingData) and data.scores is not None:
             evidence = Evidence.of_scores(data.scores, problem, asked, run)

@@ -211,7 +211,10 @@ def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, lis
             f"{thesaurus.language!r} are used; --language takes another"
         )
     if thesaurus.deprecated:
-        cautions.append(f"{counted(thesaurus.deprecated, 'deprecated concept')} of {shown(labels)} left out")
+        cautions.append(
+            f"{counted(thesaurus.deprecated, 'deprecated concept')} of {shown(labels)}: no labels, unless a record has "
+            "them, and never suggested"
+        )
     return thesaurus.labels, cautions
 
 
@@ -255,7 +258,8 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
 
     def names() -> Iterator[str]:  # asked for when all texts have been read
         for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
-            labels.add(tag)
+            if labels.number(tag) is None:  # of several names of a deprecated concept, the first one
+                labels.add(tag)
         for of_label in labels.names:
             yield from filterfalse(is_uri, of_label)
 
