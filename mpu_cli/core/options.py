@@ -87,8 +87,8 @@ class Options(Descent):
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),
         None,
         "Stacked levels, including the first. 1 treats labels as independent, 2 learns their correlations. auto: 2, or "
-        "1 if its expected F1 is higher, which is estimated for up to 500 labels and 50,000 instances; in a warm "
-        "start as many as the earlier model has.",
+        "1 if its expected F1 is higher, which is estimated for up to 500 labels and 50,000 instances; 1 where labels "
+        "are more, and their names teach; in a warm start as many as the earlier model has.",
     )
     c: "np.ndarray | float | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY)),

@@ -41,8 +41,9 @@ def print_report(report: "Report") -> None:
     elif "c" in rest:
         lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
     if "levels" in rest:
-        by_level = " and ".join(f"{f1:.3f}" for f1 in rest["expected_micro_f1_by_level"])
-        lines["levels"] = f"{rest.pop('levels')}; expected micro-F1 of one and of two: {by_level}"
+        lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
+        if len(by_level) > 1:
+            lines["levels"] += "; expected micro-F1 of one and of two: " + " and ".join(f"{f1:.3f}" for f1 in by_level)
     if "loss" in rest:
         lines["loss"] = rest.pop("loss")
     if "cost" in rest:

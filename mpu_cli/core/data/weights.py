@@ -72,6 +72,14 @@ def pruned(weights: np.ndarray, least: float) -> csr_array:
     return _with_small_indices(weights[rows, columns], columns, indptr, weights.shape)
 
 
+def with_rows(weights: csr_array, rows: Columns) -> csr_array:
+    """Put rows of weights at their places among those of all features; the others are empty."""
+    sizes = np.zeros(rows.width, np.int64)
+    sizes[rows.indices] = np.diff(weights.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return _with_small_indices(weights.data, weights.indices, indptr, (rows.width, weights.shape[1]))
+
+
 def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_array:
     """Put the weights of blocks of labels together.
 

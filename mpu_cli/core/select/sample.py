@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, values_at
 from mpu_cli.core.data.problem import Answers, Problem, Rows
@@ -163,7 +163,10 @@ class Sample:
             instances = instances.block(drawn.columns)
         self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
         self.groups = instances.groups
-        prior = None if label_features is None else Prior.of(instances.features, label_features[self.columns])
+        prior = None
+        if label_features is not None:
+            self.features, of_labels = _narrowed(instances.features, label_features[self.columns])
+            prior = Prior.of(self.features, of_labels)
         self._side_information = SideInformation(prior)
         self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed)
         self._run = run
@@ -238,6 +241,14 @@ class Sample:
     def part_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the values of its cells, of those of all (n x q)."""
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
+
+
+def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_array]:
+    """Leave out features that neither instances nor these labels have, such as those of the names of all others."""
+    if features.dense.shape[1]:
+        return features, of_labels
+    used = Columns.occurring(features.sparse, of_labels)
+    return Features(used.of(features.sparse), features.dense[:, :0]), used.of(of_labels)
 
 
 def draw_questions(

@@ -5,16 +5,60 @@ television" is likely where these words stand. So label k gets a vector v_k in t
 length, such as that of its name; zero where it has none. Its weights are regularised towards a v_k in place
 of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objective. So u_k is learned as w_k is
 without a prior, from scores to which a v_k . x is added.
+
+Of a label without annotations there is nothing to learn. Where labels are many, as those of a thesaurus of which few
+are in use, its weights are a v_k. Its bias is lower, the more instances have its name (`unannotated_bias`).
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
+from scipy.special import expit, logit
 
-from mpu_cli.core.data.features import Features, unit_rows
-from mpu_cli.core.data.predictions import Block, Predictions
+from mpu_cli.core.data.features import Columns, Features, unit_rows
+from mpu_cli.core.data.judges import count_positives
+from mpu_cli.core.data.predictions import STACKED_FROM, Block, Predictions, at_least
 from mpu_cli.core.side.negative_sampling import NegativeSample
+
+# Instances that tell how many labels without annotations are to be expected, and bins of their scores.
+_DRAWN, _BINS = 1_000, 4_096
+# Log odds that are none.
+_FURTHEST = 40.0
+_ROWS = 512
+
+
+@dataclass(frozen=True)
+class Learnable:
+    """What is learned where labels are many: annotated labels, and the weights that can move.
+
+    Attributes
+    ----------
+    positives : csr_array of bool, shape (n, q)
+        Annotated labels, corrected by verified ones.
+    columns : Columns
+        The features that the instances or the vectors of annotated labels have.
+    """
+
+    positives: csr_array
+    columns: Columns
+
+    @classmethod
+    def of(cls, features: csr_array, positives: csr_array, vectors: csc_array) -> "Learnable":
+        """Take those of some instances (n x D, n x q), and the vectors of labels (D x q)."""
+        annotated = np.flatnonzero(count_positives(positives))
+        return cls(positives, Columns.occurring(features, csr_array(vectors[:, annotated].T)))
+
+    def counts(self, rows: np.ndarray | slice) -> np.ndarray:
+        """Count how many of these instances have each label: ndarray of int, shape (q,)."""
+        return count_positives(self.positives[rows])
+
+    def of_next_level(self, predictions: csr_array) -> "Learnable":
+        """Return the same where these predictions, those that are large enough, are features too."""
+        below = self.columns
+        predicted = Columns.occurring(at_least(predictions, STACKED_FROM))
+        columns = np.concatenate([below.indices, below.width + predicted.indices])
+        return replace(self, columns=Columns(columns.astype(np.int32), below.width + predicted.width))
 
 
 @dataclass(frozen=True)
@@ -27,10 +71,13 @@ class Prior:
         The columns v_k, each of unit length or zero.
     instances : csc_array of float32, shape (n, D)
         By column, so that a product takes no longer than there are instances with the features of the label.
+    learnable : Learnable or None
+        None: all labels learn, and all of their weights.
     """
 
     vectors: csc_array
     instances: csc_array
+    learnable: Learnable | None = None
 
     @classmethod
     def of(cls, features: Features, label_features: csr_array) -> "Prior":
@@ -44,6 +91,10 @@ class Prior:
         """
         return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
 
+    def sparing(self, features: Features, positives: csr_array) -> "Prior":
+        """Return the same where labels that are not positive in an instance are not learned; many are."""
+        return replace(self, learnable=Learnable.of(features.as_sparse(), positives, self.vectors))
+
     def block(self, labels: Block) -> "Prior":
         """Return the same for some of the labels."""
         return replace(self, vectors=self.vectors[:, labels])
@@ -54,8 +105,11 @@ class Prior:
         return replace(self, vectors=csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1])))
 
     def mean(self, block: Block, weight: float) -> np.ndarray:
-        """Return a v_k of a block of labels: float32, shape (D, k)."""
-        return self.vectors[:, block].toarray() * np.float32(weight)
+        """Return a v_k of a block of labels that learn: float32, shape (D, k), or of learnable columns alone."""
+        v = self.vectors[:, block]
+        if self.learnable is not None:
+            v = csc_array(self.learnable.columns.of(csr_array(v.T)).T)
+        return v.toarray() * np.float32(weight)
 
     def offsets(self, block: Block, weight: float) -> csr_array:
         """Return a v_k . x_i of a block of labels: float32, shape (n, k)."""
@@ -80,6 +134,11 @@ class SideInformation:
     prior: Prior | None = None
     negatives: NegativeSample | None = None
 
+    @property
+    def learnable(self) -> Learnable | None:
+        """What is learned; None: everything."""
+        return None if self.prior is None else self.prior.learnable
+
     def of_next_level(self, predictions: Predictions, width: int) -> "SideInformation":
         """Return that of the level above.
 
@@ -91,7 +150,83 @@ class SideInformation:
             Number of features of the level above.
         """
         prior = self.prior and self.prior.widened(width)
+        if prior is not None and prior.learnable is not None and not isinstance(predictions, np.ndarray):
+            prior = replace(prior, learnable=prior.learnable.of_next_level(predictions))
         return SideInformation(prior, self.negatives and self.negatives.widened(predictions))
 
 
 NO_SIDE_INFORMATION = SideInformation()
+
+
+def unannotated_bias(
+    instances: csr_array, rows: np.ndarray, vectors: csr_array, expected: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the biases of labels without annotations, by the instances that have none of them.
+
+    An instance with all features of a label that is annotated nowhere speaks against it: with m of them, odds are
+    divided by m + 1 (Laplace's rule of succession). What labels have in common is such that as many of them as there
+    are to be are expected of an instance.
+
+    Parameters
+    ----------
+    instances : csr_array of float32, shape (n, D)
+    rows : ndarray of int, shape (m,)
+        The instances that have none of the labels.
+    vectors : csr_array of float32, shape (D, k)
+        The weights of the labels, a v_k.
+    expected : float
+        How many of these labels an instance has on average; above 0.
+    rng : numpy.random.Generator
+        Draws the instances by which this is found.
+
+    Returns
+    -------
+    ndarray of float32, shape (k,)
+
+    Examples
+    --------
+    Each of two labels is named in every other instance, in which one of them is to be expected.
+
+    >>> instances, vectors = csr_array(np.eye(2, dtype=np.float32)), csr_array(6 * np.eye(2, dtype=np.float32))
+    >>> unannotated_bias(instances, np.arange(2), vectors, 0.5, np.random.default_rng(0)).round(2).tolist()
+    [-6.0, -6.0]
+    """
+    from scipy.optimize import brentq  # is slow to import
+
+    lower = np.log1p(times_named(instances, rows, vectors))
+    drawn = np.sort(rng.choice(rows, min(len(rows), _DRAWN), replace=False))
+    products = csr_array(instances[drawn] @ vectors)
+    scores = products.data - lower[products.indices]
+    if not len(scores):
+        return -(_FURTHEST + lower).astype(np.float32)
+    counts, edges = np.histogram(scores, _BINS)
+    centres = (edges[1:] + edges[:-1]) / 2
+    share = min(expected * len(drawn) / len(scores), 0.5)
+
+    def excess(common: float) -> float:
+        return float(counts @ expit(centres + common)) / len(scores) - share
+
+    highest = float(logit(share)) - float(edges[0])
+    return (brentq(excess, -_FURTHEST - float(edges[-1]), highest + 1) - lower).astype(np.float32)
+
+
+def times_named(instances: csr_array, rows: np.ndarray, vectors: csr_array) -> np.ndarray:
+    """Count the instances of some rows (n x D) that have all features of each vector (D x k): int, shape (k,).
+
+    Those of a vector without features are not counted.
+
+    Examples
+    --------
+    >>> instances = csr_array(np.array([[1, 2, 0], [1, 0, 0]]))
+    >>> times_named(instances, np.arange(2), csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]]))).tolist()
+    [2, 1, 0]
+    """
+    ones = csr_array((np.ones(vectors.nnz, np.float32), vectors.indices, vectors.indptr), shape=vectors.shape)
+    sizes = np.bincount(vectors.indices, minlength=vectors.shape[1])
+    named = np.zeros(vectors.shape[1], np.int64)
+    for start in range(0, len(rows), _ROWS):  # the product of all would take much memory
+        some = instances[rows[start : start + _ROWS]]
+        some = csr_array((np.ones(some.nnz, np.float32), some.indices, some.indptr), shape=some.shape)
+        shared = csr_array(some @ ones)
+        named += np.bincount(shared.indices[shared.data == sizes[shared.indices]], minlength=len(named))
+    return named

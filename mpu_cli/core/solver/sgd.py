@@ -10,14 +10,14 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import logit
 
-from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.features import Features, only_entries
 from mpu_cli.core.data.predictions import LEAST, Block
-from mpu_cli.core.data.weights import joined, pruned
+from mpu_cli.core.data.weights import pruned, with_rows
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, dual_kernel, kernel, order
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
+from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -100,20 +100,20 @@ class TrainingSet:
         self.run = run
         self.labels = labels
         self.side = side
-        self.width = features.width
         self.mean_squared_norm = features.mean_squared_norm(rows)
-        self._features = features
+        self.features = self._features = features
+        if (learnable := side.learnable) is not None:
+            self._features = Features.of(learnable.columns.of(features.as_sparse()))
+        self.width = self._features.width
         if side.negatives is None:
-            self._batches = kernel(run).prepare(features, self.rows, self.batch_size)
+            self._batches = kernel(run).prepare(self._features, self.rows, self.batch_size)
         else:
             self._among = np.zeros(len(features), bool)
             self._among[rows] = True
 
     def blocks(self) -> Sequence[Block]:
-        """Return the groups of labels of the negative sample, if there is one, or else the labels cut into blocks."""
-        if self.side.negatives is not None:
-            return self.side.negatives.groups()
-        return label_blocks(self.labels.shape[1], self.run)
+        """Return the blocks of labels that are learned one by one."""
+        return blocks_to_learn(self.labels.shape[1], self.side, self.run, self.rows)
 
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
@@ -146,6 +146,22 @@ def label_blocks(q: int, run: Run) -> list[slice]:
     n_blocks = -(-q // kernel(run).BLOCK_SIZE)
     cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
     return [slice(start, stop) for start, stop in pairwise(cuts)]
+
+
+def blocks_to_learn(q: int, side: SideInformation, run: Run, rows: np.ndarray | slice = slice(None)) -> Sequence[Block]:
+    """Return the groups of labels of the negative sample, if there is one, or else q labels cut into blocks.
+
+    Only labels that some of the instances of these rows have, where the others do not learn.
+    """
+    learned = None if side.learnable is None else np.flatnonzero(side.learnable.counts(rows))
+    if side.negatives is not None:
+        groups = side.negatives.groups()
+        if learned is None:
+            return groups
+        return [some for group in groups if len(some := np.intersect1d(group, learned, assume_unique=True))]
+    if learned is None:
+        return label_blocks(q, run)
+    return [learned[block] for block in label_blocks(len(learned), run)] if len(learned) else []
 
 
 def train_linear(
@@ -184,31 +200,86 @@ def train_linear(
     def learn(block: Block) -> LinearModel:
         return train_block(data, block, frequency, settings, begin.block(block), seen)
 
-    return by_blocks(data, learn, prune, tick)
+    rest = [] if prune is None else of_others(data, data.blocks(), frequency, settings, prune, start)
+    return by_blocks(data, learn, prune, tick, rest)
 
 
 def by_blocks(
-    data: TrainingSet, learn: Callable[[Block], LinearModel], prune: float | None, tick: Callable[[], None]
+    data: TrainingSet,
+    learn: Callable[[Block], LinearModel],
+    prune: float | None,
+    tick: Callable[[], None],
+    rest: Sequence[tuple[LinearModel, np.ndarray]] = (),
 ) -> LinearModel:
-    """Learn all labels, a block after another in threads, and put their models together; arguments as above."""
+    """Learn labels, a block after another in threads, and put their models together; arguments as above.
+
+    `rest` has sparse models of labels that are not learned.
+    """
     q = data.labels.shape[1]
     bias = np.empty(q, np.float32)
     weights = data.run.empty((data.width, q if prune is None else 0), np.float32)
 
-    def keep(block: Block) -> csr_array | None:
+    def keep(block: Block) -> LinearModel | None:
         learned = learn(block)
         tick()
-        bias[block] = learned.bias
         if prune is not None:
-            return pruned(learned.weights, prune)
+            return sparse_model(data, learned, prune)
+        bias[block] = learned.bias
         weights[:, block] = learned.weights
         return None
 
     blocks = data.blocks()
-    parts = list(parallel.run(keep, ((block,) for block in blocks), data.run.jobs))
+    models = list(parallel.run(keep, ((block,) for block in blocks), data.run.jobs))
     if prune is None:
         return LinearModel(weights, bias)
-    return LinearModel(joined(parts, [np.arange(q)[block] for block in blocks]), bias)
+    learned = [(model, np.arange(q)[block]) for model, block in zip(models, blocks, strict=True) if model is not None]
+    return LinearModel.of_blocks(*zip(*learned, *rest, strict=True))
+
+
+def sparse_model(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:
+    """Return what was learned of a block of labels as weights of all features, without those below some value."""
+    weights = pruned(model.weights, prune)
+    if (learnable := data.side.learnable) is not None:
+        weights = with_rows(weights, learnable.columns)
+    return LinearModel(weights, model.bias)
+
+
+def of_others(
+    data: TrainingSet,
+    learned: Sequence[Block],
+    frequency: LabelFrequency,
+    settings: Settings,
+    prune: float,
+    start: LinearModel | None = None,
+) -> list[tuple[LinearModel, np.ndarray]]:
+    """Return the model of the labels that do not learn, if there are any, and which they are.
+
+    Their weights are the mean of the prior. As many of them are expected of an instance as labels were annotated once,
+    by the number of instances: so many annotations of labels without any come with the next instance, on average (Good,
+    "The population frequencies of species and the estimation of population parameters", Biometrika 1953, who credits
+    Turing). Those that have weights in a start keep them.
+    """
+    prior, is_other = data.side.prior, np.ones(data.labels.shape[1], bool)
+    for block in learned:
+        is_other[block] = False
+    others = np.flatnonzero(is_other)
+    if prior is None or prior.learnable is None or not len(others):
+        return []
+    vectors = csr_array(prior.vectors[:, others])
+    vectors.data *= np.float32(settings.prior / np.sqrt(data.mean_squared_norm))
+    is_named = np.diff(prior.vectors.indptr) > 0
+    once = np.count_nonzero(is_named & (prior.learnable.counts(data.rows) == 1))
+    expected = max(float(once), 0.5) / (len(data.rows) * float(frequency.rates.mean()))
+    rng = np.random.default_rng(data.run.seed)
+    bias = unannotated_bias(data.features.as_sparse(), data.rows, vectors, expected, rng)
+    weights = only_entries(vectors, np.abs(vectors.data) >= np.float32(prune))
+    if start is not None and start.weights.shape[0]:
+        before = start.of_labels(others)
+        kept = csr_array(before.weights)
+        is_new = np.bincount(kept.indices, minlength=len(others)) == 0
+        weights = csr_array(kept + only_entries(weights, is_new[weights.indices]))
+        bias = np.where(is_new, bias, before.bias)
+    return [(LinearModel(weights, bias), others)]
 
 
 def train_block(
@@ -229,6 +300,8 @@ def train_block(
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
+    if weights is not None and len(weights) != data.width and data.side.learnable is not None:
+        weights = weights[data.side.learnable.columns.indices]
     if data.side.prior is not None and settings.prior:
         length = settings.prior / np.sqrt(data.mean_squared_norm)
         mean, offsets = data.side.prior.mean(block, length), data.side.prior.offsets(block, length)

@@ -180,7 +180,10 @@ def train_on_parts(
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
     start_of = None if warm_start is None else _beginning(instances, warm_start, chosen.rates, scale, run)
     level = _first_level(instances, chosen, run, top, n_shards, start_of)
-    stack = Stack(may_drop=options.levels is None and warm_start is None)
+    is_automatic = options.levels is None and warm_start is None
+    if is_automatic and top is not None and chosen.settings.prior:
+        n_levels = 1  # names say more of rare labels than other labels do
+    stack = Stack(may_drop=is_automatic)
     for number in range(n_levels):  # the paper's l = 0, ..., L, where L = n_levels - 1
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         if number:
@@ -271,6 +274,8 @@ def _side_information(
     """Return the prior and the negative sample of level 0."""
     settings, frequency = chosen.settings, part.frequency(chosen.rates)
     prior = Prior.of(part.features, label_features) if settings.prior and label_features is not None else None
+    if prior is not None and part.labels.shape[1] > FEW_LABELS:
+        prior = prior.sparing(part.features, part.positives)
     if not is_worthwhile(*part.labels.shape):
         return SideInformation(prior)
 

@@ -68,9 +68,7 @@ class LevelTask:
 
     def blocks(self) -> Sequence[Block]:
         """Return the blocks of labels that are learned one by one."""
-        if self.side.negatives is not None:
-            return self.side.negatives.groups()
-        return sgd.label_blocks(self.labels.shape[1], self.run)
+        return sgd.blocks_to_learn(self.labels.shape[1], self.side, self.run)
 
 
 @dataclass(frozen=True)
@@ -121,9 +119,9 @@ def learn(
     if is_mean:
         weights[:] = 0
 
-    def look(block: Block, model: LinearModel, rows: np.ndarray) -> None:
+    def look(sets: list[TrainingSet], block: Block, model: LinearModel, rows: np.ndarray) -> None:
         if task.top is not None and task.prune is not None:
-            begun.append((LinearModel(pruned(model.weights, task.prune), model.bias), np.arange(q)[block]))
+            begun.append((sgd.sparse_model(sets[0], model, task.prune), np.arange(q)[block]))
         else:
             places = rows if isinstance(held_out, slice) else np.searchsorted(held_out, rows)
             predict(model, task.features, rows, block, predictions, run, task.prune, places)
@@ -131,13 +129,13 @@ def learn(
     def learn_block(
         sets: list[TrainingSet], predicted: np.ndarray | None, begin: LinearModel, block: Block
     ) -> tuple[Block, LinearModel | None]:
-        watched = None if predicted is None else partial(look, rows=predicted)
+        watched = None if predicted is None else partial(look, sets, rows=predicted)
         model = through(sets, block, task.frequency, settings, begin.block(block), watched)
         tick()
         if is_mean:
             return block, model
         if task.prune is not None:
-            return block, LinearModel(pruned(model.weights, task.prune), model.bias)
+            return block, sgd.sparse_model(sets[0], model, task.prune)
         weights[:, block], bias[block] = model.weights, model.bias
         return block, None
 
@@ -145,8 +143,12 @@ def learn(
         for chain in chains:
             sets = [task.training_set(rows) for rows in chain.learned]
             begin = sets[0].cold_start(task.frequency) if start is None else start
-            yield from ((sets, chain.predicted, begin, block) for block in task.blocks())
+            if task.prune is not None:
+                rest.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune, start))
+            yield from ((sets, chain.predicted, begin, block) for block in blocks)
 
+    blocks = task.blocks()
+    rest: list[tuple[LinearModel, np.ndarray]] = []
     sparse: list[tuple[LinearModel, np.ndarray]] = []
     for block, model in parallel.run(learn_block, tasks(), run.jobs):
         if is_mean:
@@ -155,10 +157,10 @@ def learn(
         elif model is not None:
             sparse.append((model, np.arange(q)[block]))
     if begun and task.top is not None:
-        of_all, places = LinearModel.of_blocks(*zip(*begun, strict=True)), np.arange(n_predicted)
+        of_all, places = LinearModel.of_blocks(*zip(*begun, *rest, strict=True)), np.arange(n_predicted)
         predict_top(of_all, task.features, np.arange(len(task))[held_out], predictions, task.top, run, places)
     if not in_place:
-        whole = LinearModel.of_blocks(*zip(*sparse, strict=True))
+        whole = LinearModel.of_blocks(*zip(*sparse, *rest, strict=True))
     else:
         whole = LinearModel(weights if task.prune is None else pruned(weights, task.prune), bias)
     return Learned(whole, HeldOut(held_out, predictions.result()))

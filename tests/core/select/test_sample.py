@@ -1,9 +1,13 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.validate.validation import out_of_fold
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -52,3 +56,19 @@ def test_naive_probabilities_are_those_of_the_annotations():
     assert probabilities.shape == (1000, 2)
     assert_allclose(probabilities.mean(axis=0), S.mean(axis=0), atol=0.03)
     assert len(ticks) == 5
+
+
+def test_features_that_neither_instances_nor_its_labels_have_change_nothing():
+    """Such as those of the names of all labels that are not in it."""
+    rng = np.random.default_rng(0)
+    matrix, labels = csr_array((rng.random((200, 30)) < 0.1).astype(np.float32)), rng.random((200, 3)) < 0.3
+    names = csr_array(np.eye(3, 30, dtype=np.float32))
+    narrow = Sample(Rows(Features.of(matrix), as_labels(labels)), 200, 4, label_features=names)
+    pad = csr_array((200, 70), dtype=np.float32), csr_array((3, 70), dtype=np.float32)
+    wide = Features.of(csr_array(hstack([matrix, pad[0]])))
+    padded = csr_array(hstack([names, pad[1]]))
+    sample = Sample(Rows(wide, as_labels(labels)), 200, 4, label_features=padded)
+    assert sample.features.width == 30
+    settings, frequency = Settings(3.0, 1.0, 2, prior=5.0), LabelFrequency.of(0.7, (200, 3))
+    one, other = (out_of_fold(each.folds, (200, 3), frequency, settings) for each in (narrow, sample))
+    assert_array_equal(one, other)
