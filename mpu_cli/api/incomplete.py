@@ -15,7 +15,7 @@ from mpu_cli.api.label_sets import LabelSetsMixin
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.errors import DataError
-from mpu_cli.methods.scikit_learn.incomplete import NEGATIVE, UNANNOTATED
+from mpu_cli.methods.scikit_learn import NEGATIVE, UNANNOTATED
 from mpu_cli.runtime.options import Words, checked
 
 

@@ -271,9 +271,37 @@ def _kernel(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndar
     return KernelModel(support, arrays["coefficients"], gamma, thresholds, constant)
 
 
+# sklearn-pu
+
+
+def _classifiers_numbers(model: "Model") -> dict:
+    return {"calibration": _calibration_numbers(model.calibration), "bytes": len(model.packed)}
+
+
+def _classifiers_parts(model: "Model") -> Parts:
+    return {"classifiers": {"skops": np.frombuffer(model.packed, np.uint8)}}
+
+
+def _classifiers_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+    yield "classifiers", {"skops": (np.uint8, (whole(numbers["bytes"]),))}
+
+
+def _classifiers(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
+    from mpu_cli.methods.scikit_learn.incomplete import CalibratedClassifiers
+    from mpu_cli.methods.scikit_learn.stored import unpacked
+
+    calibration = _calibration(numbers["calibration"])
+    assert calibration is not None
+    classifiers = unpacked(parts["classifiers"]["skops"].tobytes())
+    return CalibratedClassifiers(classifiers, calibration, thresholds, occurring.width)
+
+
 KINDS = {
     "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
     "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
+    "classifiers": Kind(
+        "CalibratedClassifiers", _classifiers_numbers, _classifiers_parts, _classifiers_layouts, _classifiers
+    ),
 }
 # Of mpu 0.1: predictions of well for the instances that it had while it learned (it is transductive).
 FORMER_KINDS = ("transductive",)

@@ -61,10 +61,14 @@ def _refuse_clash(method: Any, methods: dict[str, Method]) -> None:
                 raise MpuError(f"{other.name} declares the option {name} in another way")
 
 
+def _has_declared(method: Method) -> bool:
+    return method.parse is None or bool(options_of(method.options))
+
+
 METHODS = {method.name: method for method in sorted(_all(), key=lambda method: (method.name != DEFAULT, method.name))}
 METHODS = _with_outside(METHODS, entry_points(group="mpu.methods"))
-# Methods with a model, which predicts other instances, and options that are declared.
-INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive and method.parse is None)
+# Methods with a model, which predicts other instances, and options that are declared, if there are any.
+INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive and _has_declared(method))
 _CHOICE = Option("method", Words(INDUCTIVE), DEFAULT, " ".join(f"{name}: {METHODS[name].help}" for name in INDUCTIVE))
 
 

@@ -131,9 +131,10 @@ class Method:
     saved : bool
         Whether `mpu train` can save its models: a `StackedModel`, or what has a kind in `bundle/kinds.py`. With others,
         it is refused before it learns.
+    refuse_unsaved : callable
+        Raises an MpuError, before training, where a model by these options could not be saved.
     parse : callable or None
-        Makes the options of what stands after the name in `mpu experiment`, where there is no declaration of them. Such
-        a method is in no other command.
+        Makes the options of what stands after the name in `mpu experiment`, where that is not ``option=value`` alone.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Method:
     transductive: bool = False
     check: Callable[[], object] = field(default_factory=lambda: _nothing_needed)  # which is no method of the class
     saved: bool = True
+    refuse_unsaved: Callable[[Any], object] = field(default_factory=lambda: lambda options: None)
     parse: Callable[[Sequence[str]], Any] | None = None
 
 

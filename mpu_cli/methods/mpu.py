@@ -8,7 +8,10 @@ from mpu_cli.core.options import Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from mpu_cli.core.model.stacking import StackedModel
+    from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.train.algorithm import Report
 
 
@@ -27,15 +30,18 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
 
 def fitted(options: Options, model: "StackedModel", report: "Report", has_label_features: bool = False) -> Fitted:
     """Return the report of `core.train.algorithm.train` in the form of all methods."""
+    from mpu_cli.core.select.hyper_parameters import Estimates
+
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
     if not loss_named(report.settings.loss).has_step:
         del settings["step"]
     if not (has_label_features and options.uses_label_features):
         del settings["prior"]
+    estimates = Estimates(estimate=report.estimate, reviewed=report.reviewed)
+    of_c = findings_of(report.c, estimates)
     findings: dict[str, Any] = {
-        "c": one_or_list(report.c),
-        "c_estimated": report.estimate is not None or report.reviewed is not None,
+        **{name: of_c.pop(name) for name in ("c", "c_estimated")},
         **settings,
         "expected_micro_f1": report.expected_f1,
         "expected_micro_f1_interval": list(report.f1_interval),
@@ -43,18 +49,26 @@ def fitted(options: Options, model: "StackedModel", report: "Report", has_label_
     }
     if options.levels is None:
         findings["levels"] = len(model.levels)
-    if report.estimate is not None and report.reviewed is None:
-        findings["c_interval"] = list(report.estimate.interval or ())
-    if report.reviewed is not None:
-        findings["c_by_people"] = {
-            "c": report.reviewed.c,
-            "interval": list(report.reviewed.interval),
-            "instances": report.reviewed.instances,
-            "by_annotations_alone": None if report.estimate is None else report.estimate.c,
-        }
-        if report.reviewed.answers:
-            findings["c_by_people"] |= {"answers": report.reviewed.answers, "yes": report.reviewed.yes}
+    findings |= of_c
     return Fitted(model, findings, report.c, tuple(report.warnings()), reviewed=report.reviewed)
+
+
+def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
+    """Return the label frequency, and where it comes from, as JSON values."""
+    estimate, reviewed = estimates.estimate, estimates.reviewed
+    findings: dict[str, Any] = {"c": one_or_list(c), "c_estimated": estimate is not None or reviewed is not None}
+    if estimate is not None and reviewed is None:
+        findings["c_interval"] = list(estimate.interval or ())
+    if reviewed is not None:
+        findings["c_by_people"] = {
+            "c": reviewed.c,
+            "interval": list(reviewed.interval),
+            "instances": reviewed.instances,
+            "by_annotations_alone": None if estimate is None else estimate.c,
+        }
+        if reviewed.answers:
+            findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
+    return findings
 
 
 _TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features", "oof")

@@ -29,6 +29,8 @@ VARIANTS = [
     ("sklearn", {"estimator": "RandomForestClassifier", "parameters": (("n_estimators", 10),)}),
     ("sklearn", {"estimator": "LinearSVC"}),
     ("sklearn", {"estimator": "HistGradientBoostingClassifier", "parameters": (("max_iter", 5),)}),
+    ("sklearn-pu", {"estimator": "RandomForestClassifier:n_estimators=10"}),
+    ("sklearn-pu", {"estimator": "LogisticRegression", "unannotated": "weighted", "c": 0.7}),
 ]
 PEERS = ("lml-cost-sensitive", "lml-thresholding")  # they need a package: tests/methods/test_libmultilabel.py
 

@@ -2,14 +2,17 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.added import NUMPY
 from tests.methods.test_new_method import TOY
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "centroid_method.py"
 UNSAVED = TOY.replace('"toy", "', '"unsaved", "').replace("fit),)", "fit, saved=False),)")
 WRONG = (
     TOY.replace('"toy", "', '"wrong", "')
@@ -26,10 +29,12 @@ def folder(tmp_path_factory):
     files = {"outside_toy": TOY, "outside_unsaved": UNSAVED, "outside_wrong": WRONG, "outside_clashing": CLASHING}
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text.replace("METHODS = (", "METHOD = (").replace(",)\n", ",)[0]\n"))
+    shutil.copy(EXAMPLE, folder)
     info = folder / "outside-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
     points = "".join(f"{name.removeprefix('outside_')} = {name}:METHOD\n" for name in files)
+    points += "centroid = centroid_method:METHOD\n"
     (info / "entry_points.txt").write_text(f"[mpu.methods]\n{points}gone = outside_gone:METHOD\nnone = json:loads\n")
     (folder / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n" * 5)
     return folder
@@ -50,6 +55,13 @@ def test_a_saved_model_and_its_predictions(folder):
     assert trained.returncode == 0, trained.stderr
     assert json.loads((folder / "data.mpu" / "manifest.json").read_text())["method"] == "toy"
     assert mpu(folder, "predict", "data.mpu", "data.svm", *NUMPY).stdout == "1,2\n" * 20
+
+
+def test_the_example_learns(folder):
+    trained = mpu(folder, "train", "data.svm", "--method", "centroid", "--sharpness", "8", "-o", "centroid.mpu", *NUMPY)
+    assert trained.returncode == 0, trained.stderr
+    evaluated = mpu(folder, "evaluate", "data.svm", "centroid.mpu", "--json", *NUMPY)
+    assert json.loads(evaluated.stdout)["micro_f1"] == 1
 
 
 def test_what_cannot_be_used_is_said_and_left_out(folder):

@@ -27,8 +27,11 @@ def training_options(function: Callable) -> Callable:
     @wraps(function)
     def with_options(*args: Any, **kwargs: Any) -> Any:
         values = {name: kwargs.pop(name) for name in declared}
+        ctx = click.get_current_context()
         method = values["method"]
-        _refuse_others(click.get_current_context(), method)
+        if _is_set(ctx, "estimator") and not _is_set(ctx, "method"):
+            (method,) = methods.owners("estimator")
+        _refuse_others(ctx, method)
         declaration = methods.METHODS[method].options
         options = declaration(**{name: values[name] for name in options_of(declaration)})
         return function(*args, method=method, options=options, **kwargs)
@@ -39,10 +42,13 @@ def training_options(function: Callable) -> Callable:
     return command
 
 
+def _is_set(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
 def _refuse_others(ctx: click.Context, method: str) -> None:
     for param in ctx.command.params:
-        is_set = ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
-        if is_set and method not in methods.owners(param.name):
+        if _is_set(ctx, param.name) and method not in methods.owners(param.name):
             owners = " and ".join(methods.owners(param.name))
             raise click.UsageError(f"{param.opts[-1]} is an option of {owners}, not of {method}.")
 
@@ -63,7 +69,7 @@ def acceptance_options(function: Callable) -> Callable:
     def command(*args: Any, accept_on: str | None, **kwargs: Any) -> Any:
         values = {name: kwargs.pop(name) for name in declared}
         ctx = click.get_current_context()
-        chosen = [name for name in declared if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+        chosen = [name for name in declared if _is_set(ctx, name)]
         if accept_on is None and chosen:
             raise click.UsageError(f"--{chosen[0].replace('_', '-')} needs --accept-on TEST.svm.")
         if accept_on is not None and (accept_on == STANDARD_STREAM or Path(accept_on).is_fifo()):

@@ -53,7 +53,7 @@ def print_report(report: "Report") -> None:
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
-        del rest["expected_micro_f1_by_level"]
+        rest.pop("expected_micro_f1_by_level", None)
         lines["expected"] = expected(rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None))
     if "acceptance" in rest:
         judged = rest.pop("acceptance")

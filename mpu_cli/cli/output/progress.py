@@ -22,6 +22,7 @@ _NAMES = {
     "shortlist": "finding instances for each label",
     "level 0, without two folds": "predicting level 1 without two folds",
     "out of fold": "predicting out of fold",
+    "out of fold, with weights": "predicting out of fold with weights",
     "out-of-fold predictions": "predicting out of fold",
     "thresholds": "choosing thresholds",
     "train": "learning",

@@ -77,8 +77,10 @@ class Findings(TypedDict, total=False):
         m3l, qaraei21: by which C was chosen.
     steps, residual : int, float
         well: of the iteration.
-    libmultilabel : str
+    libmultilabel, scikit_learn : str
         Its version.
+    unannotated : str
+        sklearn-pu: what a label taught that was not annotated, "negative" or "weighted".
     """
 
     c: Frequency | list[Frequency]
@@ -105,6 +107,8 @@ class Findings(TypedDict, total=False):
     residual: float
     empty_labels: Count
     libmultilabel: str
+    scikit_learn: str
+    unannotated: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,28 +1,28 @@
 """Any classifier on incomplete labels: its out-of-fold scores say c, probabilities and thresholds."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.model_selection import KFold
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.data.features import with_width
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.sample import usual_folds
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
+from mpu_cli.core.validate.validation import default_folds
 from mpu_cli.errors import DataError
-from mpu_cli.methods.scikit_learn.classifiers import held_out, learned, weight_parameter
-from mpu_cli.runtime.options import AUTO
+from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
+from mpu_cli.methods.scikit_learn.classifiers import held_out, learned, scores, suited, weight_parameter
+from mpu_cli.methods.scikit_learn.stored import packed
 from mpu_cli.runtime.run import Run
-
-# What a cell teaches whose label is not annotated.
-NEGATIVE, WEIGHTED = "negative", "weighted"
-UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
-# Seeds of scikit-learn are below this.
-SEEDS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,47 @@ class Learned:
     evidence: Evidence
     decision: Decision
     is_weighted: bool
+
+
+@dataclass(frozen=True)
+class CalibratedClassifiers:
+    """Classifiers as a model of labels.
+
+    Attributes
+    ----------
+    classifiers : list of classifiers
+        One of all labels, or one of each.
+    calibration : Calibration
+        What makes probabilities of their scores.
+    thresholds : ndarray of float32, shape (q,)
+    n_features : int
+    """
+
+    classifiers: list[Any]
+    calibration: Calibration
+    thresholds: np.ndarray
+    n_features: int
+
+    @classmethod
+    def of(cls, learned: Learned, n_features: int) -> "CalibratedClassifiers":
+        """Take what was learned."""
+        assert learned.evidence.calibration is not None
+        decision = learned.decision
+        return cls(learned.classifiers, learned.evidence.calibration, decision.thresholds, n_features)
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The classifiers as they are saved; two packings of the same are not the same bytes."""
+        return packed(self.classifiers)
+
+    def probabilities(self, matrix: csr_array, run: Run | None = None) -> np.ndarray:
+        """Pr(y=1 | x): float32, shape (n, q)."""
+        features = suited(self.classifiers, with_width(matrix, self.n_features))
+        return self.calibration(scores(self.classifiers, features, len(self.thresholds)))
+
+    def predictions(self, matrix: csr_array, run: Run | None = None, most: int | None = None) -> np.ndarray:
+        """Return the same."""
+        return self.probabilities(matrix)
 
 
 def learn(
@@ -88,10 +129,11 @@ def learn(
     if unannotated == WEIGHTED and not weight_parameter(estimator):
         raise DataError(f"unannotated is 'weighted', and {type(estimator).__name__} takes no sample_weight")
     labels, targets = problem.labels, _targets(problem)
-    folds = KFold(options.folds or usual_folds(*labels.shape), shuffle=True, random_state=run.seed % SEEDS)
-    with run.step("predict out of fold"):
-        scores = held_out(estimator, X, targets, folds, parallel=parallel)
-    evidence = Evidence.of_scores(scores, problem, options, run)
+    n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
+    folds = KFold(n_folds, shuffle=True, random_state=run.seed % SEEDS)
+    with run.step("out of fold"):
+        found = held_out(estimator, X, targets, folds, parallel=parallel)
+    evidence = Evidence.of_scores(found, problem, options, run)
     decision = evidence.decision(labels, options.threshold)
     frequency, is_weighted = evidence.frequency, False
 
@@ -103,16 +145,16 @@ def learn(
         return np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
 
     if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
-        soft = soften(scores, np.arange(len(scores)))
-        with run.step("predict out of fold, with weights"):
+        soft = soften(found, np.arange(len(found)))
+        with run.step("out of fold, with weights"):
             others = held_out(estimator, X, targets, folds, soften, parallel)
         by_weights = evidence.of_other_scores(others, labels)
         expected = by_weights.decision(labels, options.threshold)
         is_weighted = unannotated == WEIGHTED or expected.expected.f1 > decision.expected.f1
         if is_weighted:
-            targets, scores, evidence, decision = soft, others, by_weights, expected
+            targets, found, evidence, decision = soft, others, by_weights, expected
     with run.step("train"):
-        return Learned(learned(estimator, X, targets), scores, evidence, decision, is_weighted)
+        return Learned(learned(estimator, X, targets), found, evidence, decision, is_weighted)
 
 
 def _targets(problem: Problem) -> np.ndarray:
