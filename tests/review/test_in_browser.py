@@ -73,7 +73,7 @@ def test_a_whole_review_by_keyboard(page, news):
 def test_every_decision_can_be_taken_back(page):
     page.press("y", ARROWS["up"], "u")
     assert page.rows("suggested") == {"music": "undecided", "Bücher": "undecided"}
-    page.press("/", "buch", ENTER, ESCAPE)  # without its accent
+    page.press("/", "buch", ENTER, ESCAPE, ARROWS["down"])  # without its accent; then music is marked, which is open
     assert page.rows("suggested") == {"music": "undecided", "Bücher": "yes"}
     page.click("#suggested .row.marked .yes")
     assert page.rows("suggested")["Bücher"] == "undecided"
@@ -484,3 +484,10 @@ def test_on_a_phone_decisions_are_above_the_text(page):
         assert page.run("return document.documentElement.scrollWidth <= innerWidth")
     finally:
         page.driver.set_window_size(size["width"], size["height"])
+
+
+def test_after_a_label_was_added_by_search_the_keys_decide_suggestions(page):
+    page.press(ARROWS["right"], "/", "MUS", ENTER, ESCAPE)  # instance 4, of which sports is suggested
+    page.press("n")
+    assert page.rows("added") == {"music": "yes"}
+    assert page.rows("suggested") == {"sports": "no"}

@@ -377,7 +377,7 @@ new LabelSearch(
     const here = item().a.includes(i) ? "annotated" : reviews.of(item().n).get(String(data.numbers[i])) ? "yes" : "";
     return here || `on ${data.counts[i].toLocaleString("en")}`;
   },
-  (i) => decide(String(data.numbers[i]), true, false),
+  (i) => decide(String(data.numbers[i]), true),
   () => (document.querySelector(".row.marked") ? focusRow() : $("title").focus())
 );
 
