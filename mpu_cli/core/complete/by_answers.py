@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.complete.judged import SHIFT, SLOPE, Judged
+from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
 from mpu_cli.core.complete.suggestions import Cells, Count, Z, judge
 from mpu_cli.core.data.predictions import Predictions
@@ -32,6 +32,8 @@ from mpu_cli.core.model.calibration import Calibration, calibrate
 # What d may be, and the standard deviation of its prior about 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)
 _OF_DEPTH = 0.25
+# Before any answers, how far a line in log odds may be from the form: deviations of its shift and its slope.
+_OF_LINE = (1.0, 0.6)
 # What the form may be off by beyond what answers tell, as standard deviations of a shift and a slope of log odds.
 _MISFIT = (0.4, 0.2)
 # log kappa ends here in either direction, and log odds from above.
@@ -67,7 +69,7 @@ class ByAnswers:
     form, many, few : Form
         Where c is as expected, and where it is at the lower and at the upper end of its 90 % interval.
     covariance : ndarray of float64, shape (2, 2)
-        How far a line in log odds, which `judged` fits, may be from these probabilities: of its shift and its slope.
+        How far a line in log odds may be from these probabilities: of its shift and its slope.
     """
 
     calibration: Calibration
@@ -126,7 +128,7 @@ class ByAnswers:
         form, many, few = (fitted(c) for c in (reviewed.c, *reviewed.interval))
         r = form.probabilities(of_answers)
         lines = np.stack([np.ones_like(r), logit(r)])
-        information = np.diag([1 / SHIFT**2, 1 / SLOPE**2]) + lines * (r * (1 - r)) @ lines.T
+        information = np.diag(1 / np.square(_OF_LINE)) + lines * (r * (1 - r)) @ lines.T
         return cls(calibration, form, many, few, np.linalg.inv(information) + np.diag(np.square(_MISFIT)))
 
     def corrected(self, posterior: np.ndarray) -> np.ndarray:
