@@ -86,6 +86,9 @@ if TYPE_CHECKING:
     help="Answer each line of FILE as soon as it comes, for a program at the other end of a pipe. This takes some "
     "25 times as long per line as a whole file does, and one thread.",
 )
+@click.option(
+    "--why", is_flag=True, help="With --format jsonl: the features that speak most for each label, by name, as `why`."
+)
 @suggestible_options
 @numbers_option
 @cluster_options
@@ -103,6 +106,7 @@ def predict(
     threshold: float | None,
     rank_by: str,
     line_buffered: bool,
+    why: bool,
     suggestible: "Suggestible",
     by_number: bool,
     on: "OnCluster | None",
@@ -152,6 +156,8 @@ def predict(
     by_psp = rank_by == "psp"
     if by_psp and (form != "scores" or threshold is not None):
         raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
+    if why and (form != "jsonl" or on is not None):
+        raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
@@ -182,7 +188,9 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    what = prediction.Output(form=form, top_k=top_k, threshold=threshold, by_number=by_number, suggestible=suggestible)
+    what = prediction.Output(
+        form=form, top_k=top_k, threshold=threshold, by_number=by_number, suggestible=suggestible, why=why
+    )
     counts = prediction.Report()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (

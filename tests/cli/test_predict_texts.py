@@ -133,3 +133,23 @@ def test_words_of_names_that_no_text_has_and_that_teach_nothing(run, tmp_path):
     result = run("predict", tmp_path / "news.mpu", "--text", "a new law", "--format", "tsv", "-q")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "Law" in result.stdout
+
+
+@pytest.mark.parametrize("source", ["new.jsonl", "new.svm"])
+def test_json_lines_say_why(run, folder, source):
+    args = ("predict", folder / "news.mpu", folder / source, "--format", "jsonl", "--top-k", 2, "-q")
+    rows = [json.loads(line) for line in run(*args, "--why").stdout.splitlines()]
+    assert [dict(row, why=None) for row in rows] == [
+        json.loads(line) | {"why": None} for line in run(*args).stdout.splitlines()
+    ]
+    why = [dict(zip(row["labels"], row["why"], strict=True)) for row in rows]
+    assert {"match", "leagu"} <= {*why[0]["Sport"]}
+    assert {"parliament", "law"} <= {*why[1]["Politics"]}
+    assert "match" not in why[0]["Politics"]
+    assert all(len(words) <= 5 for of_one in why for words in of_one.values())
+
+
+def test_why_is_for_json_lines(run, folder):
+    result = run("predict", folder / "news.mpu", folder / "new.jsonl", "--why")
+    assert result.exit_code == 2
+    assert "--why needs --format jsonl" in result.stderr

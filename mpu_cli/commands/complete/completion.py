@@ -15,7 +15,7 @@ from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Cells, Choice
-from mpu_cli.core.model.explanation import reasons
+from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.train.evidence import Evidence
@@ -31,9 +31,6 @@ from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, training_set
 from mpu_cli.training.evidence import evidence_of
 from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
-
-# Features that are named beside a suggestion, at most.
-_MOST_REASONS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,5 +286,4 @@ def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData,
     """Return, for each suggestion, the features that speak most for it, by name where they have names."""
     assert isinstance(fitted.model, StackedModel)
     names = None if by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
-    of_cells = reasons(fitted.model, features, listed.rows, listed.columns, _MOST_REASONS)
-    return ["; ".join(str(j) if names is None else names[j - 1] for j in those) for those in of_cells]
+    return list(map("; ".join, named_reasons(fitted.model, features, listed.rows, listed.columns, names)))

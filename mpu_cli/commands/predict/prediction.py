@@ -19,7 +19,9 @@ from mpu_cli.commands.predict.prediction_records import RECORD_FORMS, Ids, heade
 from mpu_cli.commands.predict.psp_order import ordered_by_psp
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
-from mpu_cli.errors import InputError, ModelError, OverflowingError
+from mpu_cli.core.model.explanation import named_reasons
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError
 from mpu_cli.evaluation.score_files import with_thresholds
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
@@ -31,6 +33,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
+from mpu_cli.text.stored import unpacked
 
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
 # labels, a few of each instance are kept.
@@ -63,6 +66,8 @@ class Output:
         Numbers of labels in records also where the model knows names.
     suggestible : Suggestible
         Which labels are written.
+    why : bool
+        With jsonl: the features that speak most for each label, too.
     """
 
     form: str = "labels"
@@ -70,6 +75,7 @@ class Output:
     threshold: float | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
+    why: bool = False
 
     @property
     def has_all(self) -> bool:
@@ -151,6 +157,7 @@ def predict(
         The target cannot be written.
     """
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
+    why = _why(model) if output.why else None
     ids: Ids | Texts | None
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
@@ -160,7 +167,7 @@ def predict(
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
-        return _predict_rows(model, *rows, output, allowed, write, run)
+        return _predict_rows(model, *rows, output, allowed, write, run, why)
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
     slices = _slices(chunks, max(1, _PROBABILITIES // width))
@@ -196,7 +203,7 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
 
 
 # Writes some instances: their ids, where the entries of each start and end, the columns of entries, and probabilities.
-_Writer = Callable[[list[str], np.ndarray, np.ndarray, np.ndarray], bytes]
+_Writer = Callable[..., bytes]
 
 
 def _writer(model: TrainedModel, output: Output) -> _Writer:
@@ -220,6 +227,7 @@ def _predict_rows(
     allowed: np.ndarray | None,
     write: _Writer,
     run: Run,
+    why: "_Why | None",
 ) -> tuple[bytes, Report]:
     """Return the lines of a subset of the instances, and what was counted in them."""
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
@@ -236,7 +244,20 @@ def _predict_rows(
     n = predictions.shape[0]
     counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
-    return write(ids, ends, cells.columns, cells.probabilities), counts
+    return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
+
+
+# What speaks most for each of some labels of instances.
+_Why = Callable[[csr_array, Cells], list[list[str]]]
+
+
+def _why(model: TrainedModel) -> _Why:
+    """Return a function that names features; MpuError where the model does not tell."""
+    predictor = model.predictor
+    if not isinstance(predictor, StackedModel):
+        raise MpuError(f"--why needs a linear model, and this one is of the method {model.method}")
+    names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
+    return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
 
 
 def reaching(

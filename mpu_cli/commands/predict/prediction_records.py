@@ -54,9 +54,7 @@ def _has_uris(names: LabelNames | None) -> bool:
     return names is not None and names.has_uris
 
 
-def record_writer(
-    form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool
-) -> Callable[[Sequence[str], np.ndarray, np.ndarray, np.ndarray], bytes]:
+def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
     """Return a function that writes the records of a subset of the instances.
 
     Parameters
@@ -75,8 +73,8 @@ def record_writer(
     Returns
     -------
     callable
-        From ids; where the entries of each instance start and end; the columns of all entries; and their
-        probabilities.
+        From ids; where the entries of each instance start and end; the columns of all entries; their
+        probabilities; and, for ``why`` of JSON lines, what speaks for each of them.
     """
     as_json = form == "jsonl"
 
@@ -94,7 +92,13 @@ def record_writer(
 
     has_uris = _has_uris(names)
 
-    def write(ids: Sequence[str], indptr: np.ndarray, columns: np.ndarray, probabilities: np.ndarray) -> bytes:
+    def write(
+        ids: Sequence[str],
+        indptr: np.ndarray,
+        columns: np.ndarray,
+        probabilities: np.ndarray,
+        why: Sequence[Sequence[str]] | None = None,
+    ) -> bytes:
         labels = [label(column) for column in columns.tolist()]
         uris = [uri(column) for column in columns.tolist()] if has_uris else []
         values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
@@ -105,6 +109,7 @@ def record_writer(
                     f'{{"id": {json.dumps(text, ensure_ascii=False)}, "labels": [{", ".join(labels[start:stop])}], '
                     f'"probabilities": [{", ".join(values[start:stop])}]'
                     + f', "uris": [{", ".join(uris[start:stop])}]' * has_uris
+                    + ("" if why is None else f', "why": {json.dumps(why[start:stop], ensure_ascii=False)}')
                     + "}\n"
                 )
             else:

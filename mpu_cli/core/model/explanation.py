@@ -4,6 +4,7 @@ The log-odds that a level gives a label are a sum: the bias, each feature times 
 predictions of all labels by the levels before, times the scale, times their weights.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.predictions import values_at
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
+
+# Features that are named beside a label, at most.
+MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,14 @@ def reasons(
         best = np.argsort(-part_of_log_odds, kind="stable")[:top]
         listed.append(numbers[there[best[part_of_log_odds[best] > 0]]].tolist())
     return listed
+
+
+def named_reasons(
+    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, names: Sequence[str] | None
+) -> list[list[str]]:
+    """Return the `reasons`, `MOST_REASONS` at most, by the names of features 1, 2, ..., or else by their numbers."""
+    of_cells = reasons(model, features, rows, columns, MOST_REASONS)
+    return [[str(j) if names is None else names[j - 1] for j in those] for those in of_cells]
 
 
 class Link(NamedTuple):
