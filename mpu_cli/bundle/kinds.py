@@ -24,6 +24,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
+    from mpu_cli.methods.m3l.rbf import KernelModel
 
 Parts = dict[str, dict[str, np.ndarray]]
 
@@ -49,8 +50,8 @@ class Kind:
     """
 
     type: str
-    numbers: Callable[["Model"], dict]
-    parts: Callable[["Model"], Parts]
+    numbers: Callable[[Any], dict[str, Any]]
+    parts: Callable[[Any], Parts]
     layouts: Callable[[dict, int, int, int], Iterator[tuple[str, Layout]]]
     predictor: Callable[[dict, Parts, Columns, np.ndarray], "Model"]
 
@@ -173,8 +174,9 @@ def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.nda
     expect(type(listed) is list and len(listed) == len(levels), "there is not a calibration for each level")
     calibrations: list[AnyCalibration | None] = [_calibration(values) for values in listed[: len(levels) - 1]]
     if _in_strata(listed):
-        strata, maps = next(iter(parts.values()))["strata"], tuple(_calibration(values) for values in listed[-1])
-        expect(None not in maps and bool(np.isin(strata, np.arange(len(maps))).all()), "strata out of range")
+        strata, n_strata = next(iter(parts.values()))["strata"], len(listed[-1])
+        maps = tuple(of for of in map(_calibration, listed[-1]) if of is not None)
+        expect(len(maps) == n_strata and bool(np.isin(strata, np.arange(n_strata)).all()), "strata out of range")
         calibrations.append(StratifiedCalibration(maps, strata))
     else:
         calibrations.append(_calibration(listed[-1]))
@@ -225,7 +227,7 @@ def _calibration(values: dict | None) -> Calibration | None:
 # m3l-rbf
 
 
-def _kernel_numbers(model: "Model") -> dict:
+def _kernel_numbers(model: "KernelModel") -> dict[str, Any]:
     return {
         "gamma": float(model.gamma),
         "constant": float(model.constant),
@@ -234,7 +236,7 @@ def _kernel_numbers(model: "Model") -> dict:
     }
 
 
-def _kernel_parts(model: "Model") -> Parts:
+def _kernel_parts(model: "KernelModel") -> Parts:
     support = model.support
     return {
         "kernel": {

@@ -41,13 +41,14 @@ def _prefetch(_typing_context, array, i):
 
 
 @inlined
-def prefetch(array, start, stop):
+def _ask(array, start, stop):
     """Ask for ``array[start:stop]``, of 32-bit numbers, to be brought near the processor while it does other work."""
     for i in range(start, stop, _CACHE_LINE // 4):
         _prefetch(array, i)
 
 
-if numba.config.DISABLE_JIT:
+def _do_nothing(array, start, stop):
+    """Do nothing: there is no such hint in Python."""
 
-    def prefetch(array, start, stop):
-        """Do nothing: there is no such hint in Python."""
+
+prefetch = _do_nothing if numba.config.DISABLE_JIT else _ask
