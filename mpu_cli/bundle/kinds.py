@@ -25,6 +25,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
     from mpu_cli.methods.m3l.rbf import KernelModel
+    from mpu_cli.methods.scikit_learn.incomplete import CalibratedClassifiers
 
 Parts = dict[str, dict[str, np.ndarray]]
 
@@ -276,11 +277,11 @@ def _kernel(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndar
 # sklearn-pu
 
 
-def _classifiers_numbers(model: "Model") -> dict:
+def _classifiers_numbers(model: "CalibratedClassifiers") -> dict[str, Any]:
     return {"calibration": _calibration_numbers(model.calibration), "bytes": len(model.packed)}
 
 
-def _classifiers_parts(model: "Model") -> Parts:
+def _classifiers_parts(model: "CalibratedClassifiers") -> Parts:
     return {"classifiers": {"skops": np.frombuffer(model.packed, np.uint8)}}
 
 
