@@ -55,6 +55,7 @@ DRAWN = "drawn"
 PROBABILITY, WHY = "probability", "why"
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
+_MOST_DISPUTED = 10  # that a warning lists
 T = TypeVar("T", bound=Hashable)
 
 
@@ -169,10 +170,18 @@ def read(
 def _undisputed(every: Decisions) -> Decisions:
     """Leave out labels on which files contradict each other, and ``*`` of their instances; warn how far they agree."""
     verdicts: list[dict[tuple[int, int], bool]] = []
+    written: list[dict[tuple[int, int], str]] = []  # where each decision stands, and what it says
     for file in range(len(every.files)):
         one = _each_once(_part(every, every.file == file))
         cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
         verdicts.append(dict(zip(cells, one.verdict.tolist(), strict=True)))
+        lines = dict(zip(verdicts[-1], one.line.tolist(), strict=True))
+        written.append(
+            {
+                cell: f"{shown(every.files[file])}:{lines[cell]} {'yes' if true else 'no'}"
+                for cell, true in verdicts[-1].items()
+            }
+        )
     disputed: set[tuple[int, int]] = set()
     for i, j in combinations(range(len(verdicts)), 2):
         both = [cell for cell in verdicts[i] if cell in verdicts[j] and cell[1] != NOTHING_ELSE]
@@ -184,7 +193,9 @@ def _undisputed(every: Decisions) -> Decisions:
             _log.warning(
                 f"{shown(every.files[i])} and {shown(every.files[j])} agree on {len(both) - len(others):,} of the "
                 f"{len(both):,} labels of instances that both decide (Cohen's kappa {kappa:.2f}); {len(others):,} are "
-                "left undecided"
+                "left undecided: "
+                + "; ".join(f"{written[i][cell]} and {written[j][cell]}" for cell in sorted(others)[:_MOST_DISPUTED])
+                + "; ..." * (len(others) > _MOST_DISPUTED)
             )
         disputed |= others
     left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}

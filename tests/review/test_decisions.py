@@ -247,6 +247,7 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     [warning] = caplog.messages
     kappa = cohen_kappa_score([1, 1, 0, 0, 1], [1, 1, 0, 0, 0])
     assert f"agree on 4 of the 5 labels of instances that both decide (Cohen's kappa {kappa:.2f}); 1 are" in warning
+    assert warning.endswith(f"left undecided: {first}:7 yes and {second}:7 no")
 
 
 def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):
