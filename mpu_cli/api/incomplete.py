@@ -14,9 +14,10 @@ from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.api.label_sets import LabelSetsMixin
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.frequency.questions import Questions
+from mpu_cli.core.options import PER_LABEL
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, UNANNOTATED
-from mpu_cli.runtime.options import Words, checked
+from mpu_cli.runtime.options import AUTO, Words, checked
 
 
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):
@@ -30,8 +31,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ----------
     estimator : classifier
         With `predict_proba` or `decision_function`.
-    c : float, array_like of shape (q,), or "auto"
-        Label frequency. auto: estimated, as by `estimate_c`, or by people where `fit` has `sampled`.
+    c : float, array_like of shape (q,), "auto" or "per-label"
+        Label frequency. auto: estimated, as by `estimate_c`, or by people where `fit` has `sampled`. per-label: of each
+        label, where it is not by people and there are no groups; such estimates help on some data and harm on others.
     threshold : {"pu-f1", "per-label", "macro-f1"} or float
         As for `choose_thresholds`; or the probability from which all labels are predicted.
     unannotated : {"negative", "weighted", "auto"}
@@ -157,15 +159,16 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named.matrix, groups=groups, **verified)
+        per_label = isinstance(self.c, str) and self.c == PER_LABEL
         as_mpu = MPUClassifier(
-            c=1.0 if named.one_each else self.c,
+            c=1.0 if named.one_each else AUTO if per_label else self.c,
             threshold=self.threshold,
             folds=self.folds,
             random_state=self.random_state,
         )
         chosen = parameters.of_estimator(as_mpu)
         (X,), parallel = indexable(X), Parallel(self.n_jobs, verbose=self.verbose)
-        scored = learning.Scored.of(self.estimator, X, annotations, chosen, unannotated, parallel)
+        scored = learning.Scored.of(self.estimator, X, annotations, chosen, unannotated, parallel, per_label)
         self._scored, self.estimators_, self.weighted_ = scored, scored.learned.classifiers, scored.learned.is_weighted
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
         self.c_, self.group_c_, self.thresholds_ = scored.c, scored.group_c, scored.thresholds

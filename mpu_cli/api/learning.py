@@ -233,12 +233,14 @@ class Scored:
         chosen: Mapping[str, Any],
         unannotated: str,
         parallel: Any,
+        per_label: bool,
     ) -> "Scored":
         """Learn classifiers of the labels."""
         problem = annotations.problem(without_features(annotations.labels.shape[0]))
         options = _options(chosen, annotations)
         of_run = run_of(chosen)
-        learned = learn_any(estimator, X, problem, options, of_run, unannotated=unannotated, parallel=parallel)
+        how = {"unannotated": unannotated, "parallel": parallel, "per_label": per_label}
+        learned = learn_any(estimator, X, problem, options, of_run, **how)
         for warning in learned.evidence.warnings:
             warnings.warn(warning, MpuWarning, stacklevel=3)
         return cls(learned, annotations, chosen)

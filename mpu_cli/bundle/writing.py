@@ -131,9 +131,9 @@ class Writer:
                 self._is_held = before
 
 
-def save(model: TrainedModel | Path, path: Path) -> None:
+def save(model: TrainedModel | Path, path: str | os.PathLike[str]) -> None:
     """Save a trained model, or a copy of one (see `Writer`); errors as for `writer`."""
-    with writer(path) as write:
+    with writer(Path(path)) as write:
         write(model)
 
 

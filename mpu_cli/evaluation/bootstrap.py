@@ -211,7 +211,8 @@ def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float,
     estimates = counts.metrics(np.ones((1, n)), incomplete=True)
     drawn = [counts.metrics(weights, incomplete=True) for weights in _samples(n, _REPLICATES, seed, max(n, width))]
     margins = {name: _ERRORS_OF_90 * np.std(np.concatenate([one[name] for one in drawn])) for name in estimates}
-    return {name: (max(x - margins[name], 0.0), x + margins[name]) for name, (x,) in estimates.items()}
+    ends = {name: (max(x - margins[name], 0.0), x + margins[name]) for name, (x,) in estimates.items()}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
 def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> dict[str, tuple[float, float]]:

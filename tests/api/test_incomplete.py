@@ -26,6 +26,7 @@ from mpu_cli import (
     IncompleteLabelClassifier,
     c_from_review,
     calibrate,
+    estimate_c,
     incomplete_f1_scorer,
     unannotated_posterior,
 )
@@ -248,6 +249,19 @@ def test_groups_have_their_own_c():
     assert listed.probabilities.sum() == pytest.approx((Y & ~S).sum(), rel=0.15)
     with pytest.raises(ValueError, match="groups"):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
+
+
+def test_each_label_may_have_its_own_c():
+    X, Y, _ = drawn(3000)
+    S = Y & (np.random.default_rng(3).random(Y.shape) < [0.3, 0.6, 0.9, 1])
+    model = IncompleteLabelClassifier(LogisticRegression(), c="per-label").fit(X, S)
+    expected = estimate_c(y=S, scores=model.out_of_fold_scores_, per_label=True).c
+    assert model.c_[:3] == pytest.approx(expected[:3])
+    assert model.c_[:3] == pytest.approx([0.3, 0.6, 0.9], abs=0.12)
+    of_all = IncompleteLabelClassifier(LogisticRegression()).fit(X, S)
+    truth = Y[:, 0].mean()
+    errors = [abs(one.predict_proba(X)[:, 0].mean() - truth) for one in (model, of_all)]
+    assert errors[0] <= errors[1] + 0.02
 
 
 def test_the_seed_deals_the_folds(halved):

@@ -9,6 +9,7 @@ from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.single_frequencies import estimate_singly
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.thresholds import Decision, chosen_thresholds, expected_f1
 from mpu_cli.core.options import Options
@@ -87,6 +88,14 @@ class Evidence:
         calibration = calibrated_by(scores, labels, self.frequency)
         blocks = len(calibration.actual)
         return replace(self, probabilities=calibration(scores), calibration=calibration, blocks=blocks)
+
+    def by_label(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
+        """Return what the scores say with a frequency of each label; the same, unless annotations alone tell c."""
+        estimate, frequency = self.estimates.estimate, self.frequency
+        if estimate is None or self.reviewed is not None or frequency.of_instances is not None:
+            return self
+        rates = estimate_singly(scores, labels, "bbe", estimate, frequency.verified).c
+        return replace(self, frequency=replace(frequency, rates=rates)).of_other_scores(scores, labels)
 
     def decision(self, labels: csr_array, criterion: str | float) -> Decision:
         """Choose the thresholds of these annotated labels, as of the same cells."""

@@ -100,6 +100,7 @@ def learn(
     *,
     unannotated: str = NEGATIVE,
     parallel: Any = None,
+    per_label: bool = False,
 ) -> Learned:
     """Learn labels from annotations.
 
@@ -120,6 +121,8 @@ def learn(
         learned from: so the F1 that is expected of both can be compared. auto takes the better.
     parallel : joblib.Parallel, optional
         Learns folds side by side.
+    per_label : bool
+        Whether each label has a c of its own, where annotations alone tell c.
 
     Raises
     ------
@@ -134,6 +137,8 @@ def learn(
     with run.step("out of fold"):
         found = held_out(estimator, X, targets, folds, parallel=parallel)
     evidence = Evidence.of_scores(found, problem, options, run)
+    if per_label:
+        evidence = evidence.by_label(found, labels)
     decision = evidence.decision(labels, options.threshold)
     frequency, is_weighted = evidence.frequency, False
 
