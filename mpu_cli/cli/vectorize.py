@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     help=f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]",
 )
 @click.option("--id", "key", metavar="FIELD", help=f"Field that has the id.  [default: {ID}, if there is one]")
+@click.option(
+    "--group",
+    metavar="FIELD",
+    help="Field that has the name of a group of records, such as their source, year or department: "
+    "news.text/groups beside news.svm is then a file for --groups.",
+)
 @click.option("--separator", metavar="TEXT", help=f"Separator of tags that are one text.  [default: {SEPARATOR}]")
 @click.option(
     "--labels",
@@ -86,6 +92,7 @@ def vectorize(
     text: tuple[str, ...],
     tags: str | None,
     key: str | None,
+    group: str | None,
     separator: str | None,
     labels: str | None,
     language: str | None,
@@ -110,7 +117,7 @@ def vectorize(
 
     \b
     Example:
-      mpu vectorize news.jsonl -o news.svm
+      mpu vectorize news.jsonl --group source -o news.svm
       mpu vectorize new.jsonl --like news.svm -o new.svm
       mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
     """
@@ -120,6 +127,8 @@ def vectorize(
     from mpu_cli.runtime.run import Run
     from mpu_cli.text.directory import directory_of
 
+    if group is not None and directory_of(output) is None:
+        raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
         _refuse_with_like({"--labels": labels, "--language": language, "--language-field": language_field})
     elif directory_of(output) is None:
@@ -132,7 +141,7 @@ def vectorize(
     inputs = {"TEXTS": source, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))
     done = command.vectorize(
-        command.Source(source, form, text, tags, key, separator, language_field, skip_bad, max_line_bytes),
+        command.Source(source, form, text, tags, key, separator, language_field, group, skip_bad, max_line_bytes),
         output,
         options=None if like is not None else TextOptions(**options),
         labels=labels,

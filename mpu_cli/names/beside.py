@@ -14,7 +14,7 @@ from mpu_cli.svmlight.sources import Files, Source
 from mpu_cli.svmlight.streams import stem
 
 FOLDER = ".text"
-LABELS, IDS, BROADER, DEPRECATED = "labels", "ids", "broader", "deprecated"
+LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 

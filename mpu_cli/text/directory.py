@@ -7,6 +7,7 @@ It holds
 - ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
 - ``deprecated``: the numbers of labels that records have, and the thesaurus no longer wants;
 - ``ids``: a line for each instance, its id; there is no such file where the records have none;
+- ``groups``: a line for each instance, the name of its group, where a field has that;
 - ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
-from mpu_cli.names.beside import BROADER, DEPRECATED, IDS, LABELS, folder_of
+from mpu_cli.names.beside import BROADER, DEPRECATED, GROUPS, IDS, LABELS, folder_of
 from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
@@ -32,7 +33,8 @@ if TYPE_CHECKING:  # importing scikit-learn takes half a second, which work with
     from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABELS, BROADER, DEPRECATED, IDS, LABEL_FEATURES}
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABEL_FEATURES}
+_OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def write_directory(
     content: stored.Content,
     records: stored.Records | None = None,
 ) -> None:
-    """Write all files but ``ids`` into an existing directory."""
+    """Write all files but ``ids`` and ``groups`` into an existing directory."""
     stored.save(path, replace(vectorizer.stored(fields, content), records=records))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:

@@ -33,8 +33,8 @@ class Fields:
         Separates tags that are written as one text.
     needs_tags, needs_id : bool
         Whether each record must have the field.
-    language : str
-        The field that names the language of the text. Empty: not read.
+    language, group : str
+        The fields that name the language of the text, and the group of the record. Empty: not read.
     """
 
     text: tuple[str, ...] = (TEXT,)
@@ -44,6 +44,7 @@ class Fields:
     needs_tags: bool = False
     needs_id: bool = False
     language: str = ""
+    group: str = ""
 
 
 DEFAULT_FIELDS = Fields()
@@ -63,7 +64,9 @@ class Record:
     id : str or None
         None if records have no ids.
     mended : bool
-        Whether a tab or line end within a tag or the id became a blank.
+        Whether a tab or line end within a tag, the id or the group became a blank.
+    group : str or None
+        Empty: the group without a name. None if that is not read.
     """
 
     line: int
@@ -71,6 +74,7 @@ class Record:
     tags: tuple[str, ...]
     id: str | None
     mended: bool
+    group: str | None = None
 
     def size(self) -> int:
         """Return the number of its characters."""
@@ -133,7 +137,7 @@ def read_rows_and_records(
         *fields.text,
         *[fields.tags] * fields.needs_tags,
         *[fields.id] * fields.needs_id,
-        *[fields.language] * bool(fields.language),
+        *filter(None, (fields.language, fields.group)),
     )
     for row in read_rows(stream, source, form, max_line_bytes, needed):
         if isinstance(row, Bad):
@@ -175,13 +179,27 @@ class _Reader:
         shown_id = None if key is None else clean(key)
         if shown_id == "":
             raise _FieldError(f"the field {self._id!r} is empty; each record needs an id of its own")
-        checks = ((self._id, shown_id), (self._tags, "".join(tags)), (", ".join(self._fields.text), text))
+        named = self._group(row)
+        group = None if named is None else clean(named)
+        checks = (
+            (self._id, shown_id),
+            (self._tags, "".join(tags)),
+            (", ".join(self._fields.text), text),
+            (self._fields.group, group),
+        )
         for field, value in checks:
             if value is not None and not is_utf8(value):
                 raise _FieldError(f"the field {field!r} has half of a surrogate pair (\\ud800 to \\udfff)")
         mended = any(tag != value.strip() for tag, value in zip(tags, written, strict=True))
         mended |= key is not None and shown_id != key.strip()
-        return Record(row.line, text, tuple(dict.fromkeys(filter(None, tags))), shown_id, mended)
+        mended |= named is not None and group != named.strip()
+        return Record(row.line, text, tuple(dict.fromkeys(filter(None, tags))), shown_id, mended, group)
+
+    def _group(self, row: Row) -> str | None:
+        if not (name := self._fields.group):
+            return None
+        value = _value(row, name)
+        return "" if value is None else _whole_or_text(name, value)
 
     def _written_tags(self, row: Row, name: str) -> list[str]:
         match _value(row, name):

@@ -21,6 +21,7 @@ from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import TextOptions
+from mpu_cli.training.frequencies import read_groups
 from tests.hypotheses import examples
 
 RECORDS = [
@@ -170,6 +171,28 @@ def test_labels_by_a_file_of_names(source, tmp_path):
     assert "1 line" in said and "name of an earlier line" in said
     assert "'Radio' and 'radio'" in said
     assert "never" in lines(tmp_path / "a.text" / "features")
+
+
+def test_groups_are_kept_as_a_file_for_groups(tmp_path):
+    """Names of the groups of instances, in their order: texts, whole numbers or null."""
+    groups = ["north", None, 1999, " a\tb "]
+    write(tmp_path / "news.jsonl", [record | {"source": group} for record, group in zip(RECORDS, groups, strict=True)])
+    report = vectorize(Source(tmp_path / "news.jsonl", group="source"), tmp_path / "news.svm", options=NO_STEMS)
+    assert lines(tmp_path / "news.text" / "groups") == ["north", "", "1999", "a b"]
+    assert any("groups became blanks, in 1 record" in caution for caution in report.cautions)
+    of_instances = read_groups(tmp_path / "news.text" / "groups", 4)
+    assert [of_instances.names[g] for g in of_instances.of_instances] == ["north", "", "1999", "a b"]
+    vectorize(Source(tmp_path / "news.jsonl"), tmp_path / "news.svm", options=NO_STEMS)  # over it: without groups
+    assert not (tmp_path / "news.text" / "groups").exists()
+
+
+@pytest.mark.parametrize(("value", "problem"), [(["a"], "is a list"), (1.5, "is a number"), (True, "is true or false")])
+def test_a_group_is_a_text_or_a_whole_number(tmp_path, value, problem):
+    write(tmp_path / "news.jsonl", [record | {"source": value} for record in RECORDS])
+    with pytest.raises(InputError, match=f"news.jsonl:1: the field 'source' {problem}"):
+        vectorize(Source(tmp_path / "news.jsonl", group="source"), tmp_path / "news.svm")
+    with pytest.raises(InputError, match="there is no field 'place' here"):
+        vectorize(Source(tmp_path / "news.jsonl", group="place"), tmp_path / "news.svm")
 
 
 def test_what_is_odd_is_said(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.names.beside import GROUPS, IDS
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.sources import Counted
@@ -24,13 +25,13 @@ _LINES_KEPT = 3
 
 
 class VectorWriter:
-    """Writes records as lines of a data file, and their ids to another file.
+    """Writes records as lines of a data file, and their ids and groups to files of a directory.
 
     Parameters
     ----------
     out : binary file
-    ids : Path or None
-        Made where the records have ids; None: they are not kept.
+    directory : Path or None
+        Where these files are made, if the records have ids or groups; None: they are not kept.
     vectorization : Vectorization
         The vectoriser, and the labels. Tags that are not among them are added.
     n_numbered : int
@@ -45,14 +46,14 @@ class VectorWriter:
     languages : Counter of str
         How many texts are in each language.
     mended : int
-        Records in which a tab or line end of a tag or id was made a blank.
+        Records in which a tab or line end of a tag, id or group was made a blank.
     added : dict of int to int
         The first few labels without a number before, each with the line of a record that has it.
     """
 
-    def __init__(self, out: Writable, ids: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
+    def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
         self._counted = Counted(out)
-        self._ids = ids
+        self._directory = directory
         self._vectorization = vectorization
         self._n_numbered = n_numbered
         self._id_hashes = array("Q")
@@ -68,7 +69,9 @@ class VectorWriter:
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
-            self._write_ids(batch)
+            self._hash_ids(batch)
+            self._write_names(IDS, [record.id for record in batch])
+            self._write_names(GROUPS, [record.group for record in batch])
             empty = sum(not record.text.strip() for record in batch)
             self.empty += empty
             self.unknown += int(np.count_nonzero(np.diff(vectors.indptr) == 0)) - empty
@@ -107,13 +110,15 @@ class VectorWriter:
             self.added.setdefault(number, line)
         return number
 
-    def _write_ids(self, batch: list[Record]) -> None:
-        ids = "".join(f"{record.id}\n" for record in batch if record.id is not None)
+    def _hash_ids(self, batch: list[Record]) -> None:
         for record in batch:
             if record.id is not None:
                 digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
                 self._id_hashes.append(int.from_bytes(digest))
                 self._id_lines.append(record.line)
-        if self._ids is not None and ids:
-            with self._ids.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(ids if self.instances else as_a_file(ids))
+
+    def _write_names(self, name: str, of_records: list[str | None]) -> None:
+        lines = "".join(f"{one}\n" for one in of_records if one is not None)
+        if self._directory is not None and lines:
+            with (self._directory / name).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(lines if self.instances else as_a_file(lines))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mpu_cli.commands.data.vector_writing import VectorWriter
 from mpu_cli.errors import DataError, InputError, counted, shown
-from mpu_cli.names.beside import IDS
 from mpu_cli.names.uris import is_uri
 from mpu_cli.runtime.files import replacing_directory
 from mpu_cli.runtime.report import HIDDEN, Count
@@ -47,6 +46,8 @@ class Source:
         As in `Fields`; empty: the default, or that of the file whose vectoriser is used.
     tags, id, separator, language : str or None
         The same.
+    group : str or None
+        Field with the name of the group of a record.
     skip_bad : bool
         Whether bad records are left out.
     max_line_bytes : int
@@ -59,6 +60,7 @@ class Source:
     id: str | None = None
     separator: str | None = None
     language: str | None = None
+    group: str | None = None
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
 
@@ -72,6 +74,7 @@ class Source:
             needs_tags=bool(self.tags),
             needs_id=bool(self.id),
             language=self.language or default.language,
+            group=self.group or "",
         )
 
 
@@ -182,7 +185,7 @@ def vectorize(
                 first = reader.content
             else:
                 open_again = open_first
-            writer = VectorWriter(out, None if work is None else work / IDS, vectorization, n_numbered)
+            writer = VectorWriter(out, work, vectorization, n_numbered)
             with run.step("write vectors") as tick, open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
                     tick()
@@ -323,7 +326,7 @@ def _cautions(
             "each is an instance of its own"
         )
     if writer.mended:
-        yield f"tabs and line ends within tags or ids became blanks, in {counted(writer.mended, 'record')}"
+        yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
     if others := strangers(writer.languages, vectorization.vectorizer.options_.languages, writer.instances):
         yield others
     if writer.empty or writer.unknown:
