@@ -22,10 +22,10 @@ from mpu_cli.core.data.predictions import STACKED_FROM, Block, Predictions, at_l
 from mpu_cli.core.side.negative_sampling import NegativeSample
 
 # Instances that tell how many labels without annotations are to be expected, and bins of their scores.
-_DRAWN, _BINS = 1_000, 4_096
+_DRAWN, _BINS = 500, 4_096
 # Log odds that are none.
 _FURTHEST = 40.0
-_ROWS = 512
+_ROWS = 128
 
 
 @dataclass(frozen=True)
@@ -193,10 +193,11 @@ def unannotated_bias(
     """
     from scipy.optimize import brentq  # is slow to import
 
-    lower = np.log1p(times_named(instances, rows, vectors))
+    lower = np.log1p(times_named(instances, rows, vectors)).astype(np.float32)
     drawn = np.sort(rng.choice(rows, min(len(rows), _DRAWN), replace=False))
     products = csr_array(instances[drawn] @ vectors)
-    scores = products.data - lower[products.indices]
+    scores = products.data
+    scores -= lower[products.indices]
     if not len(scores):
         return -(_FURTHEST + lower).astype(np.float32)
     counts, edges = np.histogram(scores, _BINS)
