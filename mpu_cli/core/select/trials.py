@@ -151,7 +151,11 @@ def choose_settings(
             changed: dict[str, Any] = {name: value}
             return evaluate(replace(best.settings, **changed))
 
-        return climb(candidate, _GRIDS[name], getattr(best.settings, name), best)
+        grid = _GRIDS[name]
+        if name == "step" and start.thin and (start.prior or "prior" in free):
+            # Drawn labels compete with few others: a larger step, surer of names, looks better than it is.
+            grid = tuple(step for step in grid if step <= start.step)
+        return climb(candidate, grid, getattr(best.settings, name), best)
 
     best = evaluate(start)
     for name in _GRIDS:

@@ -109,3 +109,11 @@ def test_nothing_to_gain_keeps_the_start():
     folds = [split(features, labels, rows) for rows in deal(60, 3, 0)]
     start = Settings(30.0, 1.0, epochs=1)
     assert choose_settings(Trial(folds, labels, LabelFrequency(np.ones(2))), start).settings == start
+
+
+def test_names_of_many_labels_are_learned_with_no_larger_steps():
+    """The few labels of a sample do not show what a larger step makes of all others."""
+    folds, labels, c = problem()
+    start = Settings(30.0, 0.25, epochs=3, thin=True)
+    for free, is_larger in ((("step",), True), (("step", "prior"), False)):
+        assert (choose_settings(Trial(folds, labels, c), start, free).settings.step > start.step) == is_larger
