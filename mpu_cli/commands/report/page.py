@@ -64,7 +64,10 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
     if groups:
         groups.sort(key=lambda row: -row[4] / max(row[3] + row[4], 1))
         parts += ["<h2>By group</h2>", _bars("group", groups, "The group with the largest share missing first.")]
-    parts += ["<h2>By label</h2>", _bars("label", labels, f"{counted(len(labels), 'label')}, the most frequent first.")]
+    caption = f"{counted(len(labels), 'label')}, the most frequent first."
+    if "assumption" in c and not groups:
+        caption += " By one label frequency for all of them, so shares differ only by what was reviewed."
+    parts += ["<h2>By label</h2>", _bars("label", labels, caption)]
     parts += ["<h2>The most certain suggestions</h2>", _suggestions(report["suggestions"])]
     if decided := list(_decided(c, report["missing"])):
         parts += ["<h2>What the review says</h2>", *decided]
