@@ -10,10 +10,20 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.kinds import KINDS, Parts
-from mpu_cli.bundle.manifest import C_OF_LABELS, MANIFEST, MOST_BYTES, OF_LABELS, Manifest, check_labels, parse
+from mpu_cli.bundle.manifest import (
+    C_OF_LABELS,
+    MANIFEST,
+    MOST_BYTES,
+    OF_LABELS,
+    Decisions,
+    Manifest,
+    check_labels,
+    parse,
+)
 from mpu_cli.bundle.model_files import Layout, ascending, expect, read_arrays, read_kept, read_label_names
 from mpu_cli.bundle.origin import origin_name
 from mpu_cli.core.data.features import Columns
+from mpu_cli.core.model.top_k import TopK
 from mpu_cli.errors import ModelError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
@@ -44,6 +54,8 @@ class TrainedModel:
         The names of these labels, if they have any.
     packed_vectorizer : bytes or None
         The vectoriser that made the data of texts, if any, in the form of `mpu_cli.text.stored`.
+    top_k : TopK or None
+        Decisions of k labels, if the training has made them.
     origin : bytes or None
         How it was trained (see `mpu_cli.bundle.origin`). No prediction depends on it.
     """
@@ -56,6 +68,7 @@ class TrainedModel:
     options: dict
     names: LabelNames | None = None
     packed_vectorizer: bytes | None = None
+    top_k: TopK | None = None
     origin: bytes | None = None
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
@@ -152,8 +165,16 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         predictor = kind.predictor(manifest.numbers, parts, occurring, thresholds)
         names = None if manifest.names is None else read_label_names(path, *manifest.names)
         vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
+        top_k = None if manifest.decisions is None else _decisions(path, manifest.decisions, q)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
-    return TrainedModel(manifest.method, predictor, labels, c, occurring, options, names, vectorizer)
+    kept = (names, vectorizer, top_k)
+    return TrainedModel(manifest.method, predictor, labels, c, occurring, options, *kept)
+
+
+def _decisions(path: Path, decisions: Decisions, q: int) -> TopK:
+    (name, checksum), k, aim = decisions
+    arrays = read_arrays(path / name, checksum, dict.fromkeys(("weights", "offsets"), (np.float32, (q,))))
+    return TopK(k, aim, **arrays)

@@ -5,11 +5,13 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.bundle.model_files import ascending, expect
+from mpu_cli.core.options import AIMS
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -28,6 +30,15 @@ MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel|classifiers|answers)-[0-9a-f]{16}\.npz")
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
+DECISIONS_NAME = re.compile(r"decisions-[0-9a-f]{16}\.npz")
+
+
+class Decisions(NamedTuple):
+    """Decisions of `top_k` labels for an aim of `core.model.top_k`: name and SHA-256 of the file with their arrays."""
+
+    file: tuple[str, str]
+    top_k: int
+    aim: str
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,8 @@ class Manifest:
         Name and SHA-256 of the file of label names, if there is one.
     vectorizer : tuple of (str, str) or None
         Name and SHA-256 of the vectoriser, if there is one.
+    decisions : Decisions or None
+        Decisions of k labels, if there are any.
     of_labels : dict or None
         The arrays of `OF_LABELS`, if an earlier format has them in the manifest.
     """
@@ -63,11 +76,13 @@ class Manifest:
     files: list[tuple[str, str]]
     names: tuple[str, str] | None = None
     vectorizer: tuple[str, str] | None = None
+    decisions: Decisions | None = None
     of_labels: dict[str, np.ndarray] | None = None
 
     def all_files(self) -> list[tuple[str, str]]:
         """Return name and SHA-256 of every file that it names."""
-        return [*self.files, *(file for file in (self.names, self.vectorizer) if file is not None)]
+        others = self.names, self.vectorizer, None if self.decisions is None else self.decisions.file
+        return [*self.files, *(file for file in others if file is not None)]
 
 
 def compose(manifest: Manifest) -> str:
@@ -87,6 +102,8 @@ def compose(manifest: Manifest) -> str:
         **({} if manifest.names is None else {"names": _entry(*manifest.names)}),
         **({} if manifest.vectorizer is None else {"vectorizer": _entry(*manifest.vectorizer)}),
     }
+    if (kept := manifest.decisions) is not None:
+        values["decisions"] = _entry(*kept.file) | {"top_k": kept.top_k, "for": kept.aim}
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
 
 
@@ -197,14 +214,19 @@ def _manifest(values: dict) -> Manifest:
     files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
     names = _file(values["names"], NAMES_NAME) if "names" in values else None
     vectorizer = _file(values["vectorizer"], VECTORIZER_NAME) if "vectorizer" in values else None
+    decisions = None
+    if "decisions" in values:
+        entry = values["decisions"]
+        decisions = Decisions(_file(entry, DECISIONS_NAME), whole(entry["top_k"], 1), entry["for"])
+        expect(decisions.aim in AIMS, "decisions have another aim")
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
     n_labels = whole(values["labels"], 1)
     expect(n_labels <= MAX_ID + 1, "labels out of range")
     n_known = None if "of_labels" in values else whole(values["features_known"])
     expect(n_known is None or n_known <= n_features, "known features out of range")
-    of_labels = values.get("of_labels")
-    return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, names, vectorizer, of_labels)
+    kept = (names, vectorizer, decisions, values.get("of_labels"))
+    return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, *kept)
 
 
 def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -23,11 +24,13 @@ from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
     C_OF_LABELS,
+    DECISIONS_NAME,
     MANIFEST,
     MOST_BYTES,
     NAMES_NAME,
     OF_LABELS,
     VECTORIZER_NAME,
+    Decisions,
     Manifest,
     compose,
     parse,
@@ -141,7 +144,7 @@ def _is_ours(entry: Path) -> bool:
     kind = entry.lstat().st_mode
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
-    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, ORIGIN_NAME
+    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, DECISIONS_NAME, ORIGIN_NAME
     is_ours = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
     is_ours = is_ours or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
@@ -295,7 +298,15 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
         name = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
         kept.append((name, sum_))
         temporaries[temporary] = name
-    text = compose(_manifest(model, kind, files, *kept)).encode()
+    decisions = None
+    if (rule := model.top_k) is not None:
+        temporary = _write(
+            path / WORKSHOP, partial(write_arrays, arrays={"weights": rule.weights, "offsets": rule.offsets})
+        )
+        name = f"decisions-{(sum_ := checksum(temporary))[:16]}.npz"
+        decisions = Decisions((name, sum_), rule.k, rule.aim)
+        temporaries[temporary] = name
+    text = compose(replace(_manifest(model, kind, files, *kept), decisions=decisions)).encode()
     if len(text) > MOST_BYTES:
         raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
     if model.origin is not None:

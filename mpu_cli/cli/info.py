@@ -8,7 +8,15 @@ import click
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.input_files import numbers_option
 from mpu_cli.cli.output.messages import verbosity_options
-from mpu_cli.cli.output.model_report import by_people, expected, frequency, never_annotated, print_lines, prior_line
+from mpu_cli.cli.output.model_report import (
+    by_people,
+    expected,
+    frequency,
+    never_annotated,
+    print_lines,
+    prior_line,
+    top_k_line,
+)
 from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import Whole
@@ -175,6 +183,7 @@ def _lines(report: "Report") -> dict[str, str]:
     lines["C"] = _strength(rest, {} if origin is None else origin.given)
     low, high = report.thresholds.lowest, report.thresholds.highest
     lines |= prior_line(rest)
+    lines |= top_k_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
     lines["expected"] = _expected(rest)
     rest.pop("one_c_p_value", None)  # recorded by earlier versions

@@ -12,6 +12,7 @@ from mpu_cli.cli.options.execution import cluster_options, run_options
 from mpu_cli.cli.options.input_files import numbers_option, reading_options, suggestible_options
 from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.output.progress import counting
+from mpu_cli.core.options import AIMS
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
@@ -65,6 +66,13 @@ if TYPE_CHECKING:
     help="Write at most this many labels per instance, the most probable ones.",
 )
 @click.option(
+    "--for",
+    "aim",
+    type=click.Choice(AIMS),
+    help="With --top-k K: write the K labels that MODEL was trained to choose for this aim (`mpu train --top-k K "
+    "--for AIM`), in place of the most probable ones. For --format labels, jsonl and tsv.",
+)
+@click.option(
     "--threshold",
     type=click_type(PROBABILITY),
     help="Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
@@ -103,6 +111,7 @@ def predict(
     output: str,
     form: str,
     top_k: int | None,
+    aim: str | None,
     threshold: float | None,
     rank_by: str,
     line_buffered: bool,
@@ -146,7 +155,7 @@ def predict(
     from mpu_cli.commands.predict import prediction
     from mpu_cli.commands.predict.prediction_parts import in_folder, making
     from mpu_cli.commands.predict.psp_order import ordered_by_psp
-    from mpu_cli.errors import shown
+    from mpu_cli.errors import ModelError, shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.sources import as_one
     from mpu_cli.svmlight.streams import refuse_unreadable
@@ -158,6 +167,8 @@ def predict(
         raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
     if why and (form != "jsonl" or on is not None):
         raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
+    if aim is not None and (top_k is None or form not in ("labels", "jsonl", "tsv") or threshold is not None):
+        raise click.UsageError("--for needs --top-k, and --format labels, jsonl or tsv, without --threshold.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
@@ -173,6 +184,12 @@ def predict(
     )
     with counting("reading the model"):
         trained = bundle.load(model)
+    if aim is not None and (trained.top_k is None or (trained.top_k.k, trained.top_k.aim) != (top_k, aim)):
+        kept = trained.top_k
+        has = "" if kept is None else f", but for --top-k {kept.k} --for {kept.aim}"
+        raise ModelError(
+            f"{model}: was not trained for these decisions{has}; train it with --top-k {top_k} --for {aim}"
+        )
     if by_psp:
         trained = ordered_by_psp(trained, model)
     refuse_unreadable([name for name in sources if not Path(name).is_dir()])
@@ -189,7 +206,13 @@ def predict(
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     what = prediction.Output(
-        form=form, top_k=top_k, threshold=threshold, by_number=by_number, suggestible=suggestible, why=why
+        form=form,
+        top_k=top_k,
+        aim=aim,
+        threshold=threshold,
+        by_number=by_number,
+        suggestible=suggestible,
+        why=why,
     )
     counts = prediction.Report()
     progress = (None, "instance") if on is None else (len(names), "file")

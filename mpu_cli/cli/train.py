@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option, wait_option
 from mpu_cli.cli.options.input_files import label_features_option, training_files
 from mpu_cli.cli.options.training import GroupedCommand, acceptance_options, training_options
@@ -12,7 +13,10 @@ from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.output.model_report import print_report
 from mpu_cli.cli.output.progress import by_name
 from mpu_cli.cli.output.reports import give, json_option
+from mpu_cli.core.options import AIMS
 from mpu_cli.errors import RejectedError
+from mpu_cli.runtime.options import Whole
+from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 _COMMON = "output c levels labels reviewed accept_on resume jobs quiet json help"
 _GROUPS = {
-    "Learning": "method loss levels cost eta0 epochs folds threshold stack_scale warm_start seed",
+    "Learning": "method loss levels cost eta0 epochs folds threshold top_k aim stack_scale warm_start seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins complete labels zero_based label_features prior",
     "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep resume wait",
     "Large data": "sample prune memory cache jobs kernel",
@@ -68,6 +72,19 @@ file of --label-features. Labels that have a name there, and are never annotated
 )
 @wait_option
 @click.option(
+    "--top-k",
+    type=click_type(Whole(1, MAX_ID + 1)),
+    help="With --for: also find decisions of so many labels per instance, for `mpu predict --top-k K --for AIM`.",
+)
+@click.option(
+    "--for",
+    "aim",
+    type=click.Choice(AIMS),
+    help="What decisions of --top-k labels are for: they have the largest expected sum of precision at K and of "
+    "macro-F1, or of coverage, the share of labels that are predicted rightly at least once. All instances are "
+    "predicted out of fold, as for --oof.",
+)
+@click.option(
     "--oof",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -97,6 +114,8 @@ def train(
     warm_start: Path | None,
     resume: bool,
     wait: float,
+    top_k: int | None,
+    aim: str | None,
     oof: Path | None,
     history: Path | None,
     acceptance: "Acceptance | None",
@@ -115,6 +134,7 @@ def train(
       mpu train news.svm --levels 1 --json
       mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
+      mpu train news.svm --top-k 5 --for macro-f1          # rare labels count as much as others
       mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
     from dataclasses import replace
@@ -133,6 +153,8 @@ def train(
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
+    if (top_k is None) != (aim is None):
+        raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
         refuse_sources(sources, method=method != DEFAULT and method)
     done = training.train(
@@ -142,7 +164,14 @@ def train(
         method=method,
         on=on,
         warm_start=warm_start,
-        saving=training.Saving(resume=resume, wait=wait, out_of_fold=oof, history=history, acceptance=acceptance),
+        saving=training.Saving(
+            resume=resume,
+            wait=wait,
+            top_k=None if top_k is None or aim is None else (top_k, aim),
+            out_of_fold=oof,
+            history=history,
+            acceptance=acceptance,
+        ),
         run=run,
     )
     seconds = by_name(done.seconds)

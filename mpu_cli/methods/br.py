@@ -20,6 +20,6 @@ METHODS = (
         "one logistic regression per label, with missing labels treated as negatives.",
         Descent,
         fit,
-        ("resume", "oof"),
+        ("resume", "oof", "top_k", "aim"),
     ),
 )

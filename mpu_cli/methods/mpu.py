@@ -71,5 +71,5 @@ def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
     return findings
 
 
-_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features", "oof")
+_TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features", "oof", "top_k", "aim")
 METHODS = (Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),)

@@ -59,6 +59,8 @@ class Output:
     top_k : int or None
         At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
         predicts only some of each instance.
+    aim : str or None
+        Exactly `top_k` labels, those that the model has learned to choose for this aim.
     threshold : float or None
         Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
         with `top_k`, all labels.
@@ -72,6 +74,7 @@ class Output:
 
     form: str = "labels"
     top_k: int | None = None
+    aim: str | None = None
     threshold: float | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
@@ -236,7 +239,11 @@ def _predict_rows(
         most = None if most is None else most + int(np.count_nonzero(~allowed))
     # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
     one_threshold = (thresholds == thresholds[0]).all()
-    if output.has_all or (output.top_k is not None and one_threshold):
+    if output.aim is not None:
+        assert model.top_k is not None  # or it was refused
+        predictions = model.top_k.chosen(model.predictor.predictions(features, run), allowed)
+        thresholds = np.zeros(1, np.float32)
+    elif output.has_all or (output.top_k is not None and one_threshold):
         predictions = model.predictor.predictions(features, run, most)
     else:
         predictions = reaching(model, features, thresholds, run)

@@ -38,6 +38,21 @@ class ByPeople(TypedDict):
     yes: NotRequired[Count]
 
 
+# Decisions of k labels (`core.model.top_k`) for an aim: precision at k and the aim that are expected of them, and of
+# the k most probable labels.
+TopKFindings = TypedDict(
+    "TopKFindings",
+    {
+        "k": Count,
+        "for": str,
+        "precision": Share,
+        "aim": Share,
+        "precision_by_probability": Share,
+        "aim_by_probability": Share,
+    },
+)
+
+
 class Findings(TypedDict, total=False):
     """The results of a method.
 
@@ -65,6 +80,8 @@ class Findings(TypedDict, total=False):
         Of 90 %, by the sampling of instances and the interval of c.
     expected_micro_f1_by_level : list of float
         The same of each level, at its best threshold.
+    top_k : TopKFindings
+        With --top-k: its decisions.
     thin : bool
         elkan08: gradient subsampling.
     labels_with_c_of_their_own : int
@@ -97,6 +114,7 @@ class Findings(TypedDict, total=False):
     expected_micro_f1: float
     expected_micro_f1_interval: Interval
     expected_micro_f1_by_level: list[float]
+    top_k: TopKFindings
     thin: bool
     labels_with_c_of_their_own: Count
     gamma: float | None

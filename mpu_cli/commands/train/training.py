@@ -21,6 +21,7 @@ from mpu_cli.commands.train.report import Findings, HistoryLine, Judged, Report
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_GROUPS
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.top_k import TopK, best_top_k
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.errors import ModelError, MpuError, OverlapError, counted, without_secrets
@@ -50,6 +51,8 @@ class Saving:
         Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
     wait : float
         Seconds to wait for another training of the same model to end.
+    top_k : tuple of int and str, or None
+        Also find and keep decisions of so many labels for an aim of `core.model.top_k`.
     out_of_fold : Path or None
         Where to write predictions of the instances of the file by models that have not seen them.
     history : Path or None
@@ -60,6 +63,7 @@ class Saving:
 
     resume: bool = False
     wait: float = 0
+    top_k: tuple[int, str] | None = None
     out_of_fold: Path | None = None
     history: Path | None = None
     acceptance: Acceptance | None = None
@@ -119,7 +123,7 @@ def train(
     options = chosen.options() if options is None else options
     chosen.refuse_unsaved(options)
     _refuse_files(sources, target, options, warm_start, saving)
-    hold_out_all = saving.out_of_fold is not None
+    hold_out_all = saving.out_of_fold is not None or saving.top_k is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target, saving.wait))
@@ -142,7 +146,10 @@ def train(
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
-            model = assembled(data, fitted, method, options, run, files)
+            rule = None
+            if saving.top_k is not None:
+                rule, fitted = _with_top_k(fitted, *saving.top_k)
+            model = replace(assembled(data, fitted, method, options, run, files), top_k=rule)
             if gate is None:
                 save(model)
         report = _report(model, target, data, fitted, seconds)
@@ -162,6 +169,13 @@ def train(
     if saving.history is not None:
         append(saving.history, entry)
     return report
+
+
+def _with_top_k(fitted: Fitted, k: int, aim: str) -> tuple[TopK, Fitted]:
+    """Find decisions of k labels by all out-of-fold predictions; what is expected of them is a finding."""
+    assert fitted.out_of_fold is not None  # of a method that takes it
+    rule, expected = best_top_k(fitted.out_of_fold, k, aim)
+    return rule, replace(fitted, findings={**fitted.findings, "top_k": {"k": rule.k, "for": aim, **vars(expected)}})
 
 
 def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path | None, saving: Saving) -> None:
