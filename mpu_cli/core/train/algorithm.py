@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.judges import count_positives
 from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
@@ -274,8 +275,12 @@ def _side_information(
     """Return the prior and the negative sample of level 0."""
     settings, frequency = chosen.settings, part.frequency(chosen.rates)
     prior = Prior.of(part.features, label_features) if settings.prior and label_features is not None else None
-    if prior is not None and part.labels.shape[1] > FEW_LABELS:
-        prior = prior.sparing(part.features, part.positives)
+    if (
+        prior is not None
+        and part.labels.shape[1] > FEW_LABELS
+        and not count_positives(positives := part.positives).all()
+    ):
+        prior = prior.sparing(part.features, positives)
     if not is_worthwhile(*part.labels.shape):
         return SideInformation(prior)
 
