@@ -178,8 +178,9 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     assert (tmp_path / "more.tsv").exists()
     assert "90 % interval" in result.stdout
     assert "200 instances to review" in result.stderr
-    assert "tag 3" in (tmp_path / "report.html").read_text()
-    assert (tmp_path / "report.csv").read_text().count("label,") == 10
+    assert "records completely reviewed" in (tmp_path / "report.html").read_text()
+    of_labels = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line.startswith("label,")]
+    assert len(of_labels) == len({label for line in truth for label in line.split(",") if label})
     assert "about 0" in (tmp_path / "books.html").read_text()
     assert b"A digit." in (tmp_path / "review.html").read_bytes()
     rows = (line.split("\t") for line in (tmp_path / "removed.tsv").read_text().splitlines())
