@@ -17,6 +17,7 @@ from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.rbf_features import RbfFeatures, RbfModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import checked_csr
@@ -225,6 +226,36 @@ def _calibration(values: dict | None) -> Calibration | None:
     return Calibration(predicted, actual)
 
 
+# mpu with features of an RBF kernel: the parts of a stacked model of these, and what makes them
+
+_FEATURES = "features"
+
+
+def _rbf_numbers(model: RbfModel) -> dict:
+    return _stacked_numbers(model.stacked) | {"gamma": model.features.gamma, "landmarks": len(model.features)}
+
+
+def _rbf_parts(model: RbfModel) -> Parts:
+    names = ("mean", "deviation", "landmarks", "normalization")
+    return _stacked_parts(model.stacked) | {_FEATURES: {name: getattr(model.features, name) for name in names}}
+
+
+def _rbf_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+    m = whole(numbers["landmarks"], 1)
+    yield from _stacked_layouts(numbers, m, m, q)
+    of_features: Layout = {"mean": (np.float64, (D,)), "deviation": (np.float64, (D,))}
+    yield _FEATURES, of_features | {"landmarks": (np.float32, (m, D)), "normalization": (np.float32, (m, m))}
+
+
+def _rbf(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> RbfModel:
+    expect(not numbers["compact"], "a kernel has all of its features")
+    arrays, gamma = parts.pop(_FEATURES), real(numbers["gamma"])
+    expect(0 < gamma < math.inf, "gamma out of range")
+    expect(bool(np.all(arrays["deviation"] > 0)), "deviations out of range")
+    expect(all(np.isfinite(array).all() for array in arrays.values()), "features of a kernel are not finite")
+    return RbfModel(RbfFeatures(gamma=gamma, **arrays), _stacked(numbers, parts, occurring, thresholds))
+
+
 # m3l-rbf
 
 
@@ -301,6 +332,7 @@ def _classifiers(numbers: dict, parts: Parts, occurring: Columns, thresholds: np
 
 KINDS = {
     "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
+    "rbf": Kind("RbfModel", _rbf_numbers, _rbf_parts, _rbf_layouts, _rbf),
     "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
     "classifiers": Kind(
         "CalibratedClassifiers", _classifiers_numbers, _classifiers_parts, _classifiers_layouts, _classifiers

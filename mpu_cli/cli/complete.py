@@ -1,5 +1,6 @@
 """``mpu complete``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from mpu_cli.cli.options.input_files import (
 )
 from mpu_cli.cli.output.messages import detail, info, verbosity_options
 from mpu_cli.cli.output.reports import give, json_option
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -149,6 +150,12 @@ def complete(
         raise click.UsageError("--fill-implied needs --format svm.")
     if why and (form == "svm" or on is not None):
         raise click.UsageError("--why is for a list, and not with --cluster.")
+    if why:
+        if options.features == RBF:
+            raise click.UsageError(
+                "--why lists features of the data, and a model with --features rbf has no weights of these."
+            )
+        options = replace(options, features=LINEAR)
     if str(oof) == "-":
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, suspects):
@@ -169,7 +176,7 @@ def complete(
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
     if on is not None:
-        refuse_sources(sources)
+        refuse_sources(sources, features=options.features == RBF)
     report = completion.complete(
         sources,
         completion.Outputs(

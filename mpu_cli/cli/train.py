@@ -13,7 +13,7 @@ from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.output.model_report import print_report
 from mpu_cli.cli.output.progress import by_name
 from mpu_cli.cli.output.reports import give, json_option
-from mpu_cli.core.options import AIMS
+from mpu_cli.core.options import AIMS, RBF
 from mpu_cli.errors import RejectedError
 from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _COMMON = "output c levels labels reviewed accept_on resume jobs quiet json help"
 _GROUPS = {
-    "Learning": "method loss levels cost eta0 epochs folds threshold top_k aim stack_scale warm_start seed",
+    "Learning": "method loss features levels cost eta0 epochs folds threshold top_k aim stack_scale warm_start seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins complete labels zero_based label_features prior",
     "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep resume wait",
     "Large data": "sample prune memory cache jobs kernel",
@@ -156,7 +156,7 @@ def train(
     if (top_k is None) != (aim is None):
         raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
-        refuse_sources(sources, method=method != DEFAULT and method)
+        refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
     done = training.train(
         sources,
         output,

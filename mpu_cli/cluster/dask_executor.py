@@ -26,6 +26,7 @@ from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Rows
 from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.rbf_features import RbfFeatures, RbfModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.negative_sampling import LabelGroups
@@ -316,5 +317,5 @@ def size_of(value: Any) -> int:
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
     of_arrays = (csc_array, csr_array, BinnedCells, Dataset, LabelGroups, HeldOut, LinearModel, PartRows, Picked, Rows)
-    for kind in (*of_arrays, LabelInformation, StackedModel, WarmStart):
+    for kind in (*of_arrays, LabelInformation, RbfFeatures, RbfModel, StackedModel, WarmStart):
         sizeof.register(kind, size_of)

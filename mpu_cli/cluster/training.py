@@ -15,15 +15,15 @@ from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts
-from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.options import FEW_SHARDS, Options
+from mpu_cli.core.model.rbf_features import AnyModel
+from mpu_cli.core.options import FEW_SHARDS, RBF, Options
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.side.negative_sampling import is_worthwhile
 from mpu_cli.core.train.algorithm import Report, train, train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.validate.validation import default_folds
-from mpu_cli.errors import InputError
+from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.executor import Executor, Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -208,7 +208,7 @@ def learn(
     n_shards: int = FEW_SHARDS,
     warm_start: WarmStart | None = None,
     hold_out_all: bool = False,
-) -> tuple[StackedModel, Report]:
+) -> tuple[AnyModel, Report]:
     """Learn a model of all labels.
 
     Up to 200,000 instances (50,000 if there are more than 500 labels), or up to the size of the sample, one worker
@@ -227,7 +227,7 @@ def learn(
 
     Returns
     -------
-    StackedModel, Report
+    StackedModel or RbfModel, Report
 
     Raises
     ------
@@ -251,6 +251,10 @@ def learn(
         )
         with run.step("learn on one worker"):
             return collection.executor.gather([collection.executor.submit(_together, *arguments)])[0]
+    if options.features == RBF:
+        raise DataError(
+            "an RBF kernel is learned by one worker, which takes --sample instances at most: choose linear features"
+        )
     instances = problem.instances()
     collection.data.clear()  # so that the workers can release them
     return train_on_parts(instances, options, run, n_shards, warm_start=warm_start, hold_out_all=hold_out_all)
@@ -279,7 +283,7 @@ def _together(
     run: Run,
     warm_start: WarmStart | None,
     hold_out_all: bool,
-) -> tuple[StackedModel, Report]:
+) -> tuple[AnyModel, Report]:
     """Learn from all parts."""
     width = max(one.features.shape[1] for one in data)
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))

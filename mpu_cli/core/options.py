@@ -24,6 +24,8 @@ from mpu_cli.runtime.options import (
 if TYPE_CHECKING:
     import numpy as np
 
+# What instances are learned by (`core.train.choose_features`): their own features, or those of an RBF kernel.
+LINEAR, RBF = FEATURES = ("linear", "rbf")
 # So many shards (`core.train.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4
 # By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
@@ -84,6 +86,13 @@ class Options(Descent):
         None,
         "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
         "cross-validation, with C; if C is set, it depends on the passes over the data.",
+    )
+    features: str | None = option(
+        WordOr((AUTO,), Words(FEATURES)),
+        None,
+        "What a level learns from. linear: the features of the data. rbf: the features of an RBF kernel, approximated "
+        "by Nyström's method, of standardised features. auto: rbf if its expected F1 is higher, which is estimated for "
+        "dense data of up to 500 features and of 500 instances up to --sample, if C is chosen too; else linear.",
     )
     levels: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, replace
 
-from mpu_cli.core.options import Descent, Options
+from mpu_cli.core.options import LINEAR, Descent, Options
 from mpu_cli.methods import mpu
 from mpu_cli.methods.method import Fitted, Method, Task
 
@@ -10,7 +10,7 @@ from mpu_cli.methods.method import Fitted, Method, Task
 def fit(task: Task) -> Fitted:
     """Train as mpu with c = 1, one level, and threshold 0.5, that of a logistic regression."""
     values = asdict(task.options)
-    options = Options(**values, loss="pu-logistic", levels=1, c=1.0, threshold=0.5)
+    options = Options(**values, loss="pu-logistic", levels=1, c=1.0, threshold=0.5, features=LINEAR)
     return mpu.fit(replace(task, options=options), calibrated=False)
 
 

@@ -10,7 +10,7 @@ from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 if TYPE_CHECKING:
     import numpy as np
 
-    from mpu_cli.core.model.stacking import StackedModel
+    from mpu_cli.core.model.rbf_features import AnyModel
     from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.train.algorithm import Report
 
@@ -28,7 +28,7 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 
-def fitted(options: Options, model: "StackedModel", report: "Report", has_label_features: bool = False) -> Fitted:
+def fitted(options: Options, model: "AnyModel", report: "Report", has_label_features: bool = False) -> Fitted:
     """Return the report of `core.train.algorithm.train` in the form of all methods."""
     from mpu_cli.core.select.hyper_parameters import Estimates
 
@@ -47,6 +47,9 @@ def fitted(options: Options, model: "StackedModel", report: "Report", has_label_
         "expected_micro_f1_interval": list(report.f1_interval),
         "expected_micro_f1_by_level": report.level_f1,
     }
+    rbf = getattr(model, "features", None)
+    if rbf is not None:
+        findings |= {"rbf_gamma": rbf.gamma, "rbf_landmarks": len(rbf)}
     if options.levels is None:
         findings["levels"] = len(model.levels)
     findings |= of_c

@@ -90,6 +90,17 @@ def test_label_frequencies_of_the_last_level(run, assert_same, tmp_path):
     assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
 
 
+def test_features_of_a_kernel(run, assert_same, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 1]
+    labels = [",".join(str(k) for k in range(3) if abs(row[k] - X[:, k].mean()) > X[:, k].std()) for row in X]
+    rows = (" ".join(f"{j}:{value:.4g}" for j, value in enumerate(row)) for row in X)
+    (tmp_path / "a.svm").write_text("".join(f"{of} {row}\n" for of, row in zip(labels, rows, strict=True)))
+    assert run("train", tmp_path / "a.svm", "--features", "rbf", "--c", 1).exit_code == 0
+    assert json.loads((tmp_path / "a.mpu" / "manifest.json").read_text())["kind"] == "rbf"
+    assert_same(tmp_path / "a.mpu", tmp_path / "a.svm")
+
+
 @pytest.mark.slow  # trains 600 labels
 def test_two_levels_of_many_labels(run, assert_same, tmp_path):
     rng = np.random.default_rng(0)

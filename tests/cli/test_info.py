@@ -230,7 +230,7 @@ def test_many_labels_of_few_features(run, tmp_path):
 
 def test_a_model_from_python(run, tiny, tmp_path):
     data = read(tiny)
-    model = MPUClassifier(c=0.5, cost=30.0, epochs=2, levels=1).fit(data.features, data.labels.toarray()[:, 1:])
+    model = MPUClassifier(c=0.5, C=30.0, epochs=2, levels=1).fit(data.features, data.labels.toarray()[:, 1:])
     model.save(tmp_path / "python.mpu")
     origin = told(run, tmp_path / "python.mpu")["origin"]
     assert (origin["instances"], origin["source"]) == (5, None)

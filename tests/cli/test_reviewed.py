@@ -78,7 +78,7 @@ def test_the_same_model_from_python(run, problem, checked, tmp_path):
     reviewed, sampled = np.zeros(S.shape, int), np.zeros(400, bool)
     reviewed[rows] = Y[rows]
     sampled[rows] = True
-    model = MPUClassifier(cost=10.0, epochs=3, classes=[1, 2, 3])
+    model = MPUClassifier(C=10.0, epochs=3, classes=[1, 2, 3])
     loaded = read(data)
     model.fit(loaded.features, loaded.labels.toarray()[:, 1:], reviewed=reviewed, sampled=sampled)
     model.save(tmp_path / "python.mpu")

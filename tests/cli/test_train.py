@@ -29,8 +29,8 @@ def corrupted(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(corrupted) -> dict:
-    """Train on a part with default options."""
-    result = CliRunner().invoke(mpu, ["train", str(corrupted / "part.svm"), "--json"])
+    """Train on a part with default options, but for features: those of a kernel are in `test_features.py`."""
+    result = CliRunner().invoke(mpu, ["train", str(corrupted / "part.svm"), "--features", "linear", "--json"])
     assert result.exit_code == 0
     return json.loads(result.stdout)
 

@@ -164,7 +164,7 @@ def test_persisted_blocks_stay_where_they_are(processes, parts):
 
 
 def test_an_estimator_with_shards_is_cloned(client, parts):
-    model = clone(MPUClassifier(levels=1, shards=3, seed=2))
+    model = clone(MPUClassifier(levels=1, shards=3, random_state=2))
     assert model.get_params()["shards"] == 3
     with pytest.raises(DataError, match="shards is 3, and without a cluster there are none"):
         model.fit(parts[0][0], parts[1][0])

@@ -44,6 +44,9 @@ def print_report(report: "Report") -> None:
         lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
         if len(by_level) > 1:
             lines["levels"] += "; expected micro-F1 of one and of two: " + " and ".join(f"{f1:.3f}" for f1 in by_level)
+    if "rbf_gamma" in rest:
+        gamma, landmarks = rest.pop("rbf_gamma"), rest.pop("rbf_landmarks")
+        lines["features"] = f"of an RBF kernel by {counted(landmarks, 'landmark')}, gamma {gamma:.3g}"
     if "loss" in rest:
         lines["loss"] = rest.pop("loss")
     if "cost" in rest:

@@ -17,6 +17,7 @@ _NAMES = {
     "estimate c of each label": "estimating c of each label",
     "plan questions": "planning questions",
     "choose C": "choosing settings",
+    "choose features": "choosing features",
     "choose prior": "choosing the weight of label features",
     "choose weights to drop": "choosing which weights to drop",
     "shortlist": "finding instances for each label",
@@ -45,7 +46,7 @@ _NAMES = {
     "write vectors": "writing vectors",
 }
 _LEVEL = re.compile(r"level (\d+)(, out of fold)?")
-_NOUNS = {"choose C": "setting", "choose prior": "setting", "write vectors": "batch"}
+_NOUNS = {"choose C": "setting", "choose features": "kernel", "choose prior": "setting", "write vectors": "batch"}
 # Before this, the time left is a guess.
 _SECONDS_TO_GUESS = 1.0
 # Shorter phases are not mentioned.

@@ -81,7 +81,7 @@ def _frequencies(axes: Any, model: bundle.TrainedModel) -> None:
 
 def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
     axes.set(title="calibration", xlabel="prediction of the last level", ylabel="probability that it stands for")
-    calibration = model.predictor.calibration if isinstance(model.predictor, StackedModel) else None
+    calibration = getattr(model.predictor, "calibration", None)
     if calibration is None:
         _say(axes, "predictions are taken as they are")
         return

@@ -72,6 +72,8 @@ class Findings(TypedDict, total=False):
         C and the step size.
     prior : float or None
         The weight of label features.
+    rbf_gamma, rbf_landmarks : float, int
+        Where levels learn from the features of an RBF kernel: exp(-gamma d^2) for standardised instances at distance d.
     levels : int
         How many levels were kept, where that was chosen.
     expected_micro_f1 : float
@@ -110,6 +112,8 @@ class Findings(TypedDict, total=False):
     epochs: Count
     loss: str
     prior: float | None
+    rbf_gamma: float
+    rbf_landmarks: Count
     levels: Count
     expected_micro_f1: float
     expected_micro_f1_interval: Interval

@@ -293,7 +293,7 @@ def _matched(
     if model.method != "mpu":
         raise _refused(path, f"is a model of --method {model.method}, not mpu")
     if not isinstance(old, StackedModel):  # its manifest is not the one that was written
-        raise _refused(path, "has no levels")
+        raise _refused(path, "has no weights of features of the data")
     if levels is not None and len(old.levels) != levels:
         raise _refused(path, f"has --levels {len(old.levels)}, and this training {levels}")
     columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)

@@ -71,6 +71,12 @@ def refuse_large_predictions(n: int, q: int) -> None:
     )
 
 
+def refuse_large_features(n: int, m: int) -> None:
+    """Raise TooLargeError where the features of a kernel (n x m, sparse, then dense) exceed the free memory."""
+    what = f"the features of an RBF kernel for {n:,} instances"
+    refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
+
+
 def refuse_beyond_free(needed: int, what: str, advice: str) -> None:
     """Raise TooLargeError where so many bytes, which are what is named, exceed the free memory."""
     if needed > (free := available_memory()):

@@ -125,6 +125,8 @@ class HyperParameters:
     estimates : Estimates
     held_out : HeldOut or None
         Out-of-fold predictions of level 0, where choosing the settings has given those of all instances.
+    f1 : float or None
+        The F1 that the settings were chosen by, where they were.
     """
 
     rates: np.ndarray
@@ -134,12 +136,17 @@ class HyperParameters:
     prune: float | None = None
     estimates: Estimates = Estimates()
     held_out: HeldOut | None = None
+    f1: float | None = None
 
 
 def choose_hyper_parameters(
-    population: Population, options: Options, run: Run, warm_start: WarmStart | None = None
+    population: Population,
+    options: Options,
+    run: Run,
+    warm_start: WarmStart | None = None,
+    estimates: Estimates | None = None,
 ) -> HyperParameters:
-    """Estimate c unless the options have it, and choose the hyper-parameters that they leave free.
+    """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
 
     Parameters
     ----------
@@ -148,6 +155,8 @@ def choose_hyper_parameters(
     run : Run
     warm_start : WarmStart, optional
         An earlier model, whose settings are taken over.
+    estimates : Estimates, optional
+        Of c, by other features of the same instances.
 
     Raises
     ------
@@ -170,11 +179,12 @@ def choose_hyper_parameters(
         drawn = draw_labels(population.annotations, run.seed)
         refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
         sample = Sample(population, options.sample, folds, run, drawn, label_features)
-    estimates = Estimates()
     if options.c is None and sample is not None:
-        with run.step("estimate c", sample.m) as tick:
-            estimates = estimate_frequency(population, sample, run, tick)
+        if estimates is None:
+            with run.step("estimate c", sample.m) as tick:
+                estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
+    estimates = estimates or Estimates()
     rates = LabelFrequency.of(estimates.c if options.c is None else options.c, (n, q)).rates
 
     usual_epochs = default_epochs(n, population.coherence, many)
@@ -184,7 +194,7 @@ def choose_hyper_parameters(
         return _with_fixed(options, begin, label_features is not None)
 
     settings = starting(loss if warm_start is None else warm_start.settings.loss)
-    held_out, prune = None, options.prune if many else options.prune or None
+    held_out, f1, prune = None, None, options.prune if many else options.prune or None
     if sample is not None and free:
         with run.step("choose C" if "cost" in free else "choose prior") as tick:
             starts = [settings]
@@ -192,7 +202,8 @@ def choose_hyper_parameters(
                 starts += [starting(other) for other in LOSSES if other != loss]
             # Most of many labels have too few annotations to count the F1 of each.
             climb = _Climb(starts, free, PU_F1 if many else options.threshold, tick)
-            settings, held_out = _choose(sample, rates, climb, run)
+            choice = _choose(sample, rates, climb, run)
+            settings, held_out, f1 = choice.settings, choice.held_out, choice.f1
     if sample is not None and prune_automatically:
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, rates, settings, run)
@@ -207,6 +218,7 @@ def choose_hyper_parameters(
         prune=prune,
         estimates=estimates,
         held_out=held_out,
+        f1=f1,
     )
 
 
@@ -298,8 +310,17 @@ class _Climb:
     tick: Callable[[], None]
 
 
-def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple[Settings, HeldOut | None]:
-    """Choose what is free; return the out-of-fold predictions under these settings too where the sample is all."""
+@dataclass(frozen=True)
+class _Choice:
+    """Settings, the F1 that they were chosen by, and predictions out of fold under them where the sample is all."""
+
+    settings: Settings
+    f1: float
+    held_out: HeldOut | None
+
+
+def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> _Choice:
+    """Choose what is free."""
 
     def compute() -> Checkpoint:
         trial = _trial(sample, rates, SELECTION_SIZE)
@@ -313,6 +334,7 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple
         which, choice = max(choices, key=lambda one: one[1].f1)
         for_all = sample.transferred(choice.settings) if "step" in climb.free else choice.settings
         chosen = {"start": which, "cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
+        chosen["f1"] = choice.f1
         if not sample.is_all:
             return chosen
         probabilities, others = choice.probabilities, sample.folds[len(trial.folds) :]
@@ -324,11 +346,12 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> tuple
     settings = replace(
         start, cost=float(checkpoint["cost"]), step=float(checkpoint["step"]), prior=float(checkpoint["prior"])
     )
-    probabilities = checkpoint.get("probabilities")
+    f1, probabilities = float(checkpoint["f1"]), checkpoint.get("probabilities")
     if probabilities is None:
-        return settings, None
+        return _Choice(settings, f1, None)
     positives = sample.frequency(rates).positives(sample.labels)
-    return settings, HeldOut(slice(None), probabilities, judges_of(sample.folds, positives) if settings.prior else None)
+    judges = judges_of(sample.folds, positives) if settings.prior else None
+    return _Choice(settings, f1, HeldOut(slice(None), probabilities, judges))
 
 
 def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Run) -> float:

@@ -19,6 +19,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.group_frequencies import GroupFrequencies
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.rbf_features import AnyModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
@@ -27,6 +28,7 @@ from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
+from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.groups import GroupedLevel
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.levels import Level, OnePart
@@ -99,7 +101,7 @@ def train(
     *,
     hold_out_all: bool = False,
     calibrated: bool = True,
-) -> tuple[StackedModel, Report]:
+) -> tuple[AnyModel, Report]:
     """Learn a stacked model of all labels, on one machine.
 
     Parameters
@@ -119,7 +121,7 @@ def train(
 
     Returns
     -------
-    StackedModel, Report
+    StackedModel or RbfModel, Report
 
     Raises
     ------
@@ -132,10 +134,17 @@ def train(
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
-    instances = Instances.of(problem, run.empty)
-    return train_on_parts(
-        instances, options, run, warm_start=warm_start, hold_out_all=hold_out_all, calibrated=calibrated
+    chosen = choose_features(problem, options, run, warm_start)
+    model, report = train_on_parts(
+        chosen.instances,
+        options,
+        run,
+        warm_start=warm_start,
+        chosen=chosen.hyper_parameters,
+        hold_out_all=hold_out_all,
+        calibrated=calibrated,
     )
+    return chosen.model_of(model), report
 
 
 def train_on_parts(
@@ -145,6 +154,7 @@ def train_on_parts(
     n_shards: int = FEW_SHARDS,
     *,
     warm_start: WarmStart | None = None,
+    chosen: HyperParameters | None = None,
     hold_out_all: bool = False,
     calibrated: bool = True,
 ) -> tuple[StackedModel, Report]:
@@ -155,6 +165,8 @@ def train_on_parts(
     instances : Instances
     n_shards : int
         Shards that learn side by side (`mixing`), at most as many as there are parts.
+    chosen : HyperParameters, optional
+        Default: they are chosen.
     options, run, warm_start, hold_out_all, calibrated
         As for `train`.
 
@@ -175,7 +187,7 @@ def train_on_parts(
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
-    chosen = choose_hyper_parameters(instances, options, run, warm_start)
+    chosen = chosen or choose_hyper_parameters(instances, options, run, warm_start)
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     scale = _scale_of_predictions(instances, options)
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))

@@ -62,19 +62,30 @@ function calibrated(p, calibration) {
 
 function load(folder) {
   const manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
-  if (manifest.format_version !== 5 || manifest.kind !== "stacked") throw new Error(`${folder}: not a stacked model of format 5`);
+  const { kind, predictor } = manifest;
+  if (manifest.format_version !== 5 || !["stacked", "rbf"].includes(kind)) throw new Error(`${folder}: no model of format 5 with levels`);
   const levels = manifest.files.map((entry) => arrays(join(folder, entry.file), entry.sha256));
-  const rows = manifest.predictor.compact ? [...levels[0].known] : Array.from({ length: manifest.features }, (_, i) => i);
+  const rbf = kind === "rbf" ? levels.pop() : null;
+  const width = rbf ? predictor.landmarks : manifest.features;
+  const rows = predictor.compact ? [...levels[0].known] : Array.from({ length: width }, (_, i) => i);
   const text = manifest.names ? readFileSync(join(folder, manifest.names.file), "utf8") : "";
   const lines = text.split("\n").filter(Boolean).map((line) => line.split("\t"));
   return {
-    ...manifest.predictor, levels, q: manifest.labels, first: levels[0],
+    ...predictor, levels, rbf, q: manifest.labels, first: levels[0],
     rowOf: new Map(rows.map((feature, row) => [feature, row])),
     names: new Map(lines.filter(([, name]) => name).map(([number, name]) => [Number(number), name])),
   };
 }
 
+function kernelFeatures({ gamma, landmarks: m, rbf: { mean, deviation, landmarks, normalization } }, x) {
+  const values = new Map(x);
+  const z = mean.map((at, j) => ((values.get(j) ?? 0) - at) / deviation[j]);
+  const kernel = Array.from({ length: m }, (_, i) => Math.exp(-gamma * z.reduce((sum, at, j) => sum + (at - landmarks[i * z.length + j]) ** 2, 0)));
+  return kernel.map((_, r) => [r, kernel.reduce((sum, value, i) => sum + value * normalization[r * m + i], 0)]);
+}
+
 function probabilities(model, x) {
+  if (model.rbf) x = kernelFeatures(model, x);
   const inputs = x.filter(([feature]) => model.rowOf.has(feature)).map(([feature, value]) => [model.rowOf.get(feature), value]);
   for (const [i, level] of model.levels.entries()) {
     const scores = Float64Array.from(level.bias);

@@ -10,12 +10,14 @@ import numpy as np
 class Model:
     def __init__(self, folder):
         self.manifest = json.loads((folder / "manifest.json").read_text())
-        if (self.manifest["format_version"], self.manifest["kind"]) != (5, "stacked"):
-            raise SystemExit(f"{folder}: this reader is for stacked models of format 5")
+        if self.manifest["format_version"] != 5 or self.manifest["kind"] not in ("stacked", "rbf"):
+            raise SystemExit(f"{folder}: this reader is for models of format 5 with levels")
         self.predictor = self.manifest["predictor"]
         self.levels = [dict(np.load(folder / entry["file"])) for entry in self.manifest["files"]]
         self.first = self.levels[0]
-        rows = self.first["known"] if self.predictor["compact"] else np.arange(self.manifest["features"])
+        self.rbf = self.levels.pop() if self.manifest["kind"] == "rbf" else None
+        width = self.manifest["features"] if self.rbf is None else self.predictor["landmarks"]
+        rows = self.first["known"] if self.predictor["compact"] else np.arange(width)
         self.row_of = {feature: row for row, feature in enumerate(rows.tolist())}
         names = (folder / self.manifest["names"]["file"]).read_text() if "names" in self.manifest else ""
         lines = (line.split("\t") for line in names.split("\n") if line)
@@ -23,6 +25,8 @@ class Model:
 
     def probabilities(self, x):
         """Of each label, from the value of each feature."""
+        if self.rbf is not None:
+            x = dict(enumerate(self.kernel_features(x)))
         inputs = [(self.row_of[feature], value) for feature, value in x.items() if feature in self.row_of]
         for i, (level, calibration) in enumerate(zip(self.levels, self.predictor["calibrations"], strict=True)):
             p = sigmoid(sum((value * row(level, at) for at, value in inputs), level["bias"].astype(float)))
@@ -40,6 +44,12 @@ class Model:
         if isinstance(calibration, list):
             return np.stack([calibrated(p, of) for of in calibration])[self.first["strata"], np.arange(len(p))]
         return calibrated(p, calibration)
+
+    def kernel_features(self, x):
+        values = np.array([x.get(feature, 0.0) for feature in range(self.manifest["features"])])
+        z = (values - self.rbf["mean"]) / self.rbf["deviation"]
+        distances = np.square(self.rbf["landmarks"] - z).sum(axis=1)
+        return self.rbf["normalization"] @ np.exp(-self.predictor["gamma"] * distances)
 
     def predict(self, x):
         """Return the name and the probability of each predicted label, the most probable first."""

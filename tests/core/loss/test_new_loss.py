@@ -55,7 +55,7 @@ X = rng.normal(size=(100, 3))
 Y = X @ rng.normal(size=(3, 2)) + rng.normal(size=(100, 2)) / 2 > 0
 X[0], Y[0] = 5 * X[0], ~Y[0]  # an outlier, for which the logistic loss gives much
 for loss in "toy", "pu-logistic":
-    model = MPUClassifier(loss=loss, c=1.0, cost=1000.0, epochs=20, eta0=8.0, levels=1, kernel="numpy").fit(X, Y)
+    model = MPUClassifier(loss=loss, c=1.0, C=1000.0, epochs=20, eta0=8.0, levels=1, kernel="numpy").fit(X, Y)
     level = model._model.predictor.levels[0]
     print(loss_named("toy").value(X @ level.weights + level.bias, Y, 1.0).sum(), model.record_["loss"])
 """

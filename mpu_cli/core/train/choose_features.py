@@ -1,0 +1,126 @@
+"""The choice between an instance's own features and those of an RBF kernel, by the estimate that chooses C."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mpu_cli.core.data.limits import refuse_large_features
+from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.model.rbf_features import AnyModel, RbfFeatures, RbfModel
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.options import LINEAR, RBF, Options
+from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
+from mpu_cli.core.select.trials import climb
+from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.train.instances import Instances
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.checkpoints import NO_CHECKPOINTS
+from mpu_cli.runtime.run import Run, no_observer
+
+# By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
+GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0
+LANDMARKS, FIRST_LANDMARKS = (150, 300, 600, 1200), 300
+# A kernel standardises, and so fills up, its features: of more of them it is another tool.
+MOST_FEATURES = 500
+# Of fewer, the estimate tells differences between features no better than chance does.
+FEWEST_INSTANCES = 500
+# Expected F1 that a kernel has to gain: a linear model predicts faster, and can be explained.
+_WORTHWHILE = 2e-3
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Features, as a training learns from them.
+
+    Attributes
+    ----------
+    instances : Instances
+        With these features.
+    hyper_parameters : HyperParameters or None
+        Chosen with them; None: they are still to be chosen.
+    rbf : RbfFeatures or None
+        What makes them of an instance's own; None: they are its own.
+    """
+
+    instances: Instances
+    hyper_parameters: HyperParameters | None = None
+    rbf: RbfFeatures | None = None
+
+    @property
+    def f1(self) -> float:
+        """The F1 by which C was chosen, expected on complete labels; 0 where it was not chosen."""
+        chosen = self.hyper_parameters
+        return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
+
+    def model_of(self, stacked: StackedModel) -> AnyModel:
+        """Return a model of these features as one of an instance's own."""
+        return stacked if self.rbf is None else RbfModel(self.rbf, stacked)
+
+
+def choose_features(problem: Problem, options: Options, run: Run, warm_start: WarmStart | None = None) -> Chosen:
+    """Choose features, with gamma and the number of landmarks, and with them C.
+
+    Parameters
+    ----------
+    problem, options, run, warm_start
+        As for `core.train.algorithm.train`.
+
+    Raises
+    ------
+    DataError
+        The options ask for a kernel of data that it is not for.
+    TooLargeError
+        Its features would not fit in memory.
+    """
+    own = Chosen(Instances.of(problem, run.empty))
+    if options.features == LINEAR:
+        return own
+    obstacle = _obstacle(own.instances, warm_start)
+    if options.features == RBF and obstacle is not None:
+        raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
+    can_tell = FEWEST_INSTANCES <= len(problem) <= options.sample and options.cost is None
+    if obstacle is not None or (options.features is None and not can_tell):
+        return own
+    refuse_large_features(len(problem), max(LANDMARKS))
+    linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
+    with run.step("choose features") as tick:
+        best = _best_kernel(problem, options, run, linear, tick)
+    return linear if options.features is None and best.f1 < linear.f1 + _WORTHWHILE else best
+
+
+def _obstacle(instances: Instances, warm_start: WarmStart | None) -> str | None:
+    """Return why a kernel is not for these instances; None if it is."""
+    if warm_start is not None:
+        return "the weights of an earlier model are those of features"
+    if instances.label_features is not None:
+        return "features of labels are directions in the space of features"
+    if len(instances.annotations) > FEW_LABELS:
+        return f"there are more than {FEW_LABELS} labels"
+    if instances.width > MOST_FEATURES:
+        return f"there are more than {MOST_FEATURES} features"
+    if not instances.parts[0].features.dense.shape[1]:
+        return "most values are 0"
+    return None
+
+
+def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
+    """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises."""
+    quiet = replace(run, observe=no_observer, checkpoints=NO_CHECKPOINTS)
+    assert linear.hyper_parameters is not None
+    estimates = linear.hyper_parameters.estimates  # c is one for all, so that their F1 can be compared
+    same_loss = replace(options, loss=linear.hyper_parameters.settings.loss)
+
+    def candidate(gamma: float, m: float, options: Options = same_loss) -> Chosen:
+        rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
+        instances = Instances.of(replace(problem, features=rbf.of(problem.features, run, run.empty)), run.empty)
+        tick()
+        return Chosen(instances, choose_hyper_parameters(instances, options, quiet, estimates=estimates), rbf)
+
+    first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
+    best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)
+    assert best.rbf is not None
+    gamma = best.rbf.gamma * problem.features.shape[1]
+    sizes = tuple(m for m in LANDMARKS if m <= FIRST_LANDMARKS or m <= len(problem))
+    best = climb(lambda m: candidate(gamma, m), sizes, FIRST_LANDMARKS, best)
+    assert best.rbf is not None
+    return candidate(gamma, len(best.rbf), options)  # with the better loss
