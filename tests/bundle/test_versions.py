@@ -74,7 +74,8 @@ def test_names_of_a_model_come_along(path, versions):
     from mpu_cli.names import LabelNames
 
     model = make_model()
-    named = bundle.TrainedModel(**{**vars(model), "names": LabelNames.of({0: "a", 7: "b", 9: "c"}), "packed_vectorizer": b"x"})
+    names = LabelNames.of({0: "a", 7: "b", 9: "c"})
+    named = bundle.TrainedModel(**{**vars(model), "names": names, "packed_vectorizer": b"x"})
     bundle.save(named, path)
     versions.add(path)
     assert contents(versions.path(1)) == contents(path)
