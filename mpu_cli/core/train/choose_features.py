@@ -82,10 +82,13 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
     if obstacle is not None or (options.features is None and not can_tell):
         return own
     refuse_large_features(len(problem), max(LANDMARKS))
+    run = replace(run, checkpoints=NO_CHECKPOINTS)  # those of the same steps are of the features that are chosen
     linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
     with run.step("choose features") as tick:
-        best = _best_kernel(problem, options, run, linear, tick)
-    return linear if options.features is None and best.f1 < linear.f1 + _WORTHWHILE else best
+        kernel = _best_kernel(problem, options, run, linear, tick)
+    if options.features is None and kernel.f1 < linear.f1 + _WORTHWHILE:
+        return linear
+    return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
 
 
 def _obstacle(instances: Instances, warm_start: WarmStart | None) -> str | None:
@@ -104,23 +107,24 @@ def _obstacle(instances: Instances, warm_start: WarmStart | None) -> str | None:
 
 
 def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
-    """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises."""
-    quiet = replace(run, observe=no_observer, checkpoints=NO_CHECKPOINTS)
-    assert linear.hyper_parameters is not None
-    estimates = linear.hyper_parameters.estimates  # c is one for all, so that their F1 can be compared
-    same_loss = replace(options, loss=linear.hyper_parameters.settings.loss)
+    """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
-    def candidate(gamma: float, m: float, options: Options = same_loss) -> Chosen:
+    c is that of linear features, and the loss theirs, so that neither makes a difference.
+    """
+    quiet = replace(run, observe=no_observer)
+    chosen = linear.hyper_parameters
+    assert chosen is not None
+    same_loss = replace(options, loss=chosen.settings.loss)
+
+    def candidate(gamma: float, m: float) -> Chosen:
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run, run.empty)), run.empty)
         tick()
-        return Chosen(instances, choose_hyper_parameters(instances, options, quiet, estimates=estimates), rbf)
+        return Chosen(instances, choose_hyper_parameters(instances, same_loss, quiet, estimates=chosen.estimates), rbf)
 
     first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
     best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)
     assert best.rbf is not None
     gamma = best.rbf.gamma * problem.features.shape[1]
     sizes = tuple(m for m in LANDMARKS if m <= FIRST_LANDMARKS or m <= len(problem))
-    best = climb(lambda m: candidate(gamma, m), sizes, FIRST_LANDMARKS, best)
-    assert best.rbf is not None
-    return candidate(gamma, len(best.rbf), options)  # with the better loss
+    return climb(lambda m: candidate(gamma, m), sizes, FIRST_LANDMARKS, best)
