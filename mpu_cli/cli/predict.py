@@ -192,12 +192,12 @@ def predict(
         )
     if by_psp:
         trained = ordered_by_psp(trained, model)
-    refuse_unreadable([name for name in sources if not Path(name).is_dir()])
+    refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
     if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
         info(shared)
 
     def has_texts(name: str) -> bool:
-        return bool(texts) or text_form is not None or format_of(name) is not None or Path(name).is_dir()
+        return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
 
     if line_buffered and (output != "-" or has_texts(names[0])):
         raise click.UsageError("--line-buffered is for vectors, and for standard output.")

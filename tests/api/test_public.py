@@ -200,7 +200,7 @@ def test_thresholds_are_those_of_a_training(simulated):
 
 def test_thresholds_for_macro_f1_do_not_depend_on_the_scale_of_predictions(simulated):
     X, _, S = simulated
-    found = out_of_fold(X, S, MPUClassifier(random_state=1))
+    found = out_of_fold(X, S, MPUClassifier(random_state=1, features="linear"))
     P = np.clip(found.probabilities, 1e-4, 1 - 1e-4)
     chosen = choose_thresholds(P, S, found.c, "macro-f1")
     assert len(np.unique(chosen.thresholds)) == 3

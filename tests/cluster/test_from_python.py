@@ -112,7 +112,7 @@ def test_few_instances_or_one_block_give_the_model_of_one_machine(client, parts,
 
 
 @pytest.mark.parametrize("kind", ["numpy", *slow("dask")])
-@pytest.mark.parametrize("options", [{"cost": 3.0, "levels": 2}, {**LARGE, "sample": 40}], ids=["few", "one part"])
+@pytest.mark.parametrize("options", [{"C": 3.0, "levels": 2}, {**LARGE, "sample": 40}], ids=["few", "one part"])
 def test_label_information_is_learned_from_as_on_one_machine(client, parts, options, kind):
     x, y = ([blocks[0]] if "sample" in options else blocks for blocks in parts)
     X, S = (np.vstack([block.toarray() for block in blocks]) for blocks in (x, y))

@@ -96,7 +96,7 @@ def test_parts_learn_from_all_of_it(files, on, given, tmp_path):
     here, *_ = learned(Files(files), tmp_path / "b.mpu", LARGE, list(given.values()))
     assert (report.instances, report.labels, report.features) == (here.instances, here.labels, here.features)
     assert report.review == here.review
-    assert (report.annotations, report.never_annotated, report.warnings) == (here.annotations, 2, here.warnings)
+    assert (report.annotations, report.labels_never_annotated, report.warnings) == (here.annotations, 2, here.warnings)
     assert len(oof.splitlines()) == N
     there, alone = report.findings, here.findings
     assert (there["c_by_people"], there["c"]) == (alone["c_by_people"], alone["c"])

@@ -73,7 +73,7 @@ def test_models_that_do_not_match_are_refused(run, data, old):
     rbf = ("--method", "m3l-rbf", "--cost", 3, "--gamma", 1)
     assert run("train", data / "before.svm", "-o", data / "rbf.mpu", *rbf).exit_code == 0
     bundle.save(replace(bundle.load(data / "rbf.mpu"), method="mpu"), data / "odd.mpu")
-    assert "has no levels" in refusal(data / "odd.mpu")
+    assert "has no weights of features of the data" in refusal(data / "odd.mpu")
     model = bundle.load(old)
     for cost in (None, "much", -1, 0, [1]):
         bundle.save(replace(model, options=model.options | {"cost": cost}), data / "odd.mpu")

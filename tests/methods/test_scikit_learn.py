@@ -62,7 +62,7 @@ def test_features_beyond_those_of_the_training_do_not_count():
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        ((), "name a classifier, such as sklearn:RandomForestClassifier:n_estimators=400"),
+        ((), "name a classifier, such as RandomForestClassifier:n_estimators=400"),
         (("Forest",), "there is no classifier Forest"),
         (("nowhere.Forest",), "there is no classifier nowhere.Forest"),
         (("sklearn.linear_model.Forest",), "there is no classifier sklearn.linear_model.Forest"),
