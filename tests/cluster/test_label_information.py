@@ -65,7 +65,12 @@ def learned(file, target: Path, options: Options, asked: list[dict[str, object]]
     report = train(Sources(file, **chosen), target, options, on=on, saving=Saving(out_of_fold=oof), **how)
     origin = json.loads(next(target.glob("training-*.json")).read_text())
     counts = [origin[name] for name in ("instances", "annotated", "true", "others", "warm_start")]
-    return replace(report, model=None, seconds={}, cluster=None), model_files(target), oof.read_text(), counts
+    return (
+        replace(report, model=None, seconds={}, cluster=None, peak_bytes=0),
+        model_files(target),
+        oof.read_text(),
+        counts,
+    )
 
 
 @pytest.mark.parametrize(
