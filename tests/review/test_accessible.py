@@ -11,7 +11,9 @@ def violations(driver) -> list[str]:
     """What is wrong in an open dialog, behind which nothing can be used, or on the page."""
     driver.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     what = "document.querySelector('dialog[open]') ?? document"
-    found = driver.execute_async_script(f"axe.run({what}).then(arguments[0])")
+    faded = "Promise.allSettled(document.getAnimations().map((one) => one.finished))"  # colours fade
+    run = f"{faded}.then(() => axe.run({what})).then(arguments[0])"
+    found = driver.execute_async_script(f"requestAnimationFrame(() => requestAnimationFrame(() => {run}))")
     assert found["passes"]
     return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
 
