@@ -55,7 +55,7 @@ def test_the_sum_is_between_that_of_the_most_probable_labels_and_the_largest_tha
 
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_as_good_as_the_steps_of_xcolumns(k):
-    xcolumns = pytest.importorskip("xcolumns.frank_wolfe")  # extra bench: it brings numba, which tests are run without
+    xcolumns = pytest.importorskip("xcolumns.frank_wolfe")  # extra oracle: it brings numba, which tests are run without
     from xcolumns.metrics import macro_f1_score_on_conf_matrix
 
     p = probabilities(500, 20)
