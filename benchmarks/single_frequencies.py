@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import collection
-from mpu_cli.commands.data import losing
+from mpu_cli.commands import corruption as losing
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 from download import FetchError, Partial, download
 
-from mpu_cli.cli.group import fail
+from mpu_cli.cli import fail
 from mpu_cli.errors import MpuError
 
 BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/"

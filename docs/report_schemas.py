@@ -10,12 +10,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from mpu_cli.commands import apply
+from mpu_cli.commands import apply, vectorization
+from mpu_cli.commands import describe as description
+from mpu_cli.commands import report as reporting
 from mpu_cli.commands.complete import asking, completion, estimation
-from mpu_cli.commands.data import vectorization
-from mpu_cli.commands.describe import description
 from mpu_cli.commands.evaluate import comparison, evaluation
-from mpu_cli.commands.report import reporting
 from mpu_cli.commands.train import report as training
 from mpu_cli.commands.train import versions
 

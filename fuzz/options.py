@@ -9,7 +9,7 @@ from fuzz import harness
 
 with harness.instrumented():
     from mpu_cli import methods
-    from mpu_cli.commands.data import corruption
+    from mpu_cli.commands import corruption
     from mpu_cli.commands.evaluate import evaluation
     from mpu_cli.commands.predict import prediction
     from mpu_cli.methods.elkan08 import elkan08

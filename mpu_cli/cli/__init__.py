@@ -3,6 +3,11 @@
 Modules here import nothing heavy at the top: ``mpu --help`` must not wait for NumPy.
 """
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
 import click
 
 from mpu_cli.cli.apply import apply
@@ -11,8 +16,8 @@ from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
 from mpu_cli.cli.experiment import experiment
-from mpu_cli.cli.group import CleanErrors
 from mpu_cli.cli.info import info
+from mpu_cli.cli.output import messages
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.report import report
 from mpu_cli.cli.review import review
@@ -20,7 +25,72 @@ from mpu_cli.cli.serve import serve
 from mpu_cli.cli.train import train
 from mpu_cli.cli.vectorize import vectorize
 from mpu_cli.cli.versions import versions
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime import signals
 from mpu_cli.version import __version__
+
+PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
+
+
+class CleanErrors(click.Group):
+    """A group of commands. A failure that a user can mend prints one line on standard error and exits with a status.
+
+    0: done. 1: bad data, or a failed run. 2: wrong usage. 3: the new model was rejected. 75: another process uses the
+    same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
+    (129, 130, 143).
+    """
+
+    def main(self, *args, **kwargs):
+        """Run as click does. What comes before the command (help, completion) can fail too."""
+        try:
+            with _reported_failures([]):
+                return super().main(*args, **kwargs)
+        except click.exceptions.Exit as end:  # click itself has done with those of commands
+            sys.exit(end.exit_code)
+
+    def make_context(self, info_name, args, *rest, **kwargs) -> click.Context:
+        """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
+        messages.reset()
+        with _reported_failures(args):
+            return super().make_context(info_name, args, *rest, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read ``mpu help train`` as ``mpu train --help``."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
+    def invoke(self, ctx: click.Context):
+        """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
+        with _reported_failures(ctx.args):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _reported_failures(args: list[str]) -> Iterator[None]:
+    """Print an error that a user can mend in one line, and exit. Without arguments, click prints the help."""
+    args = list(args)
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        signals.too_late()
+        messages.wrong_usage(error, args)
+        raise click.exceptions.Exit(error.exit_code) from None
+    except BrokenPipeError:
+        raise click.exceptions.Exit(PIPE_CLOSED) from None
+    except MpuError as error:
+        fail(str(error), error.exit_status)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    except MemoryError as error:
+        fail(f"out of memory: {error}" if str(error) else "out of memory")
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print an error in one line, and exit."""
+    signals.too_late()
+    messages.error(message)
+    raise click.exceptions.Exit(status)
 
 
 @click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})

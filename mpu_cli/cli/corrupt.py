@@ -79,7 +79,7 @@ def corrupt(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands.data import corruption
+    from mpu_cli.commands import corruption
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.svmlight.streams import refuse_unwritable
 

@@ -8,22 +8,24 @@ import click
 from mpu_cli.cli.options import click_type
 from mpu_cli.cli.options.input_files import numbers_option
 from mpu_cli.cli.output.messages import verbosity_options
-from mpu_cli.cli.output.model_report import (
+from mpu_cli.cli.output.reports import (
     by_people,
     expected,
     frequency,
+    json_option,
     never_annotated,
+    print_json,
     print_lines,
+    print_table,
     prior_line,
     top_k_line,
 )
-from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.origin import Origin, OriginFile
-    from mpu_cli.commands.describe.description import LabelReport, Report
+    from mpu_cli.commands.describe import LabelReport, Report
 
 _FORMATS = (".png", ".svg", ".pdf")
 _JUDGED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
@@ -105,7 +107,7 @@ def info(
         return
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
-    from mpu_cli.commands.describe.description import describe
+    from mpu_cli.commands.describe import describe
 
     report = describe(model, labels, top, by_number, plot)
     if as_json:

@@ -151,10 +151,10 @@ def predict(
     that a spreadsheet would read as a formula begins with an apostrophe.
     """
     from mpu_cli import bundle
-    from mpu_cli.commands.data.text_input import Texts
     from mpu_cli.commands.predict import prediction
-    from mpu_cli.commands.predict.prediction_parts import in_folder, making
+    from mpu_cli.commands.predict.prediction_files import in_folder, making
     from mpu_cli.commands.predict.psp_order import ordered_by_psp
+    from mpu_cli.commands.predict.text_input import Texts
     from mpu_cli.errors import ModelError, shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.sources import as_one

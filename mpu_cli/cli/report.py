@@ -14,7 +14,7 @@ from mpu_cli.cli.output.reports import give, json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.report.reporting import Report
+    from mpu_cli.commands.report import Report
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -54,7 +54,7 @@ def report(sources: "Sources", output: Path, table: Path | None, top: int, run: 
       mpu report news.svm -o report.html
       mpu report news.svm --groups sources.txt --reviewed checked.tsv -o report.html --csv report.csv
     """
-    from mpu_cli.commands.report import reporting
+    from mpu_cli.commands import report as reporting
 
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")

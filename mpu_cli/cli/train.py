@@ -10,9 +10,8 @@ from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_o
 from mpu_cli.cli.options.input_files import label_features_option, training_files
 from mpu_cli.cli.options.training import GroupedCommand, acceptance_options, training_options
 from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options
-from mpu_cli.cli.output.model_report import print_report
 from mpu_cli.cli.output.progress import by_name
-from mpu_cli.cli.output.reports import give, json_option
+from mpu_cli.cli.output.reports import give, json_option, print_report
 from mpu_cli.core.options import AIMS, RBF
 from mpu_cli.errors import RejectedError
 from mpu_cli.runtime.options import Whole

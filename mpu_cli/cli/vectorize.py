@@ -15,7 +15,7 @@ from mpu_cli.text.rows import FORMATS
 from mpu_cli.text.vectorizer_options import TextOptions
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.data.vectorization import Report
+    from mpu_cli.commands.vectorization import Report
 
 
 @click.command("vectorize")
@@ -121,7 +121,7 @@ def vectorize(
       mpu vectorize new.jsonl --like news.svm -o new.svm
       mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
     """
-    from mpu_cli.commands.data import vectorization as command
+    from mpu_cli.commands import vectorization as command
     from mpu_cli.runtime import report
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.runtime.run import Run

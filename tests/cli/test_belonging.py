@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mpu_cli.commands.data import vectorization
+from mpu_cli.commands import vectorization
 from mpu_cli.svmlight import streams
 from tests.cli.training import QUICK, message
 

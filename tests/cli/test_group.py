@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mpu_cli import __version__, version
-from mpu_cli.cli import mpu
-from mpu_cli.cli.group import CleanErrors
+from mpu_cli.cli import CleanErrors, mpu
 from mpu_cli.cli.options.execution import run_options
 from mpu_cli.cli.output import messages
 from mpu_cli.cli.output.progress import progress

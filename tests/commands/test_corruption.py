@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from mpu_cli.commands.data import corruption
-from mpu_cli.commands.data.corruption import corrupt
+from mpu_cli.commands import corruption
+from mpu_cli.commands.corruption import corrupt
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import methods
 from mpu_cli.commands.complete import missing_labels
-from mpu_cli.commands.complete.implied import read_implications
+from mpu_cli.commands.complete.missing_labels import read_implications
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
@@ -19,7 +19,7 @@ from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.label_spans import find_labels
 from mpu_cli.svmlight.reader import read
-from mpu_cli.training.evidence import evidence_of
+from mpu_cli.training.assembly import evidence_of
 from tests.core.simulated import hide, linear_problem
 
 N, Q = 400, 4

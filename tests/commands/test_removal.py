@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mpu_cli.commands.data import corruption
-from mpu_cli.commands.data.corruption import Counts, PerInstanceDraw, UniformDraw, remove_labels
+from mpu_cli.commands import corruption
+from mpu_cli.commands.corruption import Counts, PerInstanceDraw, UniformDraw, remove_labels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_labels
 from tests.experiment.small import dense

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mpu_cli.commands.data import vectorization
-from mpu_cli.commands.data.vectorization import Source, vectorize
+from mpu_cli.commands import vectorization
+from mpu_cli.commands.vectorization import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.vectorizer import Vectorizer
 from mpu_cli.text.vectorizer_options import TextOptions
-from mpu_cli.training.frequencies import read_groups
+from mpu_cli.training.tables import read_groups
 from tests.hypotheses import examples
 
 RECORDS = [

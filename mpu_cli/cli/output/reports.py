@@ -1,4 +1,4 @@
-"""Reports: as one JSON object, or as tables."""
+"""Reports: as one JSON object, as tables, and that of a training in words."""
 
 import json
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.output import messages
-from mpu_cli.errors import one_line
+from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.report import as_json
 
 if TYPE_CHECKING:
+    from mpu_cli.commands.train.report import Report
     from mpu_cli.core.frequency.group_frequencies import GroupRow
 
 
@@ -67,3 +68,138 @@ def print_groups(rows: "list[GroupRow] | None") -> None:
     ]
     click.echo()
     print_table([header, *table])
+
+
+def print_report(report: "Report") -> None:
+    """Print the results of a training, one on each line; those that only some methods have come last.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    elsewhere = ("c_assumption", "c_by_group", "warnings")
+    rest = {name: value for name, value in as_json(report).items() if name not in elsewhere}
+    instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
+    model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
+    memory = rest.pop("peak_bytes") / 1e9
+    thresholds = [rest.pop("threshold")] if "threshold" in rest else rest.pop("thresholds").values()
+    low, high = min(thresholds), max(thresholds)
+    lines = {
+        "method": rest.pop("method"),
+        "data": ", ".join(map(counted, (instances, features, labels), ("instance", "feature", "label"))),
+    }
+    lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
+    if "cluster" in rest:
+        lines["cluster"] = _cluster(rest.pop("cluster"))
+    if "review" in rest:
+        lines["review"] = _review(rest.pop("review"))
+    if "c_by_people" in rest:
+        lines["c"] = by_people(rest.pop("c_by_people"))
+        del rest["c"], rest["c_estimated"]
+    elif "c" in rest:
+        lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
+    if "levels" in rest:
+        lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
+        if len(by_level) > 1:
+            lines["levels"] += "; expected micro-F1 of one and of two: " + " and ".join(f"{f1:.3f}" for f1 in by_level)
+    if "rbf_gamma" in rest:
+        gamma, landmarks = rest.pop("rbf_gamma"), rest.pop("rbf_landmarks")
+        lines["features"] = f"of an RBF kernel by {counted(landmarks, 'landmark')}, gamma {gamma:.3g}"
+    if "loss" in rest:
+        lines["loss"] = rest.pop("loss")
+    if "cost" in rest:
+        step = f", step {rest.pop('step'):g}" if "step" in rest else ""
+        epochs = f", {counted(rest.pop('epochs'), 'epoch')}" if "epochs" in rest else ""
+        lines["C"] = f"{rest.pop('cost'):g}{step}{epochs}"
+    lines |= prior_line(rest)
+    lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
+    if "expected_micro_f1" in rest:
+        rest.pop("expected_micro_f1_by_level", None)
+        lines["expected"] = expected(rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None))
+    lines |= top_k_line(rest)
+    if "acceptance" in rest:
+        judged = rest.pop("acceptance")
+        lines["accepted" if judged["accepted"] else "rejected"] = judged["verdict"]
+    for name, value in rest.items():
+        lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
+    lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
+    print_lines(lines)
+    print_groups(report.findings.get("c_by_group"))
+
+
+def top_k_line(rest: dict) -> dict[str, str]:
+    """Remove decisions of k labels from the values left to print, and describe them, if there are any."""
+    if not isinstance(decided := rest.get("top_k"), dict):
+        return {}
+    del rest["top_k"]
+    k, aim = decided["k"], {"macro-f1": "macro-F1"}.get(decided["for"], decided["for"])
+    of_both = ((decided[f"precision{of}"], decided[f"aim{of}"]) for of in ("", "_by_probability"))
+    ours, others = (f"P@{k} {precision:.3f}, {aim} {value:.3f}" for precision, value in of_both)
+    return {f"top {k}": f"for {decided['for']}; expected {ours}; of the most probable labels {others}"}
+
+
+def prior_line(rest: dict) -> dict[str, str]:
+    """Remove the weight of label features from the values left to print, and describe it, if there is one."""
+    if not isinstance(rest.get("prior"), float | int):
+        return {}
+    prior = rest.pop("prior")
+    return {"prior": f"weight {prior:g} of the features of labels" if prior else "none: features of labels do not help"}
+
+
+def never_annotated(labels: int) -> str:
+    """Describe how many labels were never annotated; empty if none."""
+    return f", {labels:,} of them never annotated" * bool(labels)
+
+
+def print_lines(lines: dict[str, str]) -> None:
+    """Print texts, each after its name, in two columns."""
+    width = max(map(len, lines)) + 2
+    for name, text in lines.items():
+        click.echo(f"{name:<{width}}{one_line(text)}")
+
+
+def frequency(c: float | list[float], estimated: bool, interval: list[float] | None = None) -> str:
+    """Describe c: estimated from annotations alone, with or without an interval, or set by the user."""
+    if isinstance(c, list):
+        return f"{min(c):.3f} to {max(c):.3f}, one for each label"
+    ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
+    missing = f"{1 - c:.1%} of the true labels are missing"
+    if estimated:
+        return f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others"
+    return f"{c:.3f}{ends}, set by the user: {missing}"
+
+
+def expected(f1: float, interval: list[float] | None) -> str:
+    """Describe the micro-F1 to expect on complete labels, with its interval; models of earlier versions have none."""
+    if interval is None:
+        return f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
+    ends = "{:.3f} to {:.3f}".format(*interval)
+    return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c, whose interval is included)"
+
+
+def _cluster(numbers: dict[str, int | None]) -> str:
+    *of_things, (_, moved) = numbers.items()
+    counts = [counted(number or 0, what.removesuffix("s")) for what, number in of_things]
+    return ", ".join([*counts, *([] if moved is None else [f"{moved / 1e6:,.1f} MB moved"])])
+
+
+def _review(counts: dict[str, int]) -> str:
+    decided = f"{counted(counts['decisions'], 'decision')}: {counted(counts['found'], 'label')} found, "
+    complete = f"{counts['refuted']:,} annotated ones refuted; {counted(counts['closed'], 'instance')} complete, "
+    return f"{decided}{complete}{counts['sampled']:,} of them drawn at random"
+
+
+def by_people(estimate: dict) -> str:
+    """Describe c of each label, estimated from answers to questions or reviewed instances.
+
+    Parameters
+    ----------
+    estimate : dict
+        As `mpu train --json` has it under ``c_by_people``.
+    """
+    (low, high), alone = estimate["interval"], estimate["by_annotations_alone"]
+    basis = [counted(estimate["answers"], "answer")] if "answers" in estimate else []
+    if estimate["instances"] or not basis:
+        basis.append(counted(estimate["instances"], "complete instance"))
+    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) by {' and '.join(basis)}, one for each label"
+    return text + ("" if alone is None else f"; by annotations alone {alone:.3f}")

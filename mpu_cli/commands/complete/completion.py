@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.commands.complete.implied import read_implications
-from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
+from mpu_cli.commands.complete.missing_labels import find, read_implications, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Cells, Choice
@@ -28,8 +27,7 @@ from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.training import provenance
-from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.evidence import evidence_of
+from mpu_cli.training.assembly import assembled, evidence_of, training_set
 from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 
 

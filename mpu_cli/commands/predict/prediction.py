@@ -13,10 +13,10 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
-from mpu_cli.commands.data.text_input import Texts
 from mpu_cli.commands.predict.fitness import Fitness
-from mpu_cli.commands.predict.prediction_records import RECORD_FORMS, Ids, header, record_writer
+from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, header, record_writer
 from mpu_cli.commands.predict.psp_order import ordered_by_psp
+from mpu_cli.commands.predict.text_input import Texts
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
@@ -54,7 +54,7 @@ class Output:
     form : {"labels", "scores", "both", "jsonl", "tsv"}
         A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
         the thresholds at the end of the first line (`evaluation.score_files`); or both, the labels that reach the
-        threshold and the probabilities of all; or records with ids and names (see `prediction_records`), the most
+        threshold and the probabilities of all; or records with ids and names (`prediction_files`), the most
         probable label first.
     top_k : int or None
         At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.commands.complete.implied import read_implications
+from mpu_cli.commands.complete.missing_labels import read_implications
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, Naming
 from mpu_cli.names.cells import cell

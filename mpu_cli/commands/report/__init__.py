@@ -1,1 +1,0 @@
-"""A page for people about what is missing from a file."""
