@@ -472,6 +472,29 @@ def test_finds_labels_by_all_names_and_with_a_typo(open_page, news, tmp_path, ty
     assert [match.text for match in page.find_all("#matches .name")] == [found]
 
 
+SENSORS = ["Optical sensor", "Electro-optical sensor", "Hyperspectral sensor", "Optical sensors on ships"]
+
+
+@pytest.mark.parametrize(
+    "typed, found",
+    [
+        ("optical sensor", SENSORS),
+        ("optcal sensor", SENSORS),
+        ("sensor opt", SENSORS),
+        ("bio", ["Bio", "Biology", "Symbiosis"]),
+    ],
+)
+def test_search_has_words_before_their_beginnings_and_these_before_parts_and_typos(
+    open_page, news, tmp_path, typed, found
+):
+    names = "Hyperspectral sensor\tImaging optical sensor", "Electro-optical sensor", "Optical sensors on ships"
+    names += "Optical sensor\tPhotosensor", "Symbiosis", "Biology", "Bio"
+    (tmp_path / "tags").write_text("".join(f"{name}\n" for name in names))
+    page = open_page(news, "--labels", tmp_path / "tags")  # label 3 is the most frequent one, those from 4 on have none
+    page.press("/", typed)
+    assert [match.text for match in page.find_all("#matches .name")] == found
+
+
 def test_on_a_phone_decisions_are_above_the_text(page):
     size = page.driver.get_window_size()
     page.driver.set_window_size(500, 900)

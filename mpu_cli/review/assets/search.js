@@ -101,33 +101,48 @@ class LabelIndex {
     return i === undefined ? `Label ${number}` : this.name(i);
   }
 
-  // Labels that have all words in their names: first those that begin with the first one, then frequent ones. Where no
-  // label has them, those that have them but for one typo in each.
+  // Labels that have all words in their names, the best match first. Where no label has them, those that have them but
+  // for one typo in each.
   find(words, most) {
-    const having = (has) => this.numbers.map((_, i) => i).filter((i) => words.every((word) => has(this.texts[i], word)));
-    let found = having((text, word) => text.includes(word));
-    if (!found.length) {
-      const patterns = new Map(words.map((word) => [word, nearly(word)]));
-      found = having((text, word) => patterns.get(word).test(text));
-    }
-    const whole = words.join(" ");
-    const rank = (i) => (this.texts[i] === whole ? 0 : this.texts[i].startsWith(words[0]) ? 1 : 2);
-    found.sort((a, b) => rank(a) - rank(b) || this.counts[b] - this.counts[a] || a - b);
-    return found.slice(0, most);
+    const patterns = words.map(forms);
+    const having = (has) => this.numbers.map((_, i) => i).filter((i) => words.every((_, j) => has(this.texts[i], j)));
+    let found = having((text, j) => text.includes(words[j]));
+    if (!found.length) found = having((text, j) => patterns[j].at(-1).test(text));
+    const ranks = new Map(found.map((i) => [i, this.rank(i, words.join(" "), patterns)]));
+    return found.sort((a, b) => ranks.get(a) - ranks.get(b) || this.counts[b] - this.counts[a] || a - b).slice(0, most);
+  }
+
+  // By the best of its names: how well it matches; then come names that are all that was typed, names that begin with a
+  // word of it, and main names.
+  rank(i, typed, patterns) {
+    const of = (name, place) => {
+      let [worth, begins] = [0, false];
+      for (const forms of patterns) {
+        const match = forms.findIndex((form) => form.test(name));
+        worth += match < 0 ? forms.length : match;
+        begins ||= match >= 0 && name.search(forms[match]) === 0;
+      }
+      return 8 * worth + 4 * (name !== typed) + 2 * !begins + (place > 0);
+    };
+    return Math.min(...this.texts[i].split("\n").map(of));
   }
 }
 
-// A pattern of the words that differ from this one by a letter that is added, missing or another one, or by two neighbours
-// that are exchanged. Words of up to three letters are taken as they are.
-function nearly(word) {
+// Patterns of a word, the best first: the word itself, the beginning of a word, a part of one, and these with a typo: a
+// letter that is added, missing or another one, or two neighbours that are exchanged. Words of up to three letters have
+// no typo.
+function forms(word) {
   const quoted = (letters) => letters.join("").replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
   const letters = [...word];
-  const forms = letters.length > 3 ? letters.flatMap((letter, i) => {
+  const whole = quoted(letters);
+  const typos = letters.length > 3 ? letters.flatMap((letter, i) => {
     const [before, after] = [quoted(letters.slice(0, i)), quoted(letters.slice(i + 1))];
     const swapped = i + 1 < letters.length ? [before + quoted([letters[i + 1], letter]) + quoted(letters.slice(i + 2))] : [];
     return [`${before}[^\n]?${after}`, `${before}[^\n]${quoted([letter])}${after}`, ...swapped];
   }) : [];
-  return new RegExp([quoted(letters), ...forms].join("|"), "u");
+  const near = `(?:${[whole, ...typos].join("|")})`;
+  const [start, end] = ["(?<![^\\s!-/:-@])", "(?![^\\s!-/:-@])"]; // blanks and punctuation
+  return [start + whole + end, start + whole, whole, start + near + end, start + near, near].map((form) => new RegExp(form, "u"));
 }
 
 // Without capitals and accents.
