@@ -47,9 +47,6 @@ class Manifest:
 
     Attributes
     ----------
-    method, kind : str
-    options : dict
-    n_features, n_labels : int
     n_known : int or None
         Number of features that occurred in training; None: an earlier format has a boolean for each feature.
     numbers : dict
@@ -123,7 +120,6 @@ def parse(path: Path, text: bytes) -> Manifest:
     ----------
     path : Path
         The model, for messages.
-    text : bytes
 
     Raises
     ------

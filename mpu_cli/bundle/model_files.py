@@ -54,10 +54,8 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
 
     Parameters
     ----------
-    path : Path
     checksum : str
         SHA-256 of the file, hexadecimal.
-    layout : Layout
 
     Raises
     ------

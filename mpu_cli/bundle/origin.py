@@ -36,7 +36,6 @@ class Origin:
     ----------
     time : str
         Time of saving: ISO 8601, in UTC.
-    instances : int
     annotated : list of int
         Number of annotations of each label of the model.
     true : list of float

@@ -26,12 +26,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True)
 class Versions:
-    """The versions of a model.
-
-    Attributes
-    ----------
-    folder : Path
-    """
+    """The versions of a model."""
 
     folder: Path
 
@@ -62,7 +57,6 @@ class Versions:
 
         Parameters
         ----------
-        model : TrainedModel or Path
         after : int
             The new version gets a higher number than this one and all others.
 

@@ -83,10 +83,6 @@ def writer(path: Path, wait: float = 0) -> Iterator["Writer"]:
     wait : float
         Seconds to wait for another training to end.
 
-    Yields
-    ------
-    Writer
-
     Raises
     ------
     BusyError

@@ -309,7 +309,6 @@ def _cell_progress(out: Path, done: int, sizes: list[int]) -> AbstractContextMan
 
     Parameters
     ----------
-    out : Path
     done, sizes
         As for `CellObserver`.
     """

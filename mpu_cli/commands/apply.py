@@ -74,7 +74,6 @@ class Report:
         Tags.
     absent : int
         Instances of the data with accepted or rejected labels that no record has the id of.
-    warnings : list of str
     """
 
     records: Count = 0
@@ -112,18 +111,12 @@ def apply(
     ----------
     source, target : str or Path
         Records, as `mpu vectorize` has read them, and the file that is written.
-    accepted : Accepted
     data : str or Path, optional
         The data file made of the records. Default: the one beside them of their name.
     form : str, optional
         One of `text.rows.FORMATS`; None: as the name of the file tells.
     added_field : str
         The field that lists the tags that are added; empty: none.
-    reading : Reading
-
-    Returns
-    -------
-    Report
 
     Raises
     ------

@@ -188,7 +188,6 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
     labels : csr_array of bool, shape (n, q)
     missing_rate : float
         From 0 to 1.
-    seed : tuple of int
 
     Returns
     -------
@@ -277,10 +276,8 @@ def corrupt(
         ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `SCHEMES`.
     keep_one : bool
         Whether an instance with labels keeps at least one.
-    run : Run
     removed_to : str or Path, optional
         File for the removed labels: lines of instance number (from 1), tab, label.
-    reading : Reading
 
     Raises
     ------
@@ -449,7 +446,6 @@ def lost(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int, keep_o
         Features and true labels.
     kept : float
         Share of the labels to keep, from 0 to 1.
-    seed : int
     keep_one : bool
         Whether an instance with labels keeps at least one: the one that was nearest to it.
 

@@ -52,12 +52,10 @@ class LabelReport:
 
     Attributes
     ----------
-    label : int
     name : str or None
         None without names, or where numbers were requested.
     c : float or None
         Label frequency; None where the method knows none.
-    threshold : float
     annotated : int or None
         Annotations in training; None where that was not recorded.
     true : float or None
@@ -89,7 +87,6 @@ class FrequencyReport:
 
     Attributes
     ----------
-    lowest, mean, highest : float
     estimated : bool
         Whether c was estimated, and not set by the user.
     interval : list of float or None
@@ -117,11 +114,8 @@ class Report:
 
     Attributes
     ----------
-    model : str
-    method : str
     levels : int or None
         None where the model has no levels.
-    labels : int
     named : int
         How many of them have names.
     never_annotated : int or None
@@ -134,7 +128,6 @@ class Report:
         Whether it keeps the vectoriser that made its data of texts.
     c : FrequencyReport or None
         None where the method has no label frequency.
-    thresholds : Thresholds
     options : dict
         Further records of its training: options and results.
     origin : Origin or None
@@ -166,7 +159,6 @@ def describe(
 
     Parameters
     ----------
-    path : Path
     labels : sequence of str
         Labels to look at more closely: names or numbers; with `by_number` numbers.
     top : int
@@ -369,7 +361,6 @@ def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | 
 
     Parameters
     ----------
-    model : TrainedModel
     origin : Origin or None
         How it was trained, if that was recorded.
     names : LabelNames or None

@@ -102,7 +102,6 @@ def report(
         Where to write `Report.rows` as CSV.
     top : int
         How many suggestions the page lists.
-    run : Run
 
     Raises
     ------
@@ -181,7 +180,6 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
         As `Report.as_json`.
     rows : sequence of tuple
         As `Report.rows`.
-    warnings : iterable of str
     """
     c = report["frequency"]
     title = f"Missing labels in {one_line(Path(shown(source)).name)}"

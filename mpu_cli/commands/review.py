@@ -114,14 +114,10 @@ def prepare(
     ----------
     source, target : str or Path
         Data, and what is written.
-    display : Display
     sample : int, optional
         Review so many instances, drawn at random by ``run.seed``.
     suggestions : str or Path, optional
         A file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all are.
-    label_studio_tasks : bool
-    reading : Reading
-    run : Run
 
     Raises
     ------

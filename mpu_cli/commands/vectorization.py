@@ -68,7 +68,6 @@ class Source:
         Field with the name of the group of a record.
     skip_bad : bool
         Whether bad records are left out.
-    max_line_bytes : int
     """
 
     file: str | Path
@@ -102,7 +101,6 @@ class Report:
 
     Attributes
     ----------
-    instances : int
     annotations : int
         Labels of all instances.
     labels, features : int
@@ -153,7 +151,6 @@ def vectorize(
 
     Parameters
     ----------
-    source : Source
     target : str or Path
         The data file, compressed by suffix. ``-`` and what is no regular file get no directory.
     options : TextOptions, optional
@@ -164,7 +161,6 @@ def vectorize(
         That of the names of a thesaurus. Default: that of most of them.
     like : str or Path, optional
         An earlier data file: its features, idf and numbers of labels are used.
-    run : Run
 
     Raises
     ------
@@ -244,7 +240,6 @@ class VectorWriter:
 
     Parameters
     ----------
-    out : binary file
     directory : Path or None
         Where these files are made, if the records have ids or groups; None: they are not kept.
     vectorization : Vectorization

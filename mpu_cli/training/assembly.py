@@ -43,7 +43,6 @@ def training_set(
     ----------
     sources : Sources
         On a cluster: absolute names of files, and no cache.
-    run : Run
     on : OnCluster, optional
         The cluster that reads and trains. Default: this process.
     method : str or None
@@ -102,11 +101,8 @@ def assembled(
     ----------
     data : AnnotatedData
         The training data.
-    fitted : Fitted
-    method : str
     options : object
         As the user chose them.
-    run : Run
     files : dict, optional
         From `provenance.of_files`; None for arrays.
     """

@@ -36,7 +36,6 @@ class ClusterData(AnnotatedData):
 
     Attributes
     ----------
-    collection : Collection
     shards : int
         Models that are trained in parallel and averaged (iterative parameter mixing).
     """
@@ -52,10 +51,6 @@ class ClusterData(AnnotatedData):
 
         Parameters
         ----------
-        executor : DaskExecutor
-        sources : Sources
-        shards : int
-        run : Run
         sidecars : Sidecars
             Of the file.
 

@@ -26,11 +26,9 @@ def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> Ann
 
     Parameters
     ----------
-    data : AnnotatedData
     sources : Sources
         Features of labels are read from its file of label features. Without one, they are the vectors of the names of
         labels, by the vectoriser that made the data.
-    run : Run
 
     Raises
     ------

@@ -34,7 +34,6 @@ class Source:
 
     Attributes
     ----------
-    path : str, Path or Files
     state : tuple of int, or None
         By which a change of the file is seen; None where it is a stream, or several files.
     parts : tuple of Source
@@ -86,7 +85,6 @@ class Counts:
 
     Attributes
     ----------
-    instances : int
     annotated : ndarray of int, shape (q,)
         Instances that are annotated with each label.
     true : ndarray of float64, shape (q,)
@@ -134,10 +132,8 @@ def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> byt
 
     Parameters
     ----------
-    counts : Counts
     options : object
         As the user gave them: `c` may be a Path.
-    run : Run
     files : dict
         From `of_files`; empty where the data were arrays.
     """

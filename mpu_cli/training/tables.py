@@ -33,7 +33,6 @@ def read_frequencies(
 
     Parameters
     ----------
-    source : str or Path
     label_ids : ndarray of int, shape (q,)
         The labels to look up. Other labels in the file are ignored.
     names : LabelNames, optional
@@ -111,7 +110,6 @@ def read_groups(source: str | Path, n: int) -> InstanceGroups:
     ----------
     source : str or Path
         UTF-8 text, plain or compressed. An empty line: the instance is in the group without a name.
-    n : int
 
     Returns
     -------
@@ -141,13 +139,10 @@ def read_scores(
     ----------
     source : str
         One line per instance. Labels that it does not list have score 0; labels and thresholds in it are not used.
-    n : int
     ids : ndarray of int, shape (q,)
         The label of each column, ascending.
     annotations : ndarray of int, shape (q,)
         How many instances have it. Labels that none has need no scores.
-    reading : Reading
-    run : Run
 
     Returns
     -------

@@ -54,7 +54,6 @@ class Sources:
         Directory in which the parsed data are kept.
     naming : Naming
         Where the names of labels are.
-    reading : Reading
     label_features : str, Path or None
         A file with features of labels, one line ``number index:value ...`` per label.
     groups : str, Path or None
@@ -183,7 +182,6 @@ class AnnotatedData(LabelInformation, ABC):
         The vectoriser that made the data of texts.
     source : provenance.Source or None
         The data file; None: they come from arrays.
-    review : ReviewCounts or None
     file_content : tuple or None
         Size and checksum of the uncompressed file, if requested.
     """
@@ -392,8 +390,6 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
 
     Parameters
     ----------
-    sources : Sources
-    run : Run
     sidecars : Sidecars, optional
         Of the file, for callers that take more from the directory beside it than names.
 
@@ -432,8 +428,6 @@ def with_reviews(
 
     Parameters
     ----------
-    data : AnnotatedData
-    sources : Sources
     file : Dataset
         The file as it was read, perhaps without features.
     checksum_of : callable, optional

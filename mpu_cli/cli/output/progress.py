@@ -81,7 +81,6 @@ class Phase:
 
     Parameters
     ----------
-    name : str
     total : int, optional
         Amount of work, if known.
     noun : str

@@ -71,12 +71,7 @@ def print_groups(rows: "list[GroupRow] | None") -> None:
 
 
 def print_report(report: "Report") -> None:
-    """Print the results of a training, one on each line; those that only some methods have come last.
-
-    Parameters
-    ----------
-    report : Report
-    """
+    """Print the results of a training, one on each line; those that only some methods have come last."""
     elsewhere = ("c_assumption", "c_by_group", "warnings")
     rest = {name: value for name, value in as_json(report).items() if name not in elsewhere}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))

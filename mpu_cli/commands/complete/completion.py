@@ -69,7 +69,6 @@ class Report:
         What was decided of single cells, by which the probabilities of those listed are corrected.
     answers : int or None
         Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
-    per_label : dict of int to MissingOfLabel
     ids, annotations : ndarray of int, shape (q,)
         The labels, as written in files, and how many instances have each.
     cells : Cells
@@ -155,8 +154,6 @@ def complete(
 
     Parameters
     ----------
-    sources : Sources
-    outputs : Outputs
     options : Options
         As for `commands.train.training.train`.
     choice : Choice
@@ -168,7 +165,6 @@ def complete(
         were made with a thesaurus.
     fill_implied : bool
         Fill in what is implied too.
-    run : Run
 
     Raises
     ------

@@ -31,12 +31,10 @@ class LabelReport:
 
     Attributes
     ----------
-    label : int
     name : str or None
         None where no names are known.
     annotations : int
         Instances that have the label.
-    c : float
     interval : sequence of two floats
         90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
     missing : float
@@ -79,7 +77,6 @@ class Report:
 
     Attributes
     ----------
-    c : float
     missing_rate : float
         1 - c.
     missing : float
@@ -90,7 +87,6 @@ class Report:
         How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
     labels_used : int
         Number of labels that the estimate rests on.
-    labels, instances : int
     predictable : bool
         Whether labels are predicted so surely that c can be estimated.
     assumption : str or None
@@ -167,8 +163,6 @@ def estimate(
 
     Parameters
     ----------
-    sources : Sources
-    estimator : Estimator
     on : OnCluster, optional
         Where workers read; the sample is fetched, and where label sets are complete, all labels. `sources` are
         without a cache. Default: this process reads.
@@ -180,11 +174,6 @@ def estimate(
         Widths of intervals of c to plan a review for.
     by_number : bool
         Give no names of labels, also where they have some.
-    run : Run
-
-    Returns
-    -------
-    Report
 
     Raises
     ------

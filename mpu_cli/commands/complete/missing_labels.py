@@ -54,7 +54,6 @@ class Completion:
         What is annotated or verified as true, without what is verified as false.
     confirmed, refuted : csr_array of bool, shape (n, q)
         What is verified as true and not annotated, and what is annotated and verified as false.
-    frequency : LabelFrequency
     of_labels, of_all : Count
         How many labels are missing: of each, and of all together.
     listed : Cells
@@ -103,7 +102,6 @@ def find(
 
     Parameters
     ----------
-    evidence : Evidence
     problem : Problem
         Perhaps without features. Verified cells are not listed again.
     ids : ndarray of int, shape (q,)
@@ -112,7 +110,6 @@ def find(
         Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     implications : Implications, optional
         Labels that are implied by those of an instance are left out.
-    run : Run
     """
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)
@@ -169,8 +166,6 @@ def write_cells(
     ----------
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
-    cells : Cells
-    completion : Completion
     checksum : str
         The checksum of the features, by which a review of these suggestions is recognised as one of these data.
     source : str or Path
@@ -207,7 +202,6 @@ def write_filled(
         The data again, so not standard input.
     target : str or Path
         Written as a whole or not at all.
-    completion : Completion
     most : int, optional
         Fill in so many suggestions, the most probable ones. Default: all that are listed.
     implications : Implications, optional

@@ -110,10 +110,6 @@ class Candidate:
 
         Parameters
         ----------
-        evidence : Evidence
-        truth : str, Path or Files
-        reading : Reading
-        run : Run
         called : str
             What the predictions are called in messages.
         count : callable

@@ -40,7 +40,6 @@ class Compared:
 
     Attributes
     ----------
-    name, compared_with : str
     verdict : str
         In words.
     differences : dict of str to Difference
@@ -59,12 +58,10 @@ class Report:
 
     Attributes
     ----------
-    instances : int
     labels : int
         Labels that are true for at least one instance.
     c : float or None
         Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
-    evaluated : list of Evaluated
     compared : list of Compared
         Each but the first, with the first.
     cut : list of str
@@ -141,7 +138,6 @@ def evaluate_several(
         Called with how many more instances have been compared, for each of the predictions.
     collect : callable
         As `Candidate.collect`.
-    reading : Reading
     run : Run
         Its seed is that of the bootstrap.
 

@@ -108,7 +108,6 @@ class Report:
 
     Attributes
     ----------
-    instances : int
     labels : int
         Labels that occur in a true or predicted set.
     true_labels : int
@@ -210,10 +209,6 @@ def evaluate(
     collect : callable
         As `Candidate.collect`; not used with reviewed instances.
 
-    Returns
-    -------
-    Report
-
     Raises
     ------
     InputError
@@ -303,7 +298,6 @@ def build_report(
 
     Parameters
     ----------
-    comparison : Comparison
     metrics : sequence of str, optional
         Names among `metric_names`.
     c : float or ndarray, shape (q,), optional
@@ -349,7 +343,6 @@ def per_label_report(
 
     Parameters
     ----------
-    counts : LabelSetMetrics
     c : float or ndarray, optional
         As for `build_report`.
     names : sequence of str, optional
@@ -375,14 +368,6 @@ def per_label_report(
 
 def calibration_report(comparison: Comparison) -> Calibration:
     """Report whether scores are probabilities.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    Calibration
 
     Raises
     ------

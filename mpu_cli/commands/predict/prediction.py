@@ -100,7 +100,6 @@ class Report:
 
     Attributes
     ----------
-    instances : int
     labels : int
         Labels or scores written.
     fitness : Fitness
@@ -135,22 +134,14 @@ def predict(
 
     Parameters
     ----------
-    model : TrainedModel
     source : str, Path or Texts
         Data file, whose labels are ignored; or texts.
     target : str or Path
         Written completely or not at all.
-    output : Output
     line_buffered : bool
         Answer each line of a data file as soon as it is there. The target is standard output.
     count : callable
         Called with how many more instances have been predicted.
-    reading : Reading
-    run : Run
-
-    Returns
-    -------
-    Report
 
     Raises
     ------
@@ -313,7 +304,6 @@ class ModelFiles:
 
     Attributes
     ----------
-    path : Path
     sha256 : str
         Of its manifest, which tells it from others of that name.
     by_psp : bool
@@ -345,17 +335,12 @@ def predict_files(
 
     Parameters
     ----------
-    model : Path
     targets : mapping of str to Path
         Where the predictions of each file go.
-    output : Output
-    on : OnCluster
     by_psp : bool
         Write probability / propensity; see `psp_order`.
     tick : callable
         Called once per file.
-    reading : Reading
-    run : Run
 
     Raises
     ------
@@ -408,7 +393,6 @@ def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: in
         With predictions of all instances out of fold.
     ids : ndarray of int64, shape (q,)
         The labels, as written in files.
-    n : int
     """
     predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
     assert predictions is not None  # of a method that takes it

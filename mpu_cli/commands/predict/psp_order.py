@@ -24,7 +24,6 @@ class Weighted:
 
     Attributes
     ----------
-    model : Model
     weights : ndarray of float32, shape (q,)
         In (0, 1].
     """
@@ -62,7 +61,6 @@ def ordered_by_psp(model: TrainedModel, path: Path) -> TrainedModel:
 
     Parameters
     ----------
-    model : TrainedModel
     path : Path
         Where it is, for messages.
 

@@ -36,7 +36,6 @@ class Texts:
         Texts in place of a file.
     form : str, optional
         One of `text.rows.FORMATS`; None: as the name of the file tells.
-    max_line_bytes : int
 
     Raises
     ------

@@ -32,10 +32,8 @@ class Verdict:
 
     Attributes
     ----------
-    accepted : bool
     verdict : str
         Why, in one line.
-    test_file, test_metric : str
     test_value : float
         The metric of the new model on the test data.
     test_difference : Difference or None
@@ -99,10 +97,6 @@ class Gate:
 
     Attributes
     ----------
-    acceptance : Acceptance
-    record : Record
-    reading : Reading
-    run : Run
     present : bytes or None
         Manifest of the present model.
     packed_vectorizer : bytes or None
@@ -155,7 +149,6 @@ class Gate:
 
         Parameters
         ----------
-        model : TrainedModel
         labels_expected : float
             See `Verdict`.
         """
@@ -186,7 +179,6 @@ class Gate:
         ----------
         write : Writer
             That of the model.
-        model : TrainedModel
         entry : dict
             The line about its training, with its verdict.
 

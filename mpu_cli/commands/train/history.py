@@ -37,8 +37,6 @@ def append(path: Path, entry: dict[str, Any], done: str = "the training is saved
 
     Parameters
     ----------
-    path : Path
-    entry : dict
     done : str
         What has been done and what not, where it cannot be added.
 

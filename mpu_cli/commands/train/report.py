@@ -155,7 +155,6 @@ class Report:
         Labels that have names or features alone; None where there are none.
     review : ReviewCounts or None
         Counts of the decisions in review files.
-    findings : Findings
     c_assumption : str or None
         What c rests on where it comes from annotations alone.
     threshold : float or None

@@ -99,12 +99,6 @@ def train(
         Where workers read and learn. Default: this process does.
     warm_start : Path, optional
         An earlier model whose weights training starts from.
-    saving : Saving
-    run : Run
-
-    Returns
-    -------
-    Report
 
     Raises
     ------

@@ -26,8 +26,6 @@ class Record:
 
     Attributes
     ----------
-    model : Path
-    versions : Versions
     entries : list of dict
         The lines of the history, oldest first. Those about a version have its number as ``version``; a line about a
         version that was put back has ``restored`` too.
@@ -86,7 +84,6 @@ class Record:
         ----------
         write : Writer
             That has the lock of the model.
-        model : TrainedModel
         entry : dict
             The line about it.
         keep : int
@@ -128,7 +125,6 @@ class Report:
 
     Attributes
     ----------
-    model : str
     in_use : int or None
         The version that is the model itself; None where it is none of them, or missing.
     kept : list of int
@@ -166,7 +162,6 @@ def restore(model: Path, version: int | None = None, wait: float = 0) -> int:
 
     Parameters
     ----------
-    model : Path
     version : int, optional
         Default: the one before the present one.
     wait : float
