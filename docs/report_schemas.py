@@ -15,8 +15,8 @@ from mpu_cli.commands import describe as description
 from mpu_cli.commands import report as reporting
 from mpu_cli.commands.complete import asking, completion, estimation
 from mpu_cli.commands.evaluate import comparison, evaluation
+from mpu_cli.commands.train import history
 from mpu_cli.commands.train import report as training
-from mpu_cli.commands.train import versions
 
 FOLDER = Path(__file__).parent / "schemas"
 # The title of the schema of each report, and what it says beyond the fields.
@@ -36,7 +36,7 @@ REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
         {"oneOf": [{"required": ["threshold"]}, {"required": ["thresholds"]}]},
     ),
     "vectorize": (vectorization.Report, "`mpu vectorize --json`", {}),
-    "versions": (versions.Report, "`mpu versions MODEL --json`", {}),
+    "versions": (history.Report, "`mpu versions MODEL --json`", {}),
 }
 _SIMPLE = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string", NoneType: "null"}
 

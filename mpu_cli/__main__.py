@@ -17,14 +17,14 @@ def main() -> None:
     signals.watch()
     gc.set_threshold(_OBJECTS)
     from mpu_cli.cli import mpu
-    from mpu_cli.cli.output import standard_streams
+    from mpu_cli.cli.output import messages
 
-    standard_streams.prepare()
+    messages.prepare_streams()
     try:
         mpu(prog_name="mpu")
     finally:
         signals.too_late()
-        standard_streams.finish()
+        messages.finish_streams()
 
 
 if __name__ == "__main__":

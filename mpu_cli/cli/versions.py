@@ -12,7 +12,7 @@ from mpu_cli.cli.output.reports import json_option, print_json, print_table
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.train.versions import Report
+    from mpu_cli.commands.train.history import Report
 
 
 @click.command("versions")
@@ -42,7 +42,7 @@ def versions(model: Path, restore: bool, version: int | None, wait: float, as_js
     """
     if version is not None and not restore:
         raise click.UsageError("VERSION is for --restore.")
-    from mpu_cli.commands.train import versions as kept
+    from mpu_cli.commands.train import history as kept
 
     if restore:
         number = kept.restore(model, version, wait)

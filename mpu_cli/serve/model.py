@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.manifest import parse
-from mpu_cli.bundle.versions import Versions, manifest_of
+from mpu_cli.bundle.writing import Versions, manifest_of
 from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.predict.prediction import reaching, select
 from mpu_cli.core.complete.suggestions import Cells

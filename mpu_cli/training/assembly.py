@@ -1,9 +1,17 @@
-"""Read the data of a training, here or on a cluster, and assemble the trained model."""
+"""Read the data of a training, here or on a cluster, with features of labels, and assemble the trained model.
+
+A label that has features, or is named by ``--labels``, belongs to the model even if it is never annotated.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli import methods
 from mpu_cli.bundle import TrainedModel
@@ -15,14 +23,19 @@ from mpu_cli.core.model.rbf_features import RbfModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.train.evidence import Evidence
+from mpu_cli.errors import InputError
 from mpu_cli.methods import Fitted
+from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.grammar import header_instances
+from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.sources import files_of
+from mpu_cli.svmlight.streams import open_input
+from mpu_cli.text.directory import from_one
 from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.text.stored import packed
+from mpu_cli.text.stored import Stored, packed
 from mpu_cli.training import provenance
 from mpu_cli.training.cluster_data import ClusterData
-from mpu_cli.training.label_features import with_label_features
 from mpu_cli.training.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data
 
 if TYPE_CHECKING:
@@ -128,3 +141,82 @@ def evidence_of(fitted: Fitted, problem: Problem) -> Evidence:
     frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
     estimates = Estimates(reviewed=fitted.reviewed)
     return Evidence(held_out, frequency, blocks=blocks, estimates=estimates, warnings=fitted.warnings)
+
+
+def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> AnnotatedDataT:
+    """Add features of labels, and labels that are never annotated.
+
+    Parameters
+    ----------
+    sources : Sources
+        Features of labels are read from its file of label features. Without one, they are the vectors of the names of
+        labels, by the vectoriser that made the data.
+
+    Raises
+    ------
+    InputError
+        The file of label features cannot be read, or does not fit the data.
+    """
+    names = data.names
+    if sources.label_features is not None:
+        numbers, vectors = _of_file(sources.label_features, data, sources, run)
+    elif data.stored_vectorizer is not None and names is not None:
+        numbers, vectors = _of_names(names, data.stored_vectorizer)
+    else:
+        numbers, vectors = np.empty(0, int), None
+    named = {} if names is None or sources.naming.file is None else names.by_number
+    others = [number for number, texts in named.items() if texts]
+    data = data.widened(np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype)))
+    if vectors is None:
+        return data
+    return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
+
+
+def _of_file(path: str | Path, data: AnnotatedData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
+    """Read a file with one line ``number index:value ...`` per label."""
+    lines = read(path, sources.reading, run)
+    lines.features.eliminate_zeros()
+    refused = partial(_refused, path)
+    many = np.flatnonzero(np.diff(lines.labels.indptr) != 1)
+    if len(many):
+        raise refused(int(many[0]), "expected the number of one label, and its features, such as: 12 3:0.5 7:1")
+    numbers, first = np.unique(lines.labels.indices, return_index=True)
+    if len(numbers) < len(lines):
+        again = int(np.setdiff1d(np.arange(len(lines)), first)[0])
+        raise refused(again, f"label {lines.labels.indices[again]} has a line before this one; remove one of them")
+    if not np.isin(data.ids, numbers).any():
+        raise InputError(
+            str(path), None, f"has features of none of the labels of {sources.file}, such as {data.ids[0]}"
+        )
+    if not data.occurring.count(lines.features):
+        raise InputError(
+            str(path), None, f"has no feature in common with {sources.file}; features need the same numbers in both"
+        )
+    return numbers, lines.features[first]
+
+
+def _refused(path: str | Path, instance: int, problem: str) -> InputError:
+    """Return the error of a line, by the number of its instance."""
+    with open_input(path) as stream:
+        lines = enumerate(iter(stream.readline, b""), 1)
+        there = (n for n, line in lines if line[:1] != b"#" and not (n == 1 and header_instances(line) is not None))
+        line = next((number for i, number in enumerate(there) if i == instance), None)
+    return InputError(str(path), line, problem)
+
+
+def _of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]:
+    """Return the labels whose names have words of the vocabulary, and the vectors of these names."""
+    from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
+
+    named = names.by_number
+    vectors = Vectorizer.of(stored).transform_names(list(named.values()))
+    nonzero = np.flatnonzero(np.diff(vectors.indptr))
+    return np.array(list(named), int)[nonzero], from_one(vectors[nonzero])
+
+
+def _rows_at(vectors: csr_array, places: np.ndarray, q: int) -> csr_array:
+    """Put rows at ascending places among q, of which the others are empty."""
+    sizes = np.zeros(q, np.int64)
+    sizes[places] = np.diff(vectors.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return csr_array((vectors.data, vectors.indices, indptr), shape=(q, vectors.shape[1]))
