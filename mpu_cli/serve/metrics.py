@@ -32,14 +32,15 @@ class Metrics:
 
         self._requests = make(Counter, "requests", "Requests that were answered.", ("path", "status"))
         self._seconds = make(Histogram, "request_seconds", "Time to the answer.", ("path",), buckets=_SECONDS)
-        self._counted = {
-            name: make(Counter, name, text)
+        self._counted = [
+            make(Counter, name, text)
             for name, text in (
                 ("instances", "Texts and instances that were predicted."),
                 ("features", "Features of these."),
                 ("unknown_features", "Those that did not occur in training, and are ignored."),
+                ("warnings", "Answers that warn of texts in languages that the model has not seen."),
             )
-        }
+        ]
         self._reloads = make(Counter, "reloads", "Models that were read in place of another.", ("result",))
         for result in ("done", "failed"):
             self._reloads.labels(result)
@@ -57,9 +58,9 @@ class Metrics:
     def count(self, answer: Answer) -> None:
         """Count an answer."""
         fitness = answer.fitness
-        counts = {"instances": answer.instances, "features": fitness.entries, "unknown_features": fitness.unknown}
-        for name, count in counts.items():
-            self._counted[name].inc(count)
+        counts = answer.instances, fitness.entries, fitness.unknown, int(answer.warning is not None)
+        for counter, count in zip(self._counted, counts, strict=True):
+            counter.inc(count)
 
     def finished(self, scope: Scope, status: int, seconds: float) -> None:
         """Count and log a request."""

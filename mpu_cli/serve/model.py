@@ -24,6 +24,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from mpu_cli.serve.asked import Asked
 from mpu_cli.text.directory import from_one
+from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.stored import unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 
@@ -115,7 +116,12 @@ class Loaded:
         predictions = reaching(self.model, features, thresholds, run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
         top = select(predictions, np.zeros(1, np.float32), asked.top, ranked=True)
-        return Answer(self, features.shape[0], Fitness.of(self.model, features), decided, top)
+        return Answer(self, features.shape[0], Fitness.of(self.model, features), decided, top, self._warning(asked))
+
+    def _warning(self, asked: Asked) -> str | None:
+        if self.vectorizer is None or isinstance(asked.data, csr_array):
+            return None
+        return strangers(languages_of(asked.data), self.vectorizer.options_.languages, len(asked.data))
 
     def _vectors(self, texts: list[str]) -> csr_array:
         if self.vectorizer is None:
@@ -135,6 +141,8 @@ class Answer:
         How many features there were, and how many of them are unknown to the model.
     decided, top : Cells
         The labels that reach their threshold, and the most probable ones; the most probable first.
+    warning : str or None
+        That texts are in languages that the model has not seen.
     """
 
     loaded: Loaded
@@ -142,6 +150,7 @@ class Answer:
     fitness: Fitness
     decided: Cells
     top: Cells
+    warning: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return labels and scores of each instance, by name."""
@@ -155,8 +164,7 @@ class Answer:
                 predictions[row]["uris"].append(self.loaded.uri(column))
         for row, column, score in _entries(self.top):
             predictions[row]["scores"][labels[column]] = score
-        counts = {"features": self.fitness.entries, "unknown_features": self.fitness.unknown}
-        return {"version": self.loaded.version, **counts, "predictions": predictions}
+        return {**self._about(), "features": self.fitness.entries, "predictions": predictions}
 
     def as_suggestions(self) -> dict[str, Any]:
         """Return scores of the labels that have a URI, as Annif does: it knows labels by that alone."""
@@ -164,7 +172,11 @@ class Answer:
         results = [
             {"uri": uri, "label": self.loaded.labels[column], "score": score} for uri, column, score in scored if uri
         ]
-        return {"version": self.loaded.version, "unknown_features": self.fitness.unknown, "results": results}
+        return {**self._about(), "results": results}
+
+    def _about(self) -> dict[str, Any]:
+        warnings = {} if self.warning is None else {"warnings": [self.warning]}
+        return {"version": self.loaded.version, "unknown_features": self.fitness.unknown, **warnings}
 
 
 def _entries(cells: Cells) -> list[tuple[int, int, float]]:

@@ -91,6 +91,8 @@ def trained(run, folder: Path) -> None:
             folder / "subjects.svm",
             "--labels",
             folder / "subjects.tsv",
+            "--stem",
+            "english",
             "-q",
         )
     ]

@@ -129,6 +129,21 @@ def test_labels_have_uris_where_a_thesaurus_has_them(service):
     assert found["predictions"][0]["uris"] == ["http://example.org/law"]
 
 
+def test_texts_in_a_language_that_the_model_has_not_seen_are_a_warning(service):
+    asked = service("subjects")
+    english, german = "the law of the land and of the sea", "das Gesetz ist für die Menschen und nicht gegen sie"
+    assert "warnings" not in asked.ask("/predict", {"texts": [english] * 20})[1]
+    status, found = asked.ask("/predict", {"texts": [german] + [english] * 19})
+    assert status == 200
+    assert_valid("serve", found)
+    [warning] = found["warnings"]
+    assert "1 of 20 texts in other languages" in warning
+    assert "german 1" in warning
+    assert "warnings" not in asked.ask("/predict", {"texts": [german] + [english] * 20})[1]  # as in `predict`
+    assert "1 of 1 text " in asked.ask("/v1/projects/m/suggest", sent(german))[1]["warnings"][0]
+    assert metrics(asked)["mpu_warnings_total"] == 2
+
+
 def test_annifs_http_backend_is_answered(service):
     """Annif 1.4.3, annif/backend/http.py: GET of the endpoint without /suggest; POST of a form."""
     asked = service("subjects")
