@@ -25,7 +25,7 @@ from mpu_cli.core.train.group_units import Picked, Whole
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.parts import PartRows, Pass
 from mpu_cli.core.validate.plans import EVERYTHING
-from mpu_cli.runtime.executor import run_unit
+from mpu_cli.runtime.parallel import run_unit
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 

@@ -16,7 +16,7 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.train.parts import Selection
-from mpu_cli.runtime.executor import Handle
+from mpu_cli.runtime.parallel import Handle
 
 FLOAT = 4  # bytes
 # The worker that stands for the client, which starts the units and gathers results.

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.names.uris import without_brackets
+from mpu_cli.names.name_files import without_brackets
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.languages import TextIn
-from mpu_cli.text.records import clean
-from mpu_cli.text.rows import Bad, no_field, read_rows
+from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
 if TYPE_CHECKING:
     from rdflib import Graph

@@ -24,7 +24,7 @@ from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.file_parts import Part
-from mpu_cli.svmlight.sources import Source, as_one
+from mpu_cli.svmlight.streams import Source, as_one
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, set_on_cluster
 from mpu_cli.training.cluster_data import ClusterData

@@ -44,8 +44,7 @@ from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
 from mpu_cli.bundle.origin import ORIGIN_NAME, origin_name
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import checksum, open_regular
-from mpu_cli.runtime.lock import holder, is_lock, try_lock
+from mpu_cli.runtime.files import checksum, holder, is_lock, open_regular, try_lock
 
 WORKSHOP = ".training"
 _LOCK = "lock"

@@ -9,7 +9,7 @@ from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.text.rows import FORMATS
+from mpu_cli.text.records import FORMATS
 
 
 @click.command("apply")

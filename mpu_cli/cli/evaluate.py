@@ -208,7 +208,7 @@ def evaluate(
     """
     from mpu_cli.commands.evaluate import comparison, evaluation
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
-    from mpu_cli.svmlight.sources import as_one
+    from mpu_cli.svmlight.streams import as_one
 
     truths, predictions = (files, candidates) if candidates else (files[:1], files[1:])
     if not predictions:

@@ -16,7 +16,7 @@ from mpu_cli.core.options import AIMS
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID, Reading
-from mpu_cli.text.rows import FORMATS, format_of
+from mpu_cli.text.records import FORMATS, format_of
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
@@ -157,8 +157,7 @@ def predict(
     from mpu_cli.commands.predict.text_input import Texts
     from mpu_cli.errors import ModelError, shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
-    from mpu_cli.svmlight.sources import as_one
-    from mpu_cli.svmlight.streams import refuse_unreadable
+    from mpu_cli.svmlight.streams import as_one, refuse_unreadable
 
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")

@@ -132,7 +132,7 @@ def review(
 
     from mpu_cli.commands import review as command
     from mpu_cli.runtime.files import refuse_overlaps
-    from mpu_cli.text.directory import made_with
+    from mpu_cli.text.sidecars import made_with
 
     if imported is not None:
         others: dict[str, object] = {"FILE": source, "--sample": sample, "--suggestions": suggestions, "--text": text}

@@ -140,7 +140,7 @@ def train(
 
     from mpu_cli.commands.train import training
     from mpu_cli.methods import DEFAULT
-    from mpu_cli.svmlight.sources import Files
+    from mpu_cli.svmlight.streams import Files
 
     if output is None:
         if sources.file == "-":

@@ -10,9 +10,8 @@ from mpu_cli.cli.output.messages import info, verbosity_options, warn
 from mpu_cli.cli.output.progress import progress
 from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
-from mpu_cli.text.records import ID, SEPARATOR, TAGS, TEXT
-from mpu_cli.text.rows import FORMATS
-from mpu_cli.text.vectorizer_options import TextOptions
+from mpu_cli.text.analyzer import TextOptions
+from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
 if TYPE_CHECKING:
     from mpu_cli.commands.vectorization import Report
@@ -125,7 +124,7 @@ def vectorize(
     from mpu_cli.runtime import report
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.runtime.run import Run
-    from mpu_cli.text.directory import directory_of
+    from mpu_cli.text.sidecars import directory_of
 
     if group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")

@@ -33,8 +33,7 @@ from mpu_cli.core.side.negative_sampling import LabelGroups
 from mpu_cli.core.train.group_units import Picked
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import ClusterError, MpuError
-from mpu_cli.runtime.executor import Handle, run_unit
-from mpu_cli.runtime.parallel import in_background, within
+from mpu_cli.runtime.parallel import Handle, in_background, run_unit, within
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 

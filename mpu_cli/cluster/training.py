@@ -24,12 +24,12 @@ from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.validate.validation import default_folds
 from mpu_cli.errors import DataError, InputError
-from mpu_cli.runtime.executor import Executor, Handle
+from mpu_cli.runtime.parallel import Executor, Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.file_parts import Part, check_counts, plan_parts
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.sources import as_one
+from mpu_cli.svmlight.streams import as_one
 
 # A larger plain file is cut into parts.
 PART_BYTES = 64_000_000

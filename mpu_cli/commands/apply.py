@@ -14,19 +14,17 @@ from mpu_cli.names.beside import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.numbering import checksum
-from mpu_cli.review.values import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE
 from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.report import Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
 from mpu_cli.text.annif import form_and_fields, is_corpus, open_records
-from mpu_cli.text.directory import read_vectorization
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import DEFAULT_FIELDS, Record, read_rows_and_records
+from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Record, read_rows_and_records
 from mpu_cli.text.rewriting import Retagged, Rewriter
-from mpu_cli.text.rows import Bad
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
 _DATA_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
 ADDED = "added"
@@ -114,7 +112,7 @@ def apply(
     data : str or Path, optional
         The data file made of the records. Default: the one beside them of their name.
     form : str, optional
-        One of `text.rows.FORMATS`; None: as the name of the file tells.
+        One of `text.records.FORMATS`; None: as the name of the file tells.
     added_field : str
         The field that lists the tags that are added; empty: none.
 

@@ -17,13 +17,12 @@ from mpu_cli.commands.complete import completion, estimation
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.options import Options
 from mpu_cli.errors import STANDARD_STREAM, InputError, counted, one_line, shown
-from mpu_cli.names.cells import cell
+from mpu_cli.names.lines import cell
 from mpu_cli.review.page import digest
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count, Share, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.sources import files_of
-from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+from mpu_cli.svmlight.streams import files_of, open_output, refuse_unwritable
 from mpu_cli.training.training_data import Sources
 from mpu_cli.version import __version__
 

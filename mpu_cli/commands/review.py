@@ -16,15 +16,14 @@ from mpu_cli.names.name_files import read_names
 from mpu_cli.review import decisions, label_studio, worklist
 from mpu_cli.review.numbering import checksum
 from mpu_cli.review.page import page
-from mpu_cli.review.values import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.annif import open_records
 from mpu_cli.text.labels import read_broader
-from mpu_cli.text.records import Fields, read_rows_and_records
-from mpu_cli.text.rows import Bad, format_of
+from mpu_cli.text.records import Bad, Fields, format_of, read_rows_and_records
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Records
 

@@ -15,19 +15,21 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.beside import GROUPS, IDS
 from mpu_cli.names.lines import as_a_file
-from mpu_cli.names.uris import is_uri
+from mpu_cli.names.name_files import is_uri
 from mpu_cli.runtime.files import replacing_directory
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.sources import Content, Counted
-from mpu_cli.svmlight.streams import ReadableLines, Writable, open_output, read_twice
+from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
+from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
 from mpu_cli.text.annif import form_and_fields, open_records
-from mpu_cli.text.batches import batches
-from mpu_cli.text.directory import (
+from mpu_cli.text.labels import Labels, confusable, read_labels
+from mpu_cli.text.languages import languages_of, of_collection, strangers
+from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Fields, Record, read_records
+from mpu_cli.text.sidecars import (
     Vectorization,
     check_target,
     directory_of,
@@ -35,13 +37,8 @@ from mpu_cli.text.directory import (
     read_vectorization,
     write_directory,
 )
-from mpu_cli.text.labels import Labels, confusable, read_labels
-from mpu_cli.text.languages import languages_of, of_collection, strangers
-from mpu_cli.text.records import DEFAULT_FIELDS, Fields, Record, read_records
-from mpu_cli.text.rows import Bad
 from mpu_cli.text.stored import Records, written
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 from mpu_cli.thesaurus import is_thesaurus, read_thesaurus
 
 _CHANGED = "changed while it was being read; try again"
@@ -59,7 +56,7 @@ class Source:
     file : str or Path
         ``-`` is standard input.
     form : str or None
-        One of `text.rows.FORMATS`; None: as its name tells.
+        One of `text.records.FORMATS`; None: as its name tells.
     text : tuple of str
         As in `Fields`; empty: the default, or that of the file whose vectoriser is used.
     tags, id, separator, language : str or None

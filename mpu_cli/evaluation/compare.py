@@ -24,7 +24,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, no_instances
-from mpu_cli.svmlight.sources import Files, Source
+from mpu_cli.svmlight.streams import Files, Source
 
 # The threshold of scores that come without label lists and thresholds.
 THRESHOLD = 0.5

@@ -18,8 +18,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_stream, no_instances
-from mpu_cli.svmlight.sources import Files, Source
-from mpu_cli.svmlight.streams import Readable, open_input
+from mpu_cli.svmlight.streams import Files, Readable, Source, open_input
 from mpu_cli.svmlight.writer import score_lines
 
 _NUMBER = rb"(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"

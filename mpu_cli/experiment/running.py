@@ -23,7 +23,7 @@ from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.methods import METHODS
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.lock import holder, try_lock
+from mpu_cli.runtime.files import holder, try_lock
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr

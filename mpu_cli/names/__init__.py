@@ -5,9 +5,7 @@ back as the same label. Everything else computes with numbers.
 """
 
 from mpu_cli.names.beside import read_ids
-from mpu_cli.names.label_names import LabelNames
-from mpu_cli.names.naming import BESIDE, Naming
-from mpu_cli.names.record_ids import RecordIds
-from mpu_cli.names.suggestible import EVERY_LABEL, Suggestible
+from mpu_cli.names.label_names import LabelNames, RecordIds
+from mpu_cli.names.naming import BESIDE, EVERY_LABEL, Naming, Suggestible
 
 __all__ = ["BESIDE", "EVERY_LABEL", "LabelNames", "Naming", "RecordIds", "Suggestible", "read_ids"]

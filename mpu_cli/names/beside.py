@@ -10,8 +10,7 @@ from pathlib import Path
 from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names.lines import text_lines
 from mpu_cli.runtime.urls import is_url
-from mpu_cli.svmlight.sources import Files, Source
-from mpu_cli.svmlight.streams import stem
+from mpu_cli.svmlight.streams import Files, Source, stem
 
 FOLDER = ".text"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"

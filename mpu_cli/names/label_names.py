@@ -1,16 +1,14 @@
-"""Labels by name: which text stands for which label."""
+"""Labels by name, and records by id: which text stands for which label or instance."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
 from mpu_cli.errors import CONTROL, counted
-from mpu_cli.names.cells import cell, meanings
-from mpu_cli.names.lines import whole
-from mpu_cli.names.name_files import Names, parse_names
-from mpu_cli.names.uris import uri_of
+from mpu_cli.names.lines import cell, meanings, whole
+from mpu_cli.names.name_files import Names, parse_names, uri_of
 from mpu_cli.svmlight.grammar import MAX_ID
 
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
@@ -87,7 +85,7 @@ class LabelNames:
         return name
 
     def in_cell(self, number: int) -> str:
-        """Return the same for a cell of a table (see `cells`), which has no control characters."""
+        """Return the same for a cell of a table (see `lines.cell`), which has no control characters."""
         text = self.shown(number)
         return cell(self.written(number) if CONTROL.search(text) else text)
 
@@ -103,7 +101,7 @@ class LabelNames:
         """Return the label that a text stands for.
 
         A whole number is the number of a label. Otherwise the text is a main name, or else a further name of a single
-        label; or the result of `written`, possibly as a cell (see `cells`).
+        label; or the result of `written`, possibly as a cell (see `lines.cell`).
 
         Raises
         ------
@@ -231,3 +229,50 @@ def _folded(name: str) -> str:
 
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[:_LISTED])) + ", ..." * (len(numbers) > _LISTED)
+
+
+@dataclass(frozen=True)
+class RecordIds:
+    """An id for each instance, in their order. Several records may have the same one.
+
+    Attributes
+    ----------
+    texts : sequence of str, or mapping
+        By instance, from 0. A mapping need not have every instance.
+
+    Examples
+    --------
+    >>> ids = RecordIds(["b1", "b2", "b1"])
+    >>> ids.texts[1], ids.instance("b2"), ids.is_of("b1", 2)
+    ('b2', 1, True)
+    >>> RecordIds({7: "b8"}).instance("b8")
+    7
+    """
+
+    texts: Sequence[str] | Mapping[int, str]
+
+    def instance(self, text: str) -> int:
+        """Return the instance, from 0, of an id, possibly as a cell (`lines.cell`); ValueError: none, or several."""
+        for form in meanings(text):
+            if instances := self.instances.get(form):
+                self.refuse_several(form)
+                return instances[0]
+        raise ValueError(f"no record has the id {quoted(text)}")
+
+    def refuse_several(self, key: str) -> None:
+        """Raise ValueError if several records have an id."""
+        if len(self.instances.get(key, ())) > 1:
+            raise ValueError(f"several records have the id {key!r}; make ids unique, or leave out decisions on them")
+
+    def is_of(self, text: str, instance: int) -> bool:
+        """Whether a text, possibly a cell, is the id of an instance."""
+        own = self.texts[instance]
+        return text == cell(own) or own in meanings(text)
+
+    @cached_property
+    def instances(self) -> dict[str, list[int]]:
+        """The instances of each id, from 0, ascending."""
+        instances: dict[str, list[int]] = {}
+        for instance, text in self.texts.items() if isinstance(self.texts, Mapping) else enumerate(self.texts):
+            instances.setdefault(text, []).append(instance)
+        return instances

@@ -3,9 +3,9 @@
 - Line k names label k, or label k - 1 where labels count from 0. An empty line: the label has no name.
 - Every line has a number, a tab and a name; labels that have no line have no name.
 
-In both, further names of the same label follow, separated by tabs; a name may be a URI (`names.uris`), also in angle
-brackets, as in the vocabularies of Annif. A file has the second form if its first line that is
-not empty starts with a whole number and a tab.
+In both, further names of the same label follow, separated by tabs; a name may be a URI, the identity of the label in a
+thesaurus, also in angle brackets, as in the vocabularies of Annif. URIs are matched as names, but have no words. A file
+has the second form if its first line that is not empty starts with a whole number and a tab.
 """
 
 import re
@@ -14,8 +14,32 @@ from pathlib import Path
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import text_lines, whole
-from mpu_cli.names.uris import uris_last
 from mpu_cli.svmlight.grammar import MAX_ID
+
+# Of schemes that identify something; `role::program` and `subject:history` are names.
+_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:|info:)[^\s<>]+")
+
+
+def is_uri(text: str) -> bool:
+    """Whether a name is a URI."""
+    return _URI.fullmatch(text) is not None
+
+
+def uri_of(names: Iterable[str]) -> str | None:
+    """Return the first URI among the names of a label; None if there is none."""
+    return next(filter(is_uri, names), None)
+
+
+def without_brackets(text: str) -> str:
+    """Return a URI without the angle brackets around it, and any other text as it is."""
+    inner = text[1:-1]
+    return inner if text.startswith("<") and text.endswith(">") and is_uri(inner) else text
+
+
+def uris_last(names: Iterable[str]) -> list[str]:
+    """Return the names of a label, those that are URIs after the others, so that the main name is for people."""
+    return sorted(map(without_brackets, names), key=is_uri)
+
 
 # Label: its names, the main one first; possibly none.
 Names = dict[int, tuple[str, ...]]

@@ -29,25 +29,25 @@ import numpy as np
 
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import quoted
+from mpu_cli.names.lines import cell
 from mpu_cli.review import numbering
-from mpu_cli.review.tables import Table, read_table
-from mpu_cli.review.values import (
+from mpu_cli.review.tables import (
     NO,
     NOTHING_ELSE,
     SUGGESTION,
     UNDECIDED,
     YES,
+    Table,
     chance,
     instance_number,
     is_sample_word,
     label_number,
     label_text,
+    read_table,
     verdict_number,
 )
-from mpu_cli.svmlight.sources import Source
-from mpu_cli.svmlight.streams import Writable
+from mpu_cli.svmlight.streams import Source, Writable
 
 INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"
 SOURCE = "source"

@@ -15,7 +15,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.review.numbering import checked
-from mpu_cli.review.values import NO, NOTHING_ELSE, YES, instance_number, is_sample_word, label_number
+from mpu_cli.review.tables import NO, NOTHING_ELSE, YES, instance_number, is_sample_word, label_number
 from mpu_cli.review.worklist import Item, Worklist
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_input

@@ -11,9 +11,9 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.errors import shown
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import Decisions
-from mpu_cli.review.values import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.sources import Source
+from mpu_cli.svmlight.streams import Source
 
 
 @dataclass(frozen=True)

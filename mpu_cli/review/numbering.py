@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, shown
-from mpu_cli.svmlight.sources import Source
+from mpu_cli.svmlight.streams import Source
 
 _ENTRIES = 1 << 20
 _WRITTEN = re.compile(r"checksum\s+(\S+)", re.IGNORECASE)

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mpu_cli.errors import shown
-from mpu_cli.names.cells import cell
+from mpu_cli.names.lines import cell
 from mpu_cli.review.worklist import Item, Labels, Suggested, Worklist
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID

@@ -9,11 +9,10 @@ import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.names.name_files import Names
-from mpu_cli.names.uris import is_uri
+from mpu_cli.names.name_files import Names, is_uri
 from mpu_cli.review import numbering
 from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, read_cells
-from mpu_cli.review.values import NOTHING_ELSE, SAMPLE, SUGGESTION, chance
+from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance
 from mpu_cli.svmlight.dataset import Dataset
 
 MOST_INSTANCES = 100_000  # on one page

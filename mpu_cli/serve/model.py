@@ -23,8 +23,8 @@ from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from mpu_cli.serve.asked import Asked
-from mpu_cli.text.directory import from_one
 from mpu_cli.text.languages import languages_of, strangers
+from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 

@@ -27,8 +27,7 @@ from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset, checked_csr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
-from mpu_cli.svmlight.sources import Content, Contents, Files, Source
-from mpu_cli.svmlight.streams import refuse_unreadable
+from mpu_cli.svmlight.streams import Content, Contents, Files, Source, refuse_unreadable
 
 FORMAT_VERSION = 1
 # Arrays: Q and D; labels; features. Checksums detect what a system that failed had not written.

@@ -18,8 +18,20 @@ from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, LineError, Reading, header_instances, is_comment, parse_line
 from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
-from mpu_cli.svmlight.sources import Contents, Counted, Files, Source, files_of
-from mpu_cli.svmlight.streams import BLOCK_BYTES, LineByLine, Readable, blocks, open_input, refuse_unreadable, size_of
+from mpu_cli.svmlight.streams import (
+    BLOCK_BYTES,
+    Contents,
+    Counted,
+    Files,
+    LineByLine,
+    Readable,
+    Source,
+    blocks,
+    files_of,
+    open_input,
+    refuse_unreadable,
+    size_of,
+)
 
 _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
 

@@ -1,22 +1,82 @@
-"""Open files for reading and writing: compressed files, standard input and output; cut input into blocks of lines."""
+"""Sources and targets of data: files, compressed or several as one, URLs, standard streams; blocks of lines."""
 
 import bz2
 import errno
 import gzip
+import hashlib
 import lzma
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import replacing
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
+
+
+class Files(tuple[str, ...]):
+    """Files that are read as one: the instances of the first, then those of the second, and so on."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return their name in messages."""
+        first, *others = self
+        return f"{shown(first)} and {counted(len(others), 'more file')}"
+
+
+Source = str | Path | Files
+
+
+def as_one(paths: Sequence[str]) -> str | Files:
+    """Return one file as it is, and several as `Files`."""
+    return paths[0] if len(paths) == 1 else Files(paths)
+
+
+def files_of(source: Source) -> list[str]:
+    """Return the files of a source, in the order in which they are read."""
+    return list(source) if isinstance(source, Files) else [str(source)]
+
+
+Content = tuple[int, str]  # bytes, SHA-256
+Contents = dict[str, Content | None]  # of files by their names; None before they have been read
+
+
+class Counted:
+    """A stream that sums up the size and checksum of the bytes read from it or written to it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._bytes = 0
+        self._digest = hashlib.sha256()
+
+    def read(self, n_bytes: int = -1, /) -> bytes:
+        """Read as the stream does."""
+        return self._counted(self._stream.read(n_bytes))
+
+    def readline(self, n_bytes: int = -1, /) -> bytes:
+        """Read as the stream does."""
+        return self._counted(self._stream.readline(n_bytes))
+
+    def write(self, data: bytes, /) -> int:
+        """Write as the stream does."""
+        return self._stream.write(self._counted(data))
+
+    def content(self) -> Content:
+        """Return size and checksum of the bytes so far."""
+        return self._bytes, self._digest.hexdigest()
+
+    def _counted(self, data: bytes) -> bytes:
+        self._bytes += len(data)
+        self._digest.update(data)
+        return data
+
 
 BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")

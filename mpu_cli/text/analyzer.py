@@ -1,17 +1,73 @@
-"""The terms of a text: words, stems and n-grams. They are those of scikit-learn, but generated one by one.
+"""The terms of a text, and the options of a vectoriser: words, stems and n-grams.
 
-The n-grams of a long text may not fit in memory. The stems are Snowball's.
+They are those of scikit-learn, but generated one by one: the n-grams of a long text may not fit in memory. The stems
+are Snowball's.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from threading import Lock
+from typing import Any, TypeVar
 
-from mpu_cli.text.languages import language_of
-from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
+from mpu_cli.runtime.options import AUTO, Several, Span, Whole, WordOr, Words, option
+from mpu_cli.text.languages import LANGUAGES, language_of
+
+NO_STEMS = "none"
+LONGEST_NGRAM = 10
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How texts become vectors. `mpu vectorize` and `Vectorizer` have these by the same names."""
+
+    analyzer: str = option(
+        Words(("word", "char")),
+        "word",
+        "Features are words and n-grams of neighbouring words, or n-grams of characters within words.",
+    )
+    ngrams: tuple[int, int] | None = option(
+        WordOr((AUTO,), Span(1, LONGEST_NGRAM)),
+        None,
+        "Shortest and longest n-gram, such as 1-2: single words and pairs of neighbours. auto: 1-2 of words, 3-5 of "
+        "characters.",
+    )
+    stem: str | None = option(
+        WordOr((AUTO, NO_STEMS), Several(LANGUAGES)),
+        None,
+        "Reduce words to their stems in this language; of several, such as english,german, each text in its own, by "
+        "its function words, and in the first where that is not clear. auto: the languages that a twentieth of the "
+        "texts are in, or none; n-grams of characters are of whole words.",
+    )
+    weighting: str = option(
+        Words(("tfidf", "log-tfidf", "tf", "binary")),
+        "tfidf",
+        "tfidf: term frequency times inverse document frequency; log-tfidf: the same with 1 + log of the term "
+        "frequency; tf: term frequency; binary: 1. Each vector then gets unit length.",
+    )
+    min_df: int | None = option(
+        WordOr((AUTO,), Whole(1)),
+        None,
+        "Keep features that occur in at least this many texts, or in the name of a label. auto: 3 from 1,000 texts on, "
+        "2 from 100 on, otherwise 1.",
+    )
+    max_features: int | None = option(
+        Whole(1), None, "Keep at most this many features that occur in no name of a label: those in most texts."
+    )
+    hashing: int | None = option(
+        Whole(8, 30),
+        None,
+        "Number features by a hash of this many bits, and keep no vocabulary. Takes no --min-df and --max-features.",
+    )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the stems; none without stems."""
+        return () if self.stem in (None, NO_STEMS) else tuple(str(self.stem).split(","))
+
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
@@ -85,3 +141,31 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).lower()
+
+
+MOST_TEXTS, MOST_CHARACTERS = 1000, 1 << 22
+
+T = TypeVar("T")
+
+
+def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MOST_TEXTS) -> Iterator[list[T]]:
+    """Group texts into batches.
+
+    Parameters
+    ----------
+    texts : iterable of str, or of objects with texts
+    size : callable
+        Returns the number of characters of one.
+    most : int
+        Largest number of texts in a batch; long texts make smaller ones.
+    """
+    batch: list[T] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += size(text)
+        if len(batch) == most or characters >= MOST_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

@@ -1,7 +1,7 @@
 """Document corpora of Annif: its files read as records, its directories as JSON lines.
 
-TSV lines of a text and URIs are a format of rows of their own (`rows.FORMATS`); its CSV and JSON lines are tables and
-objects with fields of other names.
+TSV lines of a text and URIs are a format of rows of their own (`records.FORMATS`); its CSV and JSON lines are tables
+and objects with fields of other names.
 """
 
 import io
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.streams import open_input
-from mpu_cli.text.records import Fields, chosen_format
-from mpu_cli.text.rows import ANNIF, SUBJECTS, format_of
+from mpu_cli.text.records import ANNIF, SUBJECTS, Fields, chosen_format, format_of
 
 if TYPE_CHECKING:
     from mpu_cli.svmlight.streams import ReadableLines
@@ -30,7 +29,7 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
     ----------
     source : str or Path
     form : str or None
-        One of `rows.FORMATS`; None: as its name tells. A directory is a corpus of Annif.
+        One of `records.FORMATS`; None: as its name tells. A directory is a corpus of Annif.
     default : Fields
         Those of other files.
 

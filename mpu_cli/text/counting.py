@@ -8,8 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 from sklearn.feature_extraction import FeatureHasher
 
-from mpu_cli.text.analyzer import Analyzer
-from mpu_cli.text.batches import batches
+from mpu_cli.text.analyzer import Analyzer, batches
 
 # Terms that are counted at a time, of about 130 bytes each, and their characters.
 MOST_TERMS, MOST_CHARACTERS = 6_000_000, 1 << 29

@@ -7,8 +7,7 @@ from pathlib import Path
 from mpu_cli.errors import InputError
 from mpu_cli.names.beside import is_kept
 from mpu_cli.names.lines import read_each, text_lines, whole
-from mpu_cli.names.name_files import read_names
-from mpu_cli.names.uris import uri_of, without_brackets
+from mpu_cli.names.name_files import read_names, uri_of, without_brackets
 
 _MOST_NUMBERS = 10**7
 

@@ -22,9 +22,8 @@ from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.runtime.untrusted import json_value, read_npy
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.text.records import DEFAULT_FIELDS, Fields
-from mpu_cli.text.rows import FORMATS
-from mpu_cli.text.vectorizer_options import TextOptions
+from mpu_cli.text.analyzer import TextOptions
+from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT = "mpu text"
@@ -68,7 +67,7 @@ class Records:
     file : str
         Its path, relative to the directory of the data file.
     form : str
-        One of `text.rows.FORMATS`.
+        One of `text.records.FORMATS`.
     skip_bad : bool
         Whether bad records are no instances.
     fields : Fields

@@ -13,16 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.data.features import Columns
 from mpu_cli.errors import DataError
-from mpu_cli.names.uris import is_uri
+from mpu_cli.names.name_files import is_uri
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import NGRAMS, analyzer_of
-from mpu_cli.text.batches import MOST_TEXTS, batches
+from mpu_cli.text.analyzer import MOST_TEXTS, NGRAMS, NO_STEMS, TextOptions, analyzer_of, batches
 from mpu_cli.text.counting import HashCounts, Hashes, TermCounts
 from mpu_cli.text.languages import guess_language, languages_of, of_collection
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.stored import Content, Stored
-from mpu_cli.text.vectorizer_options import NO_STEMS, TextOptions
 
 BATCH = MOST_TEXTS  # whose language is guessed
 

@@ -29,10 +29,8 @@ from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import header_instances
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.sources import files_of
-from mpu_cli.svmlight.streams import open_input
-from mpu_cli.text.directory import from_one
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.svmlight.streams import files_of, open_input
+from mpu_cli.text.sidecars import Sidecars, from_one
 from mpu_cli.text.stored import Stored, packed
 from mpu_cli.training import provenance
 from mpu_cli.training.cluster_data import ClusterData

@@ -21,7 +21,7 @@ from mpu_cli.methods import Fitted, mpu
 from mpu_cli.review.numbering import checksum_of_parts
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.sources import files_of
+from mpu_cli.svmlight.streams import files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
 from mpu_cli.training.training_data import AnnotatedData, ClusterWork, Sources, TrainingData, with_reviews

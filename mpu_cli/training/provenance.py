@@ -21,7 +21,7 @@ from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from mpu_cli.version import __version__
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.

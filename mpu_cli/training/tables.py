@@ -15,9 +15,8 @@ from mpu_cli.errors import InputError, counted
 from mpu_cli.evaluation.metrics import entry_rows
 from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.names import LabelNames
-from mpu_cli.names.cells import cell
 from mpu_cli.names.label_names import is_number, label_of
-from mpu_cli.names.lines import read_each, text_lines
+from mpu_cli.names.lines import cell, read_each, text_lines
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading

@@ -14,7 +14,7 @@ from mpu_cli.core.side import negative_sampling
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.algorithm import train_on_parts
 from mpu_cli.core.train.mixing import rounds_of
-from mpu_cli.runtime.executor import run_unit
+from mpu_cli.runtime.parallel import run_unit
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.train.test_distributed import in_parts

@@ -9,7 +9,7 @@ from mpu_cli import bundle
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
 from tests.cluster.test_label_information import write_review

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from tests.cli.training import message
 from tests.cluster.conftest import write_parts
 from tests.cluster.test_label_information import write_review

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mpu_cli.cli import mpu
+from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.text.vectorizer_options import TextOptions
 from tests.cli.training import QUICK, message
 
 TOPICS = {"Sport": "the team won a match in the league", "Politics": "the minister spoke in parliament about a law"}

@@ -9,7 +9,7 @@ import pytest
 from mpu_cli.cluster.address import Address, OnCluster
 from mpu_cli.core.options import Options
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from mpu_cli.training.training_data import Sources
 from tests.core.simulated import hide, linear_problem
 

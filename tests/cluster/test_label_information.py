@@ -12,7 +12,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.review.numbering import checksum, comment
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from mpu_cli.training.training_data import Sources
 from tests.cluster.conftest import OPTIONS, write_parts
 from tests.core.simulated import linear_problem

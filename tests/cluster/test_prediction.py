@@ -9,7 +9,7 @@ import pytest
 from mpu_cli.commands.predict.prediction import Report, predict_files
 from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from mpu_cli.training.training_data import Sources
 from tests.cluster.conftest import write_parts
 from tests.slow import slow

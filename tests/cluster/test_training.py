@@ -16,10 +16,10 @@ from mpu_cli.cluster.training import DistributedProblem, learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.checkpoint_files import folder_of
-from mpu_cli.runtime.executor import InProcess
+from mpu_cli.runtime.parallel import InProcess
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, at, write_parts
 from tests.cluster.processes import OTHER_VERSION
 from tests.endurance.commands import model_files

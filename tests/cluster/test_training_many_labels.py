@@ -12,10 +12,10 @@ from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.core.options import Options
 from mpu_cli.core.side import negative_sampling
 from mpu_cli.runtime.checkpoint_files import folder_of
-from mpu_cli.runtime.executor import InProcess
+from mpu_cli.runtime.parallel import InProcess
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
-from mpu_cli.svmlight.sources import Files
+from mpu_cli.svmlight.streams import Files
 from mpu_cli.training.training_data import Sources
 from tests.cluster.test_training import at
 from tests.core.train.test_many_labels import as_arrays, problem

@@ -19,8 +19,8 @@ from mpu_cli.commands.vectorization import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
+from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.text.vectorizer_options import TextOptions
 from mpu_cli.training.tables import read_groups
 from tests.hypotheses import examples
 

@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.review.decisions import Lines, read, write
-from mpu_cli.review.values import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE
 
 HEADER = "instance\tlabel\tverdict\tsource\n"
 

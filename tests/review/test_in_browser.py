@@ -7,7 +7,7 @@ from mpu_cli.commands.train.training import train
 from mpu_cli.core.options import Options
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match
-from mpu_cli.review.values import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE
 from mpu_cli.svmlight import reader
 from mpu_cli.training.training_data import Sources
 

@@ -2,7 +2,7 @@
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mpu_cli.runtime.executor import InProcess
+from mpu_cli.runtime.parallel import InProcess
 
 
 def blas_threads() -> set[int]:

@@ -16,15 +16,13 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from mpu_cli.runtime.files import checksum
-from mpu_cli.text import batches as batches_module
+from mpu_cli.text import analyzer as batches_module
 from mpu_cli.text import counting, stored
-from mpu_cli.text.analyzer import analyzer_of
-from mpu_cli.text.batches import batches
+from mpu_cli.text.analyzer import TextOptions, analyzer_of, batches
 from mpu_cli.text.counting import TermCounts
 from mpu_cli.text.records import Record
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.text.vectorizer_options import TextOptions
 
 
 def peak(work: Callable[[], object]) -> int:

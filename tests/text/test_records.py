@@ -6,8 +6,7 @@ import json
 import pytest
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.records import Fields, Record, chosen_format, read_records
-from mpu_cli.text.rows import Bad
+from mpu_cli.text.records import Bad, Fields, Record, chosen_format, read_records
 
 
 def records(*objects: object, **fields) -> list[Record | Bad]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.rows import Bad, Row, format_of, read_rows
+from mpu_cli.text.records import Bad, Row, format_of, read_rows
 
 LIMIT = 1000
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))

@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 
 from mpu_cli.errors import DataError
 from mpu_cli.text import vectorizer as module
+from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.counting import TermCounts
 from mpu_cli.text.languages import LANGUAGES, guess_language
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.text.vectorizer_options import TextOptions
 
 WORDS = ["run", "running", "the", "digital", "television", "Straße", "naïve", "ab12", "x"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS)).map(" ".join), min_size=1, max_size=30).filter(

@@ -159,7 +159,7 @@ def refuse_with_cluster(files: Iterable[str], **values: Any) -> None:
 
 def refuse_sources(sources: "Sources", **values: Any) -> None:
     """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
-    from mpu_cli.svmlight.sources import files_of
+    from mpu_cli.svmlight.streams import files_of
 
     values |= {"cache": sources.cache, "groups": sources.groups, "scores": sources.scores}
     refuse_with_cluster((*files_of(sources.file), str(sources.complete)), **values)

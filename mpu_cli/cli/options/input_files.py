@@ -154,7 +154,7 @@ def training_files(function: Callable) -> Callable:
         **kwargs: Any,
     ) -> Any:
         from mpu_cli.runtime.files import refuse_repeated
-        from mpu_cli.svmlight.sources import as_one
+        from mpu_cli.svmlight.streams import as_one
         from mpu_cli.training.training_data import Sources
 
         refuse_repeated("FILE", source)

@@ -10,7 +10,7 @@ from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import draw_questions
 from mpu_cli.errors import InputError
 from mpu_cli.review import decisions
-from mpu_cli.review.values import QUESTION
+from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

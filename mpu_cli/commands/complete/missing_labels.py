@@ -33,8 +33,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
-from mpu_cli.svmlight.sources import Content, Counted, Files, Source
-from mpu_cli.svmlight.streams import blocks, open_input, open_output
+from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output
 
 _HEADER = ["narrower", "broader"]  # of a file of implications
 _log = logging.getLogger(__name__)

@@ -24,12 +24,12 @@ from mpu_cli.core.model.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverflowingError, shown
 from mpu_cli.evaluation.compare import Form, pairs_of_files, pairs_of_part
 from mpu_cli.evaluation.score_files import iter_predictions
-from mpu_cli.runtime.executor import Executor, reduced
+from mpu_cli.runtime.parallel import Executor, reduced
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, no_instances
-from mpu_cli.svmlight.sources import Files, Source, as_one, files_of
+from mpu_cli.svmlight.streams import Files, Source, as_one, files_of
 
 _log = logging.getLogger(__name__)
 _PROBABILITIES = 1 << 22  # that are in memory at a time

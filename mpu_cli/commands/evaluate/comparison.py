@@ -17,8 +17,7 @@ from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.sources import Source
-from mpu_cli.svmlight.streams import refuse_unreadable
+from mpu_cli.svmlight.streams import Source, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training.tables import frequencies_of_file
 

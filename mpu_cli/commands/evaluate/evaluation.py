@@ -31,7 +31,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, read
-from mpu_cli.svmlight.sources import Source
+from mpu_cli.svmlight.streams import Source
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training.tables import frequencies_of_file
 

@@ -12,7 +12,7 @@ import numpy as np
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverlapError, shown
 from mpu_cli.names import LabelNames, read_ids
 from mpu_cli.names.beside import ids_file
-from mpu_cli.names.cells import cell
+from mpu_cli.names.lines import cell
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.urls import file_name
 from mpu_cli.text.sidecars import Sidecars, wrong_number_of_ids
@@ -119,7 +119,7 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
     ----------
     form : {"jsonl", "tsv"}
         An object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each label, with id, label
-        and probability, between tabs, harmless to spreadsheets (see `names.cells`). Where labels have URIs, both have
+        and probability, between tabs, harmless to spreadsheets (see `names.lines`). Where labels have URIs, both have
         these too: ``uris``, null for a label without one, and a last column.
     label_ids : ndarray of int, shape (q,)
         The label of each column.

@@ -12,12 +12,11 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError, shown
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.text.analyzer import batches
 from mpu_cli.text.annif import form_and_fields, open_records
-from mpu_cli.text.batches import batches
-from mpu_cli.text.directory import from_one
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import Record, read_records
-from mpu_cli.text.rows import Bad
+from mpu_cli.text.records import Bad, Record, read_records
+from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)

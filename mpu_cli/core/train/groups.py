@@ -24,7 +24,7 @@ from mpu_cli.core.train.group_units import Whole
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
 from mpu_cli.core.validate.plans import EVERYTHING, Plan
-from mpu_cli.runtime.executor import Handle, reduced
+from mpu_cli.runtime.parallel import Handle, reduced
 
 # Labels whose instances are summed up at a time.
 _LABELS = 4096

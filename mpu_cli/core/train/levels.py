@@ -37,7 +37,7 @@ from mpu_cli.core.validate.level import (
 from mpu_cli.core.validate.plans import Chain, Plan, Selection
 from mpu_cli.core.validate.validation import deal, default_folds, leading
 from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
-from mpu_cli.runtime.executor import Executor, Handle, reduced
+from mpu_cli.runtime.parallel import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
 
 _NO_PREDICTIONS = np.empty((0, 0), np.float32)

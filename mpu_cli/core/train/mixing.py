@@ -25,7 +25,7 @@ from mpu_cli.core.train.levels import Level
 from mpu_cli.core.train.parts import Pass
 from mpu_cli.core.validate.plans import Plan
 from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
-from mpu_cli.runtime.executor import Executor, Handle, reduced
+from mpu_cli.runtime.parallel import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
 
 # Up to so many take two rounds, and more three.

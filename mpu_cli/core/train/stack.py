@@ -8,7 +8,7 @@ from mpu_cli.core.model.calibration import AnyCalibration, Calibration, calibrat
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
 from mpu_cli.core.train.levels import Level
-from mpu_cli.runtime.executor import Handle
+from mpu_cli.runtime.parallel import Handle
 
 
 @dataclass(frozen=True)

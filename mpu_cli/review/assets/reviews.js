@@ -181,7 +181,7 @@ function numbersByName({ named, numbers, names }) {
   return found;
 }
 
-// As names/cells.py writes it: no formula, one line, no tab.
+// As names/lines.py writes it: no formula, one line, no tab.
 function cell(text) {
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
   if (/^'*[=+\-@＋－＝＠]/.test(line)) return `'${line}`;

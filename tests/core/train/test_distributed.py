@@ -19,7 +19,7 @@ from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.validate.plans import EVERYTHING, Selection
 from mpu_cli.runtime.checkpoints import Checkpoints, packed
-from mpu_cli.runtime.executor import InProcess, reduced
+from mpu_cli.runtime.parallel import InProcess, reduced
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.slow import slow

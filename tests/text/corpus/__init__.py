@@ -14,12 +14,11 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.runtime.files import checksum
 from mpu_cli.svmlight.reader import read
+from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.labels import read_labels
-from mpu_cli.text.records import Fields, Record, read_records
-from mpu_cli.text.rows import FORMATS
+from mpu_cli.text.records import FORMATS, Fields, Record, read_records
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.text.vectorizer_options import TextOptions
 from tests.bundle.corpus import Choices
 
 _LIMITS = 8, 40, 1 << 23
