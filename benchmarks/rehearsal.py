@@ -16,15 +16,14 @@ from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters
-from mpu_cli.core.side.clustering import INSTANCES, directions_of
-from mpu_cli.core.side.negative_sampling import LabelGroups, labels_to_group
+from mpu_cli.core.side.negative_sampling import INSTANCES, LabelGroups, directions_of, labels_to_group
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import group_units, mixing, parts
 from mpu_cli.core.train.group_units import Picked, Whole
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.parts import PartRows, Pass
-from mpu_cli.core.validate.plans import EVERYTHING
+from mpu_cli.core.validate.validation import EVERYTHING
 from mpu_cli.runtime.parallel import run_unit
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from mpu_cli.core.kernels import numpy_dual, numpy_kernel
+from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.loss import Function
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
@@ -15,15 +15,10 @@ SIMD = 8  # 32-bit numbers in a register
 
 
 def kernel(run: Run) -> ModuleType:
-    """Return the module of a run that has PU-SGD, predictions and mini-batches."""
+    """Return the module of a run that has PU-SGD, dual coordinate descent, predictions and mini-batches."""
     return run.choose(numpy_kernel, "mpu_cli.core.kernels.numba_kernel")
 
 
 def descent(run: Run, gradient: Function) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Return PU-SGD of a run on the gradient of a loss: NumPy's, unless that is the PU loss, whose is compiled."""
     return kernel(run).descend if gradient is pu_gradient else partial(numpy_kernel.descend, gradient=gradient)
-
-
-def dual_kernel(run: Run) -> ModuleType:
-    """Return the module of a run that has dual coordinate descent, on mini-batches of `kernel`."""
-    return run.choose(numpy_dual, "mpu_cli.core.kernels.numba_dual")

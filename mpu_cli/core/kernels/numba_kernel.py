@@ -1,20 +1,72 @@
-"""PU-SGD compiled by numba: the same steps as `numpy_kernel`, which is the reference, in the same order.
+"""The kernel compiled by numba: the same steps as `numpy_kernel`, which is the reference, in the same order.
 
 Weights are stored label-contiguous, so that the innermost loops run over the labels of a block and become SIMD code.
-Nothing of the data is copied: instances are read from the one CSR array in the order given.
+Nothing of the data is copied: instances are read from the one CSR array in the order given. Of many labels, no matrix
+of all scores is ever made (`top_scores`).
 """
 
+import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from scipy.sparse import csr_array
+from scipy.special import logit
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD
-from mpu_cli.core.kernels.numba_ranking import top_scores as top_scores
-from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches
-from mpu_cli.core.kernels.order import visited
-from mpu_cli.core.kernels.prefetch import prefetch
-from mpu_cli.runtime.compilation import compiled
+from mpu_cli.core.kernels.numpy_kernel import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
+from mpu_cli.runtime.compilation import compiled, inlined
+
+_CACHE_LINE = 64  # bytes
+_READ, _KEEP, _DATA = 0, 3, 1  # arguments of LLVM's intrinsic function
+
+
+@intrinsic
+def _prefetch(_typing_context, array, i):
+    """Ask for the cache line that holds ``array[i]``, and do not wait for it; nothing is read, whatever i is."""
+
+    def generate(context, builder, signature, arguments):
+        array_type, index_type = signature.args
+        address = cgutils.get_item_pointer(
+            context,
+            builder,
+            array_type,
+            context.make_array(array_type)(context, builder, arguments[0]),
+            [context.cast(builder, arguments[1], index_type, types.intp)],
+            wraparound=False,
+            boundscheck=False,
+        )
+        byte_pointer = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        hint = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
+            "llvm.prefetch.p0i8",
+        )
+        builder.call(hint, [builder.bitcast(address, byte_pointer), *map(number, (_READ, _KEEP, _DATA))])
+        return context.get_dummy_value()
+
+    return types.void(array, i), generate
+
+
+@inlined
+def _ask(array, start, stop):
+    """Ask for ``array[start:stop]``, of 32-bit numbers, to be brought near the processor while it does other work."""
+    for i in range(start, stop, _CACHE_LINE // 4):
+        _prefetch(array, i)
+
+
+def _do_nothing(array, start, stop):
+    """Do nothing: there is no such hint in Python."""
+
+
+prefetch = _do_nothing if numba.config.DISABLE_JIT else _ask
+
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
 BLOCK_SIZE = 64
@@ -281,3 +333,211 @@ def _gradient(z, annotated, c, shrink, bias, powers):
         negative = one / (one + odds)
         unlabelled = c[k] * odds * negative / (one + (one - c[k]) * odds)
         z[k] = (one - annotated[k]) * unlabelled - annotated[k] * negative
+
+
+# Scores that are looked at together: mostly none of them is large enough.
+_TOGETHER = 64
+
+
+def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
+    """Largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
+    n, most = matrix.shape[0], min(top.most, len(bias))
+    columns, scores, counts = np.empty((n, most), np.int32), np.empty((n, most), np.float32), np.empty(n, np.int64)
+    below = np.nextafter(np.float32(logit(top.least)), np.float32(-np.inf))
+    _keep_largest(
+        *_arrays(matrix), *_arrays(weights.sparse), weights.place, weights.dense, bias, below, columns, scores, counts
+    )
+    kept = np.arange(most) < counts[:, None]
+    largest = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts))), shape=(n, len(bias)))
+    largest.sort_indices()
+    return largest
+
+
+def _arrays(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a matrix in the same types always, so that there is one compiled form.
+
+    Without a sign an index takes no look whether it counts from the end, which cost a fifth of the time.
+    """
+    indices = matrix.indices.astype(np.int32, copy=False).view(np.uint32)
+    return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
+
+
+@compiled(fused=True)
+def _keep_largest(
+    indptr, indices, values, w_indptr, w_indices, w_values, place, dense, bias, below, columns, scores, counts
+):
+    """Put the largest scores above `below` of each instance, in descending order, and their labels into two arrays."""
+    most = columns.shape[1]
+    z = np.empty_like(bias)
+    for i in range(columns.shape[0]):
+        z[:] = bias
+        for p in range(indptr[i], indptr[i + 1]):
+            x, j = values[p], indices[p]
+            if place[j] >= 0:
+                row = dense[place[j]]
+                for k in range(len(z)):
+                    z[k] += x * row[k]
+            else:
+                _add(z, x, w_indices, w_values, w_indptr[j], w_indptr[j + 1])
+        count, bound = 0, below
+        for first in range(0, len(z), _TOGETHER):
+            part = z[first : first + _TOGETHER]
+            above = 0
+            for k in range(len(part)):
+                above += part[k] > bound
+            if above == 0:
+                continue
+            for k in range(len(part)):
+                if part[k] <= bound:
+                    continue
+                place_of_k = min(count, most - 1)
+                while place_of_k > 0 and scores[i, place_of_k - 1] < part[k]:
+                    scores[i, place_of_k] = scores[i, place_of_k - 1]
+                    columns[i, place_of_k] = columns[i, place_of_k - 1]
+                    place_of_k -= 1
+                scores[i, place_of_k] = part[k]
+                columns[i, place_of_k] = first + k
+                count = min(count + 1, most)
+                if count == most:
+                    bound = scores[i, most - 1]
+        counts[i] = count
+
+
+@inlined
+def _add(z, x, indices, values, t, stop):
+    """Add sparse weights, eight at a time: a row has each label once, so no sum waits for the one before."""
+    while t + 8 <= stop:
+        a, b, c, d = indices[t], indices[t + 1], indices[t + 2], indices[t + 3]
+        e, f, g, h = indices[t + 4], indices[t + 5], indices[t + 6], indices[t + 7]
+        z_a, z_b = z[a] + x * values[t], z[b] + x * values[t + 1]
+        z_c, z_d = z[c] + x * values[t + 2], z[d] + x * values[t + 3]
+        z_e, z_f = z[e] + x * values[t + 4], z[f] + x * values[t + 5]
+        z_g, z_h = z[g] + x * values[t + 6], z[h] + x * values[t + 7]
+        z[a], z[b], z[c], z[d], z[e], z[f], z[g], z[h] = z_a, z_b, z_c, z_d, z_e, z_f, z_g, z_h
+        t += 8
+    while t < stop:
+        z[indices[t]] += x * values[t]
+        t += 1
+
+
+def descend_dual(
+    batches: Batches,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    *,
+    cost: float,
+    bias_norm: float,
+    epochs: int,
+    rng: np.random.Generator,
+    offsets: csr_array | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise the weighted squared hinge of a block of labels; arguments and result as in `numpy_kernel`."""
+    n, q = len(batches.rows), annotated.shape[1]
+    padded = -(-q // SIMD) * SIMD
+    sparse, dense = batches.features.sparse, batches.features.dense
+    v, bias = np.zeros((batches.features.width, padded), np.float32), np.zeros(padded, np.float32)
+    a = np.zeros((n, padded), np.float32)
+    rates, exceptions = frequency_arrays(frequency, padded)
+    if offsets is None:
+        offsets = csr_array((0, q), dtype=np.float32)
+    norms = batches.features.squared_norms[batches.rows].astype(np.float32)
+    for _ in range(epochs):
+        _pass(
+            sparse.indptr,
+            sparse.indices,
+            sparse.data,
+            dense,
+            batches.rows,
+            visited(n, 1, rng),
+            norms,
+            annotated.indptr,
+            annotated.indices,
+            rates,
+            *exceptions,
+            offsets.indptr,
+            offsets.indices,
+            offsets.data,
+            cost,
+            bias_norm,
+            v,
+            bias,
+            a,
+        )
+    return v[:, :q], bias[:q]
+
+
+@compiled(fused=True)
+def _pass(
+    indptr,
+    indices,
+    values,
+    dense,
+    rows,
+    order,
+    norms,
+    label_indptr,
+    labels,
+    rates,
+    of_instances,
+    cell_indptr,
+    cell_labels,
+    of_cells,
+    offset_indptr,
+    offset_labels,
+    offsets,
+    cost,
+    bias_norm,
+    v,
+    bias,
+    a,
+):
+    """One pass over the instances; changes v, bias and the dual variables a, in the order of the rows."""
+    q, d = v.shape[1], dense.shape[1]
+    D = v.shape[0] - d
+    z, y, k = np.empty(q, np.float32), np.empty(q, np.float32), np.empty(q, np.float32)
+    of_bias = np.float32(bias_norm)
+    c = rates.copy()
+    for i in order:
+        r = rows[i]
+        z[:] = bias
+        for p in range(indptr[r], indptr[r + 1]):
+            x, w = values[p], v[indices[p]]
+            for j in range(q):
+                z[j] += x * w[j]
+        for f in range(d):
+            x, w = dense[r, f], v[D + f]
+            for j in range(q):
+                z[j] += x * w[j]
+        if len(offsets):
+            for p in range(offset_indptr[r], offset_indptr[r + 1]):
+                z[offset_labels[p]] += offsets[p]
+        if len(of_instances):
+            look_up(c, rates, of_instances[r], cell_labels, of_cells, cell_indptr[r], cell_indptr[r + 1])
+        for j in range(q):
+            y[j] = -1
+            k[j] = np.float32(2 * cost) if c[j] > 0 else np.float32(0)
+        for p in range(label_indptr[r], label_indptr[r + 1]):
+            j = labels[p]
+            y[j] = 1
+            k[j] = min(2 * cost * (2 / np.float64(c[j]) - 1), LARGEST_COST)
+        _step(z, y, k, a[i], norms[i] + of_bias)
+        for p in range(indptr[r], indptr[r + 1]):
+            x, w = values[p], v[indices[p]]
+            for j in range(q):
+                w[j] += x * z[j]
+        for f in range(d):
+            x, w = dense[r, f], v[D + f]
+            for j in range(q):
+                w[j] += x * z[j]
+        for j in range(q):
+            bias[j] += of_bias * z[j]
+
+
+@compiled(fused=True)
+def _step(z, y, k, a, norm):
+    """Move the dual variables of an instance, and replace its scores by the changes."""
+    one, zero = np.float32(1), np.float32(0)
+    for j in range(len(z)):
+        after = max(a[j] - (k[j] * (y[j] * z[j] - one) + a[j]) / (k[j] * norm + one), zero)
+        z[j] = y[j] * (after - a[j])
+        a[j] = after

@@ -1,4 +1,10 @@
-"""PU-SGD in NumPy: the reference kernel, which reads like the formulas."""
+"""The kernel in NumPy, the reference, which reads like the formulas: PU-SGD, and dual coordinate descent.
+
+Instances are visited in an order that is random, and yet keeps them near one another in memory for a while: they are
+shuffled within groups, each of random blocks of successive instances, and groups are visited in random order. So a
+group's instances, from all over the data, are read from memory or disk once, and for its other batches from what is
+nearer. The order depends on the number of instances only, not on where they are kept.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -10,9 +16,47 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels.order import visited
 from mpu_cli.core.loss import Function
 from mpu_cli.core.loss.pu_logistic import pu_gradient
+from mpu_cli.core.loss.squared_hinge import cell_weights
+
+# Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
+_GROUP = 131_072
+# Enough to fill some pages of memory, few enough for a group to have thousands of blocks: instances may be sorted.
+_BLOCK = 32
+
+
+def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
+    """Put instances in the order in which they fall into batches, and batches into groups.
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (n,)
+        The instances, ascending.
+    batch_size : int
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    groups = _groups(-(-len(rows) // batch_size), batch_size)
+    if len(groups) > 1:
+        blocks = np.split(rows, range(_BLOCK, len(rows), _BLOCK))
+        rows = np.concatenate([blocks[b] for b in rng.permutation(len(blocks))])
+    return np.concatenate([rng.permutation(rows[g.start * batch_size : g.stop * batch_size]) for g in groups])
+
+
+def visited(n_batches: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the order of the batches in an epoch: a permutation of ``range(n_batches)``."""
+    groups = _groups(n_batches, batch_size)
+    if len(groups) > 1:
+        groups = [groups[g] for g in rng.permutation(len(groups))]
+    return np.concatenate([g.start + rng.permutation(g.stop - g.start) for g in groups])
+
+
+def _groups(n_batches: int, batch_size: int) -> list[slice]:
+    """Cut batches into groups of nearly equal size."""
+    n_groups = max(-(-n_batches * batch_size // _GROUP), 1)
+    return [slice(g * n_batches // n_groups, (g + 1) * n_batches // n_groups) for g in range(n_groups)]
+
 
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128
@@ -117,7 +161,7 @@ def descend(
     Parameters
     ----------
     batches : Batches
-        From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.kernels.order`).
+        From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.kernels.numpy_kernel`).
     annotated : csr_array of bool or float32, shape (N, q)
         The positives of all instances of the features (`LabelFrequency.positives`), or the weights with which these
         count as annotated.
@@ -233,3 +277,74 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
         scores = weights.product(matrix[start : start + size]) + bias
         collected.put(np.arange(start, start + len(scores)), slice(0, q), scores)
     return collected.result()
+
+
+# 2 C times the weight of a cell, at most: what is larger would not be a number in 32 bits.
+LARGEST_COST = 1e30
+
+
+def descend_dual(
+    batches: Batches,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    *,
+    cost: float,
+    bias_norm: float,
+    epochs: int,
+    rng: np.random.Generator,
+    offsets: csr_array | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise ||w||^2 / 2 + C sum of weighted squared hinges for a block of labels (Hsieh et al. 2008, Algorithm 1).
+
+    The dual variable a of a cell with y = +-1 and weight m is moved to the best place while all others stay, so that
+    w = sum of a y x at any time:
+
+        k = 2 C m,   a <- max(a - (k (y z - 1) + a) / (k ||x||^2 + 1), 0).
+
+    The bias is the weight of one more feature, so it is regularised too. Instances are visited in a new random order in
+    each pass: with mini-batches as they are, and only their order new, ten passes were 1 % from the least on bibtex,
+    and not 0.0003 %. Within 32 instances, scores are kept up to date by their products.
+
+    Parameters
+    ----------
+    batches, annotated, frequency, epochs, rng, offsets
+        As for `numpy_kernel.descend`.
+    cost : float
+        C.
+    bias_norm : float
+        The square of the feature whose weight is the bias.
+
+    Returns
+    -------
+    weights : ndarray of float32, shape (width, q)
+    bias : ndarray of float32, shape (q,)
+    """
+    q = annotated.shape[1]
+    v, bias = np.zeros((batches.features.width, q), np.float32), np.zeros(q, np.float32)
+    a = np.zeros((len(batches.rows), q), np.float32)
+    annotated = annotated.astype(bool).toarray()
+    for _ in range(epochs):
+        order = visited(len(batches.rows), 1, rng)
+        mixed = replace(batches, rows=batches.rows[order], kept=None)
+        for b in range(len(mixed)):
+            batch = mixed[b]
+            v_dense = v[len(v) - batch.dense.shape[1] :]
+            z = batch.sparse @ v[batch.columns] + batch.dense @ v_dense + bias
+            if offsets is not None:
+                z += offsets[batch.rows].toarray()
+            products = (batch.sparse @ batch.transposed).toarray() + batch.dense @ batch.dense.T + np.float32(bias_norm)
+            s = annotated[batch.rows]
+            y = np.where(s, np.float32(1), np.float32(-1))
+            weights = cell_weights(s, frequency.of_cells(batch.rows).astype(float))
+            k = np.minimum(2 * cost * weights, LARGEST_COST).astype(np.float32)
+            change = np.zeros_like(z)
+            for i, place in enumerate(order[b * batches.size : (b + 1) * batches.size]):
+                margin = y[i] * (z[i] + products[i, :i] @ change[:i]) - 1
+                before = a[place]
+                after = np.maximum(before - (k[i] * margin + before) / (k[i] * products[i, i] + 1), 0)
+                change[i] = y[i] * (after - before)
+                a[place] = after
+            v[batch.columns] += batch.transposed @ change
+            v_dense += batch.dense.T @ change
+            bias += np.float32(bias_norm) * change.sum(axis=0)
+    return v, bias

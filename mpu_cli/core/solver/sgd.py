@@ -14,7 +14,8 @@ from mpu_cli.core.data.features import Features, only_entries
 from mpu_cli.core.data.predictions import LEAST, Block
 from mpu_cli.core.data.weights import pruned, with_rows
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
-from mpu_cli.core.kernels import SIMD, descent, dual_kernel, kernel, order
+from mpu_cli.core.kernels import SIMD, descent, kernel
+from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
@@ -95,7 +96,7 @@ class TrainingSet:
         self.batch_size = BATCH_SIZE
         if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
             self.batch_size = LARGE_BATCH_SIZE
-        self.rows = order.shuffled(rows, self.batch_size, run.seed)
+        self.rows = shuffled(rows, self.batch_size, run.seed)
         self.size = len(rows)
         self.run = run
         self.labels = labels
@@ -120,7 +121,7 @@ class TrainingSet:
         if self.side.negatives is None:
             return self._batches
         instances = self.side.negatives.instances_of(block)
-        rows = order.shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
+        rows = shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
         return kernel(self.run).prepare(self._features, rows, BATCH_SIZE)
 
     def annotated(self, block: Block) -> csr_array:
@@ -311,7 +312,7 @@ def train_block(
     rng = np.random.default_rng(data.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
         if loss.solver == DUAL:
-            weights, bias = dual_kernel(data.run).descend_dual(
+            weights, bias = kernel(data.run).descend_dual(
                 batches,
                 annotated,
                 frequency,

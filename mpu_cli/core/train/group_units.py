@@ -16,16 +16,15 @@ from mpu_cli.core.data.predictions import Block
 from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.clustering import sums_of_instances
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
-from mpu_cli.core.side.negative_sampling import LabelGroups, NegativeSample
+from mpu_cli.core.side.negative_sampling import LabelGroups, NegativeSample, sums_of_instances
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
 from mpu_cli.core.train.mixing import pruned_model
 from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.train.sample_negatives import sample_instances
 from mpu_cli.core.validate.level import through
-from mpu_cli.core.validate.plans import Selection
+from mpu_cli.core.validate.validation import Selection
 from mpu_cli.runtime.run import Run
 
 

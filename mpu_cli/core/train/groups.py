@@ -16,14 +16,13 @@ from operator import add, getitem
 
 import numpy as np
 
-from mpu_cli.core.side.clustering import INSTANCES, directions_of
-from mpu_cli.core.side.negative_sampling import SIZE, labels_to_group
+from mpu_cli.core.side.negative_sampling import INSTANCES, SIZE, directions_of, labels_to_group
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import group_units, parts
 from mpu_cli.core.train.group_units import Whole
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
-from mpu_cli.core.validate.plans import EVERYTHING, Plan
+from mpu_cli.core.validate.validation import EVERYTHING, Plan
 from mpu_cli.runtime.parallel import Handle, reduced
 
 # Labels whose instances are summed up at a time.

@@ -17,7 +17,7 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.parts import PartRows
-from mpu_cli.core.validate.plans import EVERYTHING, Selection
+from mpu_cli.core.validate.validation import EVERYTHING, Selection
 from mpu_cli.runtime.parallel import Executor, Handle, InProcess
 from mpu_cli.runtime.run import Run
 

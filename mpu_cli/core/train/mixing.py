@@ -23,7 +23,7 @@ from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.levels import Level
 from mpu_cli.core.train.parts import Pass
-from mpu_cli.core.validate.plans import Plan
+from mpu_cli.core.validate.validation import Plan
 from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run

@@ -23,8 +23,7 @@ from mpu_cli.core.model.thresholds import Evidence
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.level import rows_of
-from mpu_cli.core.validate.plans import EVERYTHING, Chain, Selection
-from mpu_cli.core.validate.validation import predict, predict_top
+from mpu_cli.core.validate.validation import EVERYTHING, Chain, Selection, predict, predict_top
 from mpu_cli.runtime.run import Run
 
 

@@ -9,9 +9,15 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.clustering import centroids
 from mpu_cli.core.side.information import Prior
-from mpu_cli.core.side.negative_sampling import LabelGroups, NegativeSample, joined_cells, labels_to_group, rows_of
+from mpu_cli.core.side.negative_sampling import (
+    LabelGroups,
+    NegativeSample,
+    centroids,
+    joined_cells,
+    labels_to_group,
+    rows_of,
+)
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.runtime.run import Run
 

@@ -18,8 +18,15 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import Settings, TrainingSet
-from mpu_cli.core.validate.plans import Chain
-from mpu_cli.core.validate.validation import Fold, predict, predict_folds, predict_top, predict_top_of_folds, split
+from mpu_cli.core.validate.validation import (
+    Chain,
+    Fold,
+    predict,
+    predict_folds,
+    predict_top,
+    predict_top_of_folds,
+    split,
+)
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.checkpoints import packed, unpacked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import dual_kernel, kernel, numpy_dual, numpy_kernel
+from mpu_cli.core.kernels import kernel, numpy_kernel
 from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
@@ -32,7 +32,6 @@ from tests.hypotheses import examples
 )
 def test_kernels_agree(seed, n, D, d, q, size, epochs, cost, knowing, shifted):
     numba_kernel = pytest.importorskip("mpu_cli.core.kernels.numba_kernel")
-    from mpu_cli.core.kernels import numba_dual
 
     rng = np.random.default_rng(seed)
     features, annotated = problem(rng, n, D, d, q)
@@ -40,8 +39,8 @@ def test_kernels_agree(seed, n, D, d, q, size, epochs, cost, knowing, shifted):
     frequency = random_frequency(rng, n, q, knowing)
     offsets = csr_array(random_array((n, q), density=0.4, rng=rng, dtype=np.float32)) if shifted else None
     results = [
-        dual.descend_dual(
-            of_batches.prepare(features, rows, size),
+        kernels.descend_dual(
+            kernels.prepare(features, rows, size),
             frequency.positives(annotated),
             frequency,
             cost=cost,
@@ -50,7 +49,7 @@ def test_kernels_agree(seed, n, D, d, q, size, epochs, cost, knowing, shifted):
             rng=np.random.default_rng(seed),
             offsets=offsets,
         )
-        for of_batches, dual in ((numpy_kernel, numpy_dual), (numba_kernel, numba_dual))
+        for kernels in (numpy_kernel, numba_kernel)
     ]
     for of_numpy, of_numba in zip(*results, strict=True):
         assert of_numba.dtype == of_numpy.dtype == np.float32
@@ -65,7 +64,7 @@ def test_the_solution_is_that_of_liblinear_with_weights(c, cost):
     rng = np.random.default_rng(1)
     features, annotated = problem(rng, 150, 8, 3, 4)
     frequency = LabelFrequency(np.full(4, c, np.float32))
-    weights, bias = dual_kernel(Run()).descend_dual(
+    weights, bias = kernel(Run()).descend_dual(
         kernel(Run()).prepare(features, np.arange(150), 32),
         annotated,
         frequency,
@@ -94,7 +93,7 @@ def test_what_is_known_counts_once_and_what_is_ignored_not_at_all():
     def learn(rows: np.ndarray, labels: csr_array, of_cells: LabelFrequency) -> np.ndarray:
         batches = numpy_kernel.prepare(features, rows, 8)
         settings = {"cost": 1.0, "bias_norm": 1.0, "epochs": 400, "rng": np.random.default_rng(0)}
-        return np.vstack(numpy_dual.descend_dual(batches, of_cells.positives(labels), of_cells, **settings))
+        return np.vstack(numpy_kernel.descend_dual(batches, of_cells.positives(labels), of_cells, **settings))
 
     found = learn(np.arange(60), annotated, frequency)
     assert_allclose(found, learn(np.arange(20, 60), annotated, frequency), atol=1e-4)

@@ -7,8 +7,8 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import order
-from mpu_cli.core.kernels.order import shuffled, visited
+from mpu_cli.core.kernels import numpy_kernel
+from mpu_cli.core.kernels.numpy_kernel import shuffled, visited
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.hypotheses import examples
@@ -65,6 +65,6 @@ def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
         return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
 
     altogether = micro_f1()
-    monkeypatch.setattr(order, "_GROUP", 8 * 32)
-    monkeypatch.setattr(order, "_BLOCK", 4)
+    monkeypatch.setattr(numpy_kernel, "_GROUP", 8 * 32)
+    monkeypatch.setattr(numpy_kernel, "_BLOCK", 4)
     assert micro_f1() == pytest.approx(altogether, abs=0.02)

@@ -16,8 +16,7 @@ from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_l
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.train.sample_negatives import sample_negatives
 from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.plans import Chain
-from mpu_cli.core.validate.validation import predict_folds, split
+from mpu_cli.core.validate.validation import Chain, predict_folds, split
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.train.test_many_labels import Kept, Q, as_arrays, micro_f1, problem

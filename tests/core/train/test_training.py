@@ -21,8 +21,7 @@ from mpu_cli.core.solver import sgd
 from mpu_cli.core.solver.sgd import default_epochs, default_step
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.plans import Chain
-from mpu_cli.core.validate.validation import deal
+from mpu_cli.core.validate.validation import Chain, deal
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits

@@ -21,7 +21,7 @@ from mpu_cli.core.side.negative_sampling import NegativeSample
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.plans import Chain
+from mpu_cli.core.validate.validation import Chain
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300

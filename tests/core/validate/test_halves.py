@@ -15,8 +15,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.plans import LARGER_STEPS, Chain
-from mpu_cli.core.validate.validation import deal
+from mpu_cli.core.validate.validation import LARGER_STEPS, Chain, deal
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

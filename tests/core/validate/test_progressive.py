@@ -7,7 +7,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.plans import Chain
+from mpu_cli.core.validate.validation import Chain
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -58,7 +58,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     settings = Settings(cost=0.5, step=1.0)  # a strong decay
     model, _ = progressively(LevelTask(features, labels, c, settings), last)
 
-    from mpu_cli.core.kernels.order import visited
+    from mpu_cli.core.kernels.numpy_kernel import visited
     from mpu_cli.core.loss.pu_logistic import pu_gradient
     from mpu_cli.core.solver.sgd import BIAS_STEP, initial_bias
 
