@@ -1,5 +1,7 @@
 """``mpu apply``."""
 
+from typing import Any
+
 import click
 
 from mpu_cli.cli.options import click_type
@@ -68,17 +70,12 @@ from mpu_cli.text.records import FORMATS
 def apply(
     source: str,
     output: str,
-    reviewed: tuple[str, ...],
-    on_conflict: str,
-    suggestions: str | None,
-    least: float | None,
-    remove: bool,
-    fill_implied: bool,
     data: str | None,
     form: str | None,
     added: str,
     reading: Reading,
     as_json: bool,
+    **of_accepted: Any,
 ) -> None:
     """Write accepted tags back into RECORDS.
 
@@ -98,29 +95,15 @@ def apply(
     from mpu_cli.commands import apply as command
     from mpu_cli.runtime.files import refuse_overlaps
 
-    if not reviewed and suggestions is None and not fill_implied:
+    accepted = command.Accepted(**of_accepted)
+    if not accepted.reviewed and accepted.suggestions is None and not accepted.fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
-    if (suggestions is None) != (least is None):
+    if (accepted.suggestions is None) != (accepted.least is None):
         raise click.UsageError("--suggestions and --min-probability belong together.")
-    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data}
-    inputs |= {f"--reviewed {file}": file for file in reviewed}
+    inputs = {"RECORDS": source, "--suggestions": accepted.suggestions, "--data": data}
+    inputs |= {f"--reviewed {file}": file for file in accepted.reviewed}
     refuse_overlaps(inputs, {"--output": output})
-    done = command.apply(
-        source,
-        output,
-        command.Accepted(
-            reviewed=reviewed,
-            suggestions=suggestions,
-            least=least or 0.0,
-            remove=remove,
-            fill_implied=fill_implied,
-            on_conflict=on_conflict,
-        ),
-        data=data,
-        form=form,
-        added_field=added,
-        reading=reading,
-    )
+    done = command.apply(source, output, accepted, data=data, form=form, added_field=added, reading=reading)
     for warning in done.warnings:
         warn(warning)
     if as_json:

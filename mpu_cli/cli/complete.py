@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.complete import asking
     from mpu_cli.commands.complete.completion import Report
-    from mpu_cli.names import Suggestible
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
 
 @click.command("complete")
-@click.option("-o", "--output", default="-", type=click.Path(allow_dash=True), help="Default: standard output.")
+@click.option(
+    "-o", "--output", "target", default="-", type=click.Path(allow_dash=True), help="Default: standard output."
+)
 @click.option(
     "--format",
     "form",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--oof",
+    "out_of_fold",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Also write the out-of-fold predictions, from features alone, to FILE, as `mpu train --oof` does.",
@@ -94,7 +96,6 @@ if TYPE_CHECKING:
 @verbosity_options
 def complete(
     sources: "Sources",
-    output: str,
     form: str,
     top: int | None,
     min_probability: float | None,
@@ -102,16 +103,11 @@ def complete(
     questions: int | None,
     implied: str | None,
     fill_implied: bool,
-    why: bool,
-    suspects: str | None,
-    oof: Path | None,
-    model: Path | None,
-    suggestible: "Suggestible",
-    by_number: bool,
     options: Options,
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
+    **of_outputs: Any,
 ) -> None:
     """Find the labels that are missing from FILE.
 
@@ -146,6 +142,8 @@ def complete(
     from mpu_cli.commands.complete import completion
     from mpu_cli.core.complete.suggestions import Choice
 
+    outputs = completion.Outputs(fill=form == "svm", **of_outputs)
+    output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
     if why and (form == "svm" or on is not None):
@@ -158,16 +156,16 @@ def complete(
         options = replace(options, features=LINEAR)
     if str(oof) == "-":
         raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
-    if as_json and "-" in (output, suspects):
+    if as_json and "-" in (output, outputs.suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     if questions is not None:
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
-        others |= {"--per-instance": per_instance, "--implied": implied, "--suspects": suspects, "--oof": oof}
+        others |= {"--per-instance": per_instance, "--implied": implied, "--suspects": outputs.suspects, "--oof": oof}
         others |= {"--model": model, "--why": why, "--cluster": on, "--label-features": sources.label_features}
-        others |= suggestible.by_option()
+        others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
-        asked = drawing.ask(sources, output, questions, validation=options, by_number=by_number, run=run)
+        asked = drawing.ask(sources, output or "-", questions, validation=options, by_number=outputs.by_number, run=run)
         give(asked, as_json, _say_questions)
         return
     if sources.scores is not None:
@@ -179,16 +177,7 @@ def complete(
         refuse_sources(sources, features=options.features == RBF)
     report = completion.complete(
         sources,
-        completion.Outputs(
-            target=output,
-            fill=form == "svm",
-            suspects=suspects,
-            out_of_fold=oof,
-            model=model,
-            by_number=by_number,
-            suggestible=suggestible,
-            why=why,
-        ),
+        outputs,
         options,
         Choice(top, min_probability, per_instance),
         on=on,

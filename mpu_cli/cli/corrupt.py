@@ -1,6 +1,6 @@
 """``mpu corrupt``."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -10,10 +10,6 @@ from mpu_cli.cli.options.input_files import reading_options
 from mpu_cli.cli.output.messages import info, verbosity_options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
-from mpu_cli.svmlight.grammar import Reading
-
-if TYPE_CHECKING:
-    from mpu_cli.runtime.run import Run
 
 
 @click.command("corrupt")
@@ -55,11 +51,9 @@ def corrupt(
     target: str,
     missing_rate: float | None,
     scheme: str,
-    keep_one: bool,
     removed: str | None,
     kept: str | None,
-    run: "Run",
-    reading: Reading,
+    **how: Any,
 ) -> None:
     """Remove labels at random, to test methods on missing labels.
 
@@ -89,16 +83,7 @@ def corrupt(
         raise click.UsageError("--scheme single keeps one label of each instance: leave out --missing-rate.")
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
-    report = corruption.corrupt(
-        source,
-        target,
-        missing_rate or 0.0,
-        scheme=scheme,
-        keep_one=keep_one,
-        run=run,
-        removed_to=removed,
-        reading=reading,
-    )
+    report = corruption.corrupt(source, target, missing_rate or 0.0, scheme=scheme, removed_to=removed, **how)
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     of_labels = ""
     counts = asdict(report)

@@ -1,6 +1,6 @@
 """``mpu estimate-c``."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -63,16 +63,14 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
 @verbosity_options
 def estimate_c(
     sources: "Sources",
-    method: str,
-    per_label: bool,
     output: str | None,
-    plan: tuple[float, ...],
+    method: str,
     folds: int | None,
     sample: int,
-    by_number: bool,
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
+    **wanted: Any,
 ) -> None:
     """Estimate c, the share of the true labels that is annotated.
 
@@ -121,11 +119,9 @@ def estimate_c(
         sources,
         estimation.Estimator(method=method, folds=folds, sample=sample),
         on=on,
-        per_label=per_label,
         output=output,
-        plan=plan,
-        by_number=by_number,
         run=run,
+        **wanted,
     )
     give(report, as_json, _print_report)
 

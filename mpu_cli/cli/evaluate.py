@@ -151,9 +151,7 @@ def evaluate(
     files: tuple[str, ...],
     candidates: tuple[str, ...],
     metrics: str | None,
-    per_label: bool,
     naming: "Naming",
-    by_number: bool,
     c: float | Path | None,
     ks: tuple[int, ...],
     training: str | None,
@@ -161,14 +159,12 @@ def evaluate(
     propensity_b: float,
     frequencies: str | None,
     threshold: float,
-    calibration: bool,
-    calibration_plot: str | None,
     reviewed: tuple[str, ...],
-    on_conflict: str,
     on: "OnCluster | None",
     reading: Reading,
     run: "Run",
     as_json: bool,
+    **details: Any,
 ) -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 
@@ -222,7 +218,7 @@ def evaluate(
     }
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
-    refuse_overlaps(inputs, {"--calibration-plot": calibration_plot})
+    refuse_overlaps(inputs, {"--calibration-plot": details["calibration_plot"]})
     several = len(predictions) > 1
     if several:
         _refuse_for_several(truths)
@@ -232,7 +228,7 @@ def evaluate(
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
     if not training and (constants := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
         raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
-    if naming.file is not None and not per_label and not reviewed and not isinstance(c, Path):
+    if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
     all_names = comparison.metric_names(ks, c) if several else evaluation.metric_names(ks)
@@ -243,11 +239,11 @@ def evaluate(
         refuse_with_cluster((*truths, *predictions), reviewed=reviewed)
 
     least = None if _by_default("threshold") else threshold
+    wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
     if several:
-        metrics_of_all = comparison.Metrics(names=names, c=c, ks=ks, threshold=least)
         with _collecting(on, len(truths) * len(predictions)) as where:
             compared = comparison.evaluate_several(
-                truth, predictions, metrics_of_all, reading=reading, run=run, **where
+                truth, predictions, comparison.Metrics(**wanted), reading=reading, run=run, **where
             )
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
@@ -256,22 +252,10 @@ def evaluate(
         else:
             print_comparison(compared)
         return
-    detailed = evaluation.DetailedMetrics(
-        names=names,
-        c=c,
-        ks=ks,
-        threshold=least,
-        propensities=evaluation.PropensitySource(
-            training=training, a=propensity_a, b=propensity_b, frequencies=frequencies
-        ),
-        per_label=per_label,
-        naming=naming,
-        by_number=by_number,
-        calibration=calibration,
-        calibration_plot=calibration_plot,
-        reviewed=reviewed,
-        on_conflict=on_conflict,
+    propensities = evaluation.PropensitySource(
+        training=training, a=propensity_a, b=propensity_b, frequencies=frequencies
     )
+    detailed = evaluation.DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
     with _collecting(on, len(truths)) as where:
         report = evaluation.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)
     if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):

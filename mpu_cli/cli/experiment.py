@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -237,15 +237,10 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 def experiment(
     sources: tuple[str, ...],
     out: Path,
-    methods: tuple,
-    missing_rates: tuple[float, ...],
-    folds: int,
-    run_folds: int | None,
-    instances: tuple | None,
-    tuned: bool,
     formats: tuple[str, ...],
     run: "Run",
     reading: Reading,
+    **of_grid: Any,
 ) -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.
 
@@ -268,19 +263,13 @@ def experiment(
     from mpu_cli.runtime.files import refuse_urls
 
     refuse_urls({"--out": out})
-    if run_folds is not None and run_folds > folds:
-        raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
+    grid = Grid(**of_grid)
+    if grid.run_folds is not None and grid.run_folds > grid.folds:
+        raise click.UsageError(f"--run-folds {grid.run_folds} is more than --folds {grid.folds}.")
     report = running.experiment(
         sources,
         out,
-        Grid(
-            methods=methods,
-            missing_rates=missing_rates,
-            folds=folds,
-            run_folds=run_folds,
-            instances=instances,
-            tuned=tuned,
-        ),
+        grid,
         formats=formats,
         reading=reading,
         run=run,

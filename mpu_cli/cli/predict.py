@@ -2,8 +2,9 @@
 
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +21,6 @@ from mpu_cli.text.records import FORMATS, format_of
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.names import Suggestible
     from mpu_cli.runtime.run import Run
 
 
@@ -109,18 +109,12 @@ def predict(
     texts: tuple[str, ...],
     text_form: str | None,
     output: str,
-    form: str,
-    top_k: int | None,
-    aim: str | None,
-    threshold: float | None,
     rank_by: str,
     line_buffered: bool,
-    why: bool,
-    suggestible: "Suggestible",
-    by_number: bool,
     on: "OnCluster | None",
     reading: Reading,
     run: "Run",
+    **of_output: Any,
 ) -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
 
@@ -153,7 +147,6 @@ def predict(
     from mpu_cli import bundle
     from mpu_cli.commands.predict import prediction
     from mpu_cli.commands.predict.prediction_files import in_folder, making
-    from mpu_cli.commands.predict.psp_order import ordered_by_psp
     from mpu_cli.commands.predict.text_input import Texts
     from mpu_cli.errors import ModelError, shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
@@ -161,12 +154,15 @@ def predict(
 
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
-    by_psp = rank_by == "psp"
-    if by_psp and (form != "scores" or threshold is not None):
+    what = prediction.Output(**of_output)
+    by_psp, aim = rank_by == "psp", what.aim
+    if by_psp and (what.form != "scores" or what.threshold is not None):
         raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
-    if why and (form != "jsonl" or on is not None):
+    if what.why and (what.form != "jsonl" or on is not None):
         raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
-    if aim is not None and (top_k is None or form not in ("labels", "jsonl", "tsv") or threshold is not None):
+    if aim is not None and (
+        what.top_k is None or what.form not in ("labels", "jsonl", "tsv") or what.threshold is not None
+    ):
         raise click.UsageError("--for needs --top-k, and --format labels, jsonl or tsv, without --threshold.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
@@ -177,22 +173,27 @@ def predict(
     targets: dict[str, str | Path] = {**in_out} if into_folder else {names[0]: output}
     called = (lambda what, path: f"{what} {path}") if into_folder else (lambda what, path: what)
     refuse_overlaps(
-        {"MODEL": model, **suggestible.by_option(), **{called("FILE", source): source for source in sources}},
+        {"MODEL": model, **what.suggestible.by_option(), **{called("FILE", source): source for source in sources}},
         {called("--output", target): target for target in targets.values()},
         ("MODEL",),
     )
     with counting("reading the model"):
         trained = bundle.load(model)
-    if aim is not None and (trained.top_k is None or (trained.top_k.k, trained.top_k.aim) != (top_k, aim)):
+    if aim is not None and (trained.top_k is None or (trained.top_k.k, trained.top_k.aim) != (what.top_k, aim)):
         kept = trained.top_k
         has = "" if kept is None else f", but for --top-k {kept.k} --for {kept.aim}"
         raise ModelError(
-            f"{model}: was not trained for these decisions{has}; train it with --top-k {top_k} --for {aim}"
+            f"{model}: was not trained for these decisions{has}; train it with --top-k {what.top_k} --for {aim}"
         )
     if by_psp:
-        trained = ordered_by_psp(trained, model)
+        what = replace(what, weights=prediction.psp_weights(trained, model))
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
-    if form in ("jsonl", "tsv") and not by_number and trained.names is not None and (shared := trained.names.shared()):
+    if (
+        what.form in ("jsonl", "tsv")
+        and not what.by_number
+        and trained.names is not None
+        and (shared := trained.names.shared())
+    ):
         info(shared)
 
     def has_texts(name: str) -> bool:
@@ -204,15 +205,6 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    what = prediction.Output(
-        form=form,
-        top_k=top_k,
-        aim=aim,
-        threshold=threshold,
-        by_number=by_number,
-        suggestible=suggestible,
-        why=why,
-    )
     counts = prediction.Report()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (
@@ -221,7 +213,7 @@ def predict(
     ):
         if on is not None:
             counts = prediction.predict_files(
-                model, in_out, what, on=on, by_psp=by_psp, tick=lambda: count(1), reading=reading, run=run
+                model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run
             )
         for name, target in targets.items() if on is None else ():
             data = (

@@ -1,6 +1,6 @@
 """``mpu review``."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,6 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.names import Naming, Suggestible
     from mpu_cli.runtime.run import Run
 
 
@@ -90,17 +89,11 @@ def review(
     output: str,
     sample: int | None,
     suggestions: str | None,
-    text: str | None,
-    text_fields: tuple[str, ...],
-    link: str | None,
-    naming: "Naming",
-    suggestible: "Suggestible",
-    by_number: bool,
-    features: str | None,
     export: str | None,
     imported: str | None,
     run: "Run",
     reading: Reading,
+    **of_display: Any,
 ) -> None:
     """Make a page on which people decide which labels are true.
 
@@ -134,19 +127,21 @@ def review(
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.text.sidecars import made_with
 
+    display = command.Display(**of_display)
+    inputs: dict[str, Any] = {
+        "FILE": source,
+        "--suggestions": suggestions,
+        "--text": display.text,
+        "--features": display.features,
+    }
+    inputs |= display.suggestible.by_option()
     if imported is not None:
-        others: dict[str, object] = {"FILE": source, "--sample": sample, "--suggestions": suggestions, "--text": text}
-        others |= {
-            "--text-field": text_fields or None,
-            "--link": link,
-            **suggestible.by_option(),
-            "--features": features,
-            "--export": export,
-        }
+        others = {"--sample": sample, "--text-field": display.text_fields or None, "--link": display.link}
+        others |= inputs | {"--export": export}
         if unwanted := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
-        refuse_overlaps({"--import": imported, "--labels": naming.file}, {"--output": output})
-        done = command.import_label_studio(imported, output, naming=naming)
+        refuse_overlaps({"--import": imported, "--labels": display.naming.file}, {"--output": output})
+        done = command.import_label_studio(imported, output, naming=display.naming)
         info(
             f"{counted(done.tasks, 'task')}, {done.open_tasks:,} of them without annotation: "
             f"{counted(done.decisions, 'decision')}; {counted(done.closed, 'instance')} of which nothing else is true",
@@ -155,31 +150,15 @@ def review(
         return
     if source is None:
         raise click.UsageError("Missing argument 'FILE'.")
-    if text_fields and text is None and made_with(source) is None:
+    if display.text_fields and display.text is None and made_with(source) is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
-    if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
+    if (link := display.link) is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
-    inputs = {
-        "FILE": source,
-        "--suggestions": suggestions,
-        "--text": text,
-        "--labels": naming.file,
-        "--features": features,
-        **suggestible.by_option(),
-    }
-    refuse_overlaps(inputs, {"--output": output})
+    refuse_overlaps(inputs | {"--labels": display.naming.file}, {"--output": output})
     report = command.prepare(
         source,
         output,
-        command.Display(
-            text=text,
-            text_fields=text_fields,
-            naming=naming,
-            by_number=by_number,
-            features=features,
-            link=link,
-            suggestible=suggestible,
-        ),
+        display,
         sample=sample,
         suggestions=suggestions,
         label_studio_tasks=export is not None,

@@ -19,7 +19,6 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.train.acceptance import Acceptance
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -85,6 +84,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 )
 @click.option(
     "--oof",
+    "out_of_fold",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Also write out-of-fold predictions to FILE, of each instance by a model that has not seen it: labels and "
@@ -111,16 +111,10 @@ def train(
     method: str,
     options: Any,
     warm_start: Path | None,
-    resume: bool,
-    wait: float,
-    top_k: int | None,
-    aim: str | None,
-    oof: Path | None,
-    history: Path | None,
-    acceptance: "Acceptance | None",
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
+    **of_saving: Any,
 ) -> None:
     """Learn a model of FILE, some of whose labels may be missing.
 
@@ -150,9 +144,10 @@ def train(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    if "-" in map(str, (oof, history)):
+    saving = training.Saving(**of_saving)
+    if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
-    if (top_k is None) != (aim is None):
+    if (saving.top_k is None) != (saving.aim is None):
         raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
         refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
@@ -163,14 +158,7 @@ def train(
         method=method,
         on=on,
         warm_start=warm_start,
-        saving=training.Saving(
-            resume=resume,
-            wait=wait,
-            top_k=None if top_k is None or aim is None else (top_k, aim),
-            out_of_fold=oof,
-            history=history,
-            acceptance=acceptance,
-        ),
+        saving=saving,
         run=run,
     )
     seconds = by_name(done.seconds)

@@ -10,6 +10,7 @@ from mpu_cli.cli.output.messages import info, verbosity_options, warn
 from mpu_cli.cli.output.progress import progress
 from mpu_cli.cli.output.reports import json_option, print_json
 from mpu_cli.errors import counted
+from mpu_cli.runtime.options import options_of
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("vectorize")
-@click.argument("source", metavar="TEXTS", type=click.Path(allow_dash=True))
+@click.argument("file", metavar="TEXTS", type=click.Path(allow_dash=True))
 @click.option(
     "-o",
     "--output",
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help=f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]",
 )
-@click.option("--id", "key", metavar="FIELD", help=f"Field that has the id.  [default: {ID}, if there is one]")
+@click.option("--id", metavar="FIELD", help=f"Field that has the id.  [default: {ID}, if there is one]")
 @click.option(
     "--group",
     metavar="FIELD",
@@ -85,22 +86,12 @@ if TYPE_CHECKING:
 @json_option
 @verbosity_options
 def vectorize(
-    source: str,
     output: str,
-    form: str | None,
-    text: tuple[str, ...],
-    tags: str | None,
-    key: str | None,
-    group: str | None,
-    separator: str | None,
     labels: str | None,
     language: str | None,
-    language_field: str | None,
     like: str | None,
-    skip_bad: bool,
-    max_line_bytes: int,
     as_json: bool,
-    **options: Any,
+    **values: Any,
 ) -> None:
     """Make a data file of TEXTS with tags, for other commands.
 
@@ -126,10 +117,12 @@ def vectorize(
     from mpu_cli.runtime.run import Run
     from mpu_cli.text.sidecars import directory_of
 
-    if group is not None and directory_of(output) is None:
+    options = {name: values.pop(name) for name in options_of(TextOptions)}
+    source = command.Source(**values)
+    if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
-        _refuse_with_like({"--labels": labels, "--language": language, "--language-field": language_field})
+        _refuse_with_like({"--labels": labels, "--language": language, "--language-field": source.language_field})
     elif directory_of(output) is None:
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
@@ -137,10 +130,10 @@ def vectorize(
     if options["hashing"] is not None and (options["min_df"], options["max_features"]) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     beside = None if directory_of(output) is None else str(directory_of(output))
-    inputs = {"TEXTS": source, "--labels": labels, "--like": like}
+    inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))
     done = command.vectorize(
-        command.Source(source, form, text, tags, key, separator, language_field, group, skip_bad, max_line_bytes),
+        source,
         output,
         options=None if like is not None else TextOptions(**options),
         labels=labels,
@@ -149,7 +142,7 @@ def vectorize(
         run=Run(observe=progress),
     )
     for bad in done.listed:
-        warn(f"{source}:{bad.line}: left out: {bad.problem}", line=bad.line)
+        warn(f"{source.file}:{bad.line}: left out: {bad.problem}", line=bad.line)
     if done.bad:
         warn(
             f"left out: {counted(done.bad, 'bad record')}"

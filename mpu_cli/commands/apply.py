@@ -32,27 +32,19 @@ ADDED = "added"
 
 @dataclass(frozen=True, kw_only=True)
 class Accepted:
-    """What is written into the records.
+    """What is written into the records: labels that these review files add, and more, by the options of `mpu apply`.
 
     Attributes
     ----------
-    reviewed : sequence of str or Path
-        Review files. Labels decided ``yes`` are added.
-    suggestions : str, Path or None
-        A file of suggestions, of which those without a decision count.
-    least : float
-        Probability from which a suggestion is added.
+    least : float or None
+        Probability from which a suggestion is added; `suggestions` need it.
     remove : bool
         Whether annotated labels decided ``no`` are removed.
-    fill_implied : bool
-        Whether what the labels of a record imply is added, but for what is decided ``no``.
-    on_conflict : {"error", "undecided"}
-        As for `review.decisions.read`.
     """
 
     reviewed: Sequence[str | Path] = ()
     suggestions: str | Path | None = None
-    least: float = 1.0
+    least: float | None = None
     remove: bool = False
     fill_implied: bool = False
     on_conflict: str = "error"
@@ -207,7 +199,7 @@ def _changes(
         suggested = read_suggestions(accepted.suggestions, dataset, data, digits, names, ids)
         for instance, labels in suggested.items():
             for one in labels:
-                is_probable = one.probability is not None and one.probability >= accepted.least
+                is_probable = one.probability is not None and one.probability >= (accepted.least or 0.0)
                 if is_probable and (instance, one.label) not in seen:
                     changes[instance].add.append(one.label)
     return dict(changes), names, ids, len(dataset)

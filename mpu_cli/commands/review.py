@@ -67,24 +67,12 @@ class ImportReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Display:
-    """By what instances and labels are shown.
+    """By what instances and labels are shown: the options of `mpu review`.
 
     Attributes
     ----------
-    text, text_fields
-        A text on each line; or records, as `mpu vectorize` reads them, and the fields of the text, which need not be
-        named where there is only one, or `mpu vectorize` knows them. Of several, the first one is the title. Default:
-        the records that the data were made of. Without texts, an instance is shown by its heaviest features.
-    naming : Naming
-        Where the names of labels are.
-    by_number : bool
-        Show numbers of labels also where they have names.
-    features : str, Path or None
-        A file of names of features.
-    link : str or None
-        The address of a record, with ``{id}`` in place of its id.
-    suggestible : Suggestible
-        Which suggestions are shown.
+    text_fields : tuple of str
+        They need not be named where there is only one, or `mpu vectorize` knows them.
     """
 
     text: str | Path | None = None

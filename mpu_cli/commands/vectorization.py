@@ -49,22 +49,12 @@ _LINES_KEPT = 3  # of tags without a number
 
 @dataclass(frozen=True)
 class Source:
-    """Records to be read.
+    """Records to be read, by the options of `mpu vectorize`.
 
     Attributes
     ----------
-    file : str or Path
-        ``-`` is standard input.
-    form : str or None
-        One of `text.records.FORMATS`; None: as its name tells.
-    text : tuple of str
-        As in `Fields`; empty: the default, or that of the file whose vectoriser is used.
-    tags, id, separator, language : str or None
-        The same.
-    group : str or None
-        Field with the name of the group of a record.
-    skip_bad : bool
-        Whether bad records are left out.
+    text, tags, id, separator, language_field
+        As in `Fields`; empty or None: the default, or that of the file whose vectoriser is used.
     """
 
     file: str | Path
@@ -73,7 +63,7 @@ class Source:
     tags: str | None = None
     id: str | None = None
     separator: str | None = None
-    language: str | None = None
+    language_field: str | None = None
     group: str | None = None
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
@@ -87,7 +77,7 @@ class Source:
             self.separator or default.separator,
             needs_tags=bool(self.tags),
             needs_id=bool(self.id),
-            language=self.language or default.language,
+            language=self.language_field or default.language,
             group=self.group or "",
         )
 

@@ -107,26 +107,12 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """What `complete` writes: each file as a whole or not at all.
+    """What `complete` writes, by the options of `mpu complete`: each file as a whole or not at all.
 
     Attributes
     ----------
     target : str, Path or None
-        A review file in which nothing is decided, or a copy of the data. None: neither is written.
-    fill : bool
-        Whether it is a copy of the data with labels filled in.
-    suspects : str, Path or None
-        Where to list annotated labels that are probably false.
-    out_of_fold : Path or None
-        Where to write the predictions of the instances of the file by models that have not seen them.
-    model : Path or None
-        Where to save the model that was trained.
-    by_number : bool
-        Write numbers of labels also where names are known.
-    suggestible : Suggestible
-        Which labels are suggested.
-    why : bool
-        List beside suggestions the features that speak most for them.
+        A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
     """
 
     target: str | Path | None = None

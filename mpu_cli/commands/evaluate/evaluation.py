@@ -11,12 +11,7 @@ from mpu_cli.commands.evaluate.candidates import Candidate, Collect
 from mpu_cli.commands.evaluate.comparison import Metrics
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
-from mpu_cli.evaluation.compare import (
-    Comparison,
-    Evidence,
-    labels_from_scores,
-    lockstep,
-)
+from mpu_cli.evaluation.compare import Comparison, Evidence, labels_from_scores, lockstep
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
@@ -153,25 +148,12 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class DetailedMetrics(Metrics):
-    """What is reported of one file of predictions, and on which instances.
+    """What is reported of one file of predictions, and on which instances, by the options of `mpu evaluate`.
 
     Attributes
     ----------
     propensities : PropensitySource or None
         For the metrics that weigh labels by them.
-    per_label : bool
-        Whether to report each label too.
-    by_number : bool
-        Report no names.
-    calibration : bool
-        Whether to report how well scores are probabilities.
-    calibration_plot : str or None
-        Where to draw that.
-    reviewed : sequence of str
-        Review files of the data: compare only instances that were drawn at random and completely reviewed, and report
-        intervals.
-    on_conflict : {"error", "undecided"}
-        As for `review.decisions.read`.
     """
 
     propensities: PropensitySource | None = None

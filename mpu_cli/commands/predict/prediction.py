@@ -10,18 +10,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle import MANIFEST, TrainedModel
+from mpu_cli.bundle import MANIFEST, TrainedModel, origin
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, header, record_writer
-from mpu_cli.commands.predict.psp_order import ordered_by_psp
 from mpu_cli.commands.predict.text_input import Texts
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError
+from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.evaluation.score_files import with_thresholds
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
@@ -64,6 +64,8 @@ class Output:
     threshold : float or None
         Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
         with `top_k`, all labels.
+    weights : ndarray of float32, shape (q,), or None
+        By which the probabilities of labels are multiplied to be scores, such as `psp_weights`; for scores alone.
     by_number : bool
         Numbers of labels in records also where the model knows names.
     suggestible : Suggestible
@@ -76,6 +78,7 @@ class Output:
     top_k: int | None = None
     aim: str | None = None
     threshold: float | None = None
+    weights: np.ndarray | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
@@ -88,10 +91,11 @@ class Output:
         )
 
     def thresholds(self, model: TrainedModel) -> np.ndarray:
-        """Return from which probability on each label is predicted: float32, shape (q,)."""
-        if self.threshold is None:
-            return model.predictor.thresholds
-        return np.full(len(model.label_ids), self.threshold, np.float32)
+        """Return from which score on each label is predicted: float32, shape (q,)."""
+        if self.threshold is not None:
+            return np.full(len(model.label_ids), self.threshold, np.float32)
+        own = model.predictor.thresholds
+        return own if self.weights is None else own * self.weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +238,12 @@ def _predict_rows(
         assert model.top_k is not None  # or it was refused
         predictions = model.top_k.chosen(model.predictor.predictions(features, run), allowed)
         thresholds = np.zeros(1, np.float32)
+    elif output.weights is not None:  # of many labels those of the most probable ones, as many as usual or more
+        predictions = model.predictor.predictions(features, run, None if most is None else max(most, Top().most))
+        if isinstance(predictions, np.ndarray):
+            predictions = predictions * output.weights
+        else:
+            predictions.data *= output.weights[predictions.indices]
     elif output.has_all or (output.top_k is not None and one_threshold):
         predictions = model.predictor.predictions(features, run, most)
     else:
@@ -243,6 +253,25 @@ def _predict_rows(
     counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
     return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
+
+
+def psp_weights(model: TrainedModel, path: Path) -> np.ndarray:
+    """Return 1 / propensity of each label, as a share of the largest: float32, shape (q,).
+
+    The propensity-scored precision at k (Jain, Prabhu, Varma, KDD 2016) adds up 1 / propensity of each of the first k
+    labels that is true, so on average it is largest where probability / propensity is. Propensities are theirs, by the
+    annotations that the model has learned from. MpuError where it has no record of these, or too few instances.
+    """
+    try:
+        trained = None if model.origin is None else origin.parse(model.origin, len(model.label_ids))
+    except ValueError:
+        trained = None
+    if trained is None:
+        raise MpuError(
+            f"{path}: no record of how often labels were annotated in training, so no propensities: train again"
+        )
+    propensities = jain_propensities(trained.annotated, trained.instances)
+    return (propensities.min() / propensities).astype(np.float32)
 
 
 # What speaks most for each of some labels of instances.
@@ -306,18 +335,15 @@ class ModelFiles:
     ----------
     sha256 : str
         Of its manifest, which tells it from others of that name.
-    by_psp : bool
-        Whether its scores are probability / propensity.
     """
 
     path: Path
     sha256: str
-    by_psp: bool
 
     @classmethod
-    def of(cls, model: Path, by_psp: bool = False) -> "ModelFiles":
+    def of(cls, model: Path) -> "ModelFiles":
         """Name a model for all workers."""
-        return cls(model.absolute(), checksum(model / MANIFEST), by_psp)
+        return cls(model.absolute(), checksum(model / MANIFEST))
 
 
 def predict_files(
@@ -326,7 +352,6 @@ def predict_files(
     output: Output = Output(),
     *,
     on: OnCluster,
-    by_psp: bool = False,
     tick: Callable[[], None] = lambda: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
@@ -337,8 +362,6 @@ def predict_files(
     ----------
     targets : mapping of str to Path
         Where the predictions of each file go.
-    by_psp : bool
-        Write probability / propensity; see `psp_order`.
     tick : callable
         Called once per file.
 
@@ -349,7 +372,7 @@ def predict_files(
     MpuError
         As for `prediction.predict`; the predictions of other files may be there then, each of them whole.
     """
-    meant = ModelFiles.of(model, by_psp)
+    meant = ModelFiles.of(model)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
     with on.connected() as executor:
         done = [
@@ -379,7 +402,7 @@ def loaded(model: ModelFiles) -> TrainedModel:
     trained = bundle.load(model.path)
     if checksum(model.path / MANIFEST) != model.sha256:
         raise ModelError(f"{model.path}: is another model than when the work began")
-    return ordered_by_psp(trained, model.path) if model.by_psp else trained
+    return trained
 
 
 def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:

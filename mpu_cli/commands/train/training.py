@@ -43,27 +43,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Saving:
-    """How a model is saved, and what is written beside it.
+    """How a model is saved, and what is written beside it: options of `mpu train`.
 
     Attributes
     ----------
-    resume : bool
-        Keep finished steps beside the model until it is saved, and take over those of an interrupted training.
-    wait : float
-        Seconds to wait for another training of the same model to end.
-    top_k : tuple of int and str, or None
-        Also find and keep decisions of so many labels for an aim of `core.model.top_k`.
-    out_of_fold : Path or None
-        Where to write predictions of the instances of the file by models that have not seen them.
-    history : Path or None
-        A file to which a line about this training is added.
+    top_k, aim : int and str, or None
+        Both or neither: also find and keep decisions of so many labels for an aim of `core.model.top_k`.
     acceptance : Acceptance or None
         By what the new model takes the place of the present one. Default: it does.
     """
 
     resume: bool = False
     wait: float = 0
-    top_k: tuple[int, str] | None = None
+    top_k: int | None = None
+    aim: str | None = None
     out_of_fold: Path | None = None
     history: Path | None = None
     acceptance: Acceptance | None = None
@@ -141,8 +134,8 @@ def train(
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
             rule = None
-            if saving.top_k is not None:
-                rule, fitted = _with_top_k(fitted, *saving.top_k)
+            if saving.top_k is not None and saving.aim is not None:
+                rule, fitted = _with_top_k(fitted, saving.top_k, saving.aim)
             model = replace(assembled(data, fitted, method, options, run, files), top_k=rule)
             if gate is None:
                 save(model)
