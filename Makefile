@@ -51,10 +51,10 @@ test: venv  ## Run the tests but the slow ones, on all cores (some minutes)
 test-all: venv  ## Run all tests, also those that are marked slow
 	$(PYTEST)
 
-test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS
+test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS, in two threads
 	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -c \
 		'import scipy.linalg, threadpoolctl; print(*(pool.get("architecture") for pool in threadpoolctl.threadpool_info()))'
-	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(PYTEST) $(QUICK) $(BLAS_TESTS)
+	OPENBLAS_CORETYPE=$(BLAS_KERNEL) OPENBLAS_NUM_THREADS=2 $(PYTEST) $(QUICK) $(BLAS_TESTS)
 
 test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kernels with bounds checks, then uncompiled
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=fuzz/results/numba $(VENV)/bin/python -m pytest $(KERNEL_TESTS)

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mpu_cli.runtime import parallel
 
@@ -55,13 +55,19 @@ def test_work_that_is_given_up_is_not_waited_for():
     assert not waits
 
 
+@pytest.fixture
+def two_blas_threads():
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_reaches_the_caller(jobs):
     with pytest.raises(ZeroDivisionError):
         list(parallel.run(lambda x: 1 / x, [(1,), (0,), (2,)], jobs))
 
 
-def test_results_do_not_depend_on_jobs():
+def test_results_do_not_depend_on_jobs(two_blas_threads):
     A = np.random.default_rng(0).normal(size=(6, 300, 300)).astype(np.float32)
     one, two = (
         [product.tobytes() for product in parallel.run(np.matmul, zip(A, A, strict=True), jobs)] for jobs in (1, 2)
@@ -69,19 +75,16 @@ def test_results_do_not_depend_on_jobs():
     assert one == two
 
 
+def blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_blas_has_one_thread(jobs):
-    def blas_threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-    assert {number for numbers in parallel.run(blas_threads, [(), ()], jobs) for number in numbers} == {1}
+def test_blas_has_one_thread(two_blas_threads, jobs):
+    assert list(parallel.run(blas_threads, [(), ()], jobs)) == [{1}, {1}]
 
 
-def test_the_limit_of_blas_lasts_until_the_last_run_is_done():
-    def blas_threads() -> set[int]:
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    before = blas_threads()
+def test_the_limit_of_blas_lasts_until_the_last_run_is_done(two_blas_threads):
     first, second = parallel.blas_on_one_thread(), parallel.blas_on_one_thread()
     first.__enter__()
     second.__enter__()
@@ -89,7 +92,7 @@ def test_the_limit_of_blas_lasts_until_the_last_run_is_done():
     during = blas_threads()
     second.__exit__(None, None, None)
     assert during == {1}
-    assert blas_threads() == before
+    assert blas_threads() == {2}
 
 
 def test_the_limit_holds_for_libraries_that_are_loaded_later():
