@@ -346,7 +346,7 @@ def test_the_door_of_texts(debian, tmp_path):
 @pytest.mark.slow
 def test_the_door_of_files(shell, tmp_path):
     (tmp_path / "data").symlink_to(ROOT / "data")
-    result = shell("sh", "-e", "-c", recipe("mpu corrupt", "news.mpu"))
+    result = shell("sh", "-e", "-c", recipe("mpu corrupt", "digits.mpu"))
     assert result.returncode == 0, result.stderr
     printed = recipe("micro_f1").splitlines()
     assert [line.split()[0] for line in printed] == ["c", "expected", "micro_f1"]
