@@ -56,13 +56,6 @@ if TYPE_CHECKING:
     metavar="N",
     help="Draw N questions instead of suggestions: cells whose answers are evidence of the label frequency c.",
 )
-@click.option(
-    "--implied",
-    type=click.Path(),
-    metavar="RULES",
-    help="A file with two columns, a narrower and a broader label. Implied labels are not suggested.  "
-    "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
-)
 @click.option("--fill-implied", is_flag=True, help="With --format svm: fill in what the labels of an instance imply.")
 @click.option(
     "--why", is_flag=True, help="Beside each suggestion, list the features of the instance that speak most for it."
@@ -101,7 +94,6 @@ def complete(
     min_probability: float | None,
     per_instance: int | None,
     questions: int | None,
-    implied: str | None,
     fill_implied: bool,
     options: Options,
     on: "OnCluster | None",
@@ -160,7 +152,7 @@ def complete(
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     if questions is not None:
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
-        others |= {"--per-instance": per_instance, "--implied": implied, "--suspects": outputs.suspects, "--oof": oof}
+        others |= {"--per-instance": per_instance, "--suspects": outputs.suspects, "--oof": oof}
         others |= {"--model": model, "--why": why, "--cluster": on, "--label-features": sources.label_features}
         others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
@@ -181,7 +173,6 @@ def complete(
         options,
         Choice(top, min_probability, per_instance),
         on=on,
-        implied=implied,
         fill_implied=fill_implied,
         run=run,
     )

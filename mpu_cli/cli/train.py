@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _COMMON = "output c levels labels reviewed accept_on resume jobs quiet json help"
 _GROUPS = {
     "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale warm_start seed",
-    "Knowledge of the labels": "c reviewed on_conflict reviewed_wins complete labels zero_based label_features prior",
+    "Knowledge of the labels": "c reviewed on_conflict reviewed_wins complete implied labels zero_based "
+    "label_features prior",
     "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep resume wait",
     "Large data": "sample prune memory cache jobs kernel",
     "Cluster": "cluster shards cluster_timeout",

@@ -11,6 +11,7 @@ import numpy as np
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Suggestible
 from mpu_cli.names.beside import find_broader
+from mpu_cli.names.implications import read_implications
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.review import decisions, label_studio, worklist
@@ -22,7 +23,6 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.annif import open_records
-from mpu_cli.text.labels import read_broader
 from mpu_cli.text.records import Bad, Fields, format_of, read_rows_and_records
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Records
@@ -139,7 +139,7 @@ def prepare(
             ids,
             _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
             display.link,
-            {} if (broader := find_broader(source)) is None else read_broader(broader),
+            {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
         ),
         label_names=None if display.by_number else names,
         feature_names=None if display.features is None else read_names(display.features)[0],

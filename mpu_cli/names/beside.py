@@ -44,8 +44,15 @@ def find_names(source: Source) -> Path | None:
 
 
 def find_broader(source: Source) -> Path | None:
-    """Return the file of the broader labels of a data file: ``news.text/broader``; None without one."""
-    return _beside(source, BROADER)
+    """Return the file of the broader labels of a data file: ``news.text/broader`` or ``news.implied``; None without."""
+    if (kept := _beside(source, BROADER)) is not None or isinstance(source, Files) or _has_no_place(source):
+        return kept
+    return path if (path := implied_file(source)).is_file() else None
+
+
+def implied_file(source: str | Path) -> Path:
+    """Return the path of the rules on implied labels of a data file: ``data/news.implied`` for ``data/news.svm.gz``."""
+    return Path(source).parent / f"{stem(source)}.implied"
 
 
 def find_deprecated(source: Source) -> Path | None:

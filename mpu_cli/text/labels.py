@@ -1,12 +1,10 @@
 """Labels that are texts, and their numbers."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.beside import is_kept
-from mpu_cli.names.lines import read_each, text_lines, whole
 from mpu_cli.names.name_files import read_names, uri_of, without_brackets
 
 _MOST_NUMBERS = 10**7
@@ -83,10 +81,6 @@ class Labels:
         """Return the same labels with broader ones."""
         return Labels(self.names, broader)
 
-    def broader_lines(self) -> str:
-        """Return the text of a file of broader labels: a line for each pair, narrower and broader, between a tab."""
-        return "".join(f"{narrower}\t{wide}\n" for narrower, them in self.broader.items() for wide in them)
-
     def lines(self) -> str:
         """Return the text of a file of names: line k has the names of label k, separated by tabs."""
         return "".join("\t".join(of_label) + "\n" for of_label in self.names)
@@ -113,21 +107,6 @@ def read_labels(source: str | Path) -> Labels:
             str(source), None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}"
         )
     return Labels(names.get(number, ()) for number in range(1, most + 1))
-
-
-def read_broader(source: str | Path) -> dict[int, tuple[int, ...]]:
-    """Read a file of `Labels.broader_lines`; InputError at a line that is not two numbers."""
-    broader: defaultdict[int, list[int]] = defaultdict(list)
-
-    def read(line: str) -> None:
-        narrower, _, wide = line.partition("\t")
-        pair = whole(narrower, _MOST_NUMBERS), whole(wide, _MOST_NUMBERS)
-        if pair[0] is None or pair[1] is None:
-            raise ValueError("expected the numbers of two labels; run mpu vectorize again")
-        broader[pair[0]].append(pair[1])
-
-    read_each(text_lines(source), source, read)
-    return {narrower: tuple(them) for narrower, them in broader.items()}
 
 
 def confusable(names: Iterable[str]) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
 from mpu_cli.names import LabelNames, Naming, RecordIds, read_ids
 from mpu_cli.names.beside import BROADER, DEPRECATED, GROUPS, IDS, LABELS, folder_of, ids_file
+from mpu_cli.names.implications import implication_lines, read_implications
 from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
@@ -31,7 +32,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import BLOCK_BYTES, Content, Contents, Counted, Files, Source, files_of, open_input
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.labels import Labels, read_broader, read_labels
+from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.records import Fields
 from mpu_cli.text.stored import packed
 
@@ -115,7 +116,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
     from mpu_cli.text.vectorizer import Vectorizer
 
     if (path / BROADER).is_file():
-        labels = labels.under(read_broader(path / BROADER))
+        labels = labels.under(read_implications(path / BROADER).next_broader())
     if (path / DEPRECATED).is_file():
         labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
     return Vectorization(Vectorizer.load(path), labels, kept.fields)
@@ -133,7 +134,7 @@ def write_directory(
     stored.save(path, replace(vectorizer.stored(fields, content), records=records))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
-        (path / BROADER).write_text(labels.broader_lines())
+        (path / BROADER).write_text(implication_lines(labels.broader))
     if labels.deprecated:
         (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
     vectors = vectorizer.transform_names(labels.names)

@@ -18,13 +18,21 @@ from mpu_cli.core.select.sample import draw
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.methods import Fitted, mpu
+from mpu_cli.names.implications import read_implications
 from mpu_cli.review.numbering import checksum_of_parts
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.training import provenance
-from mpu_cli.training.training_data import AnnotatedData, ClusterWork, Sources, TrainingData, with_reviews
+from mpu_cli.training.training_data import (
+    AnnotatedData,
+    ClusterWork,
+    Sources,
+    TrainingData,
+    with_implications,
+    with_reviews,
+)
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -79,6 +87,8 @@ class ClusterData(AnnotatedData):
             by_number = csr_array((labels.data, data.ids[labels.indices], labels.indptr), shape=shape)
             file = Dataset(by_number, _no_features(labels))
             data = with_reviews(data, sources, file, lambda: checksum_of(first, run))
+        if sources.rules is not None:
+            data = with_implications(data, read_implications(sources.rules, data.names), data.fetch_labels(first, run))
         return data if second is None else data.with_second(len(first), len(data) - len(first), len(data.ids))
 
     def __len__(self) -> int:

@@ -13,13 +13,16 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli import methods
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.problem import LabelInformation, Problem
-from mpu_cli.core.data.verified_labels import widened
+from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
+from mpu_cli.names.beside import find_broader
+from mpu_cli.names.implications import read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.report import Count
@@ -62,6 +65,8 @@ class Sources:
         A file with out-of-fold scores of another classifier, to go by in place of learning one.
     on_conflict : {"error", "undecided"}
         As for `review.decisions.read`.
+    implied : str, Path or None
+        A file of labels that imply others. None: that beside the data, if there is one.
     """
 
     file: Source
@@ -75,6 +80,12 @@ class Sources:
     groups: str | Path | None = None
     scores: str | None = None
     on_conflict: str = "error"
+    implied: str | Path | None = None
+
+    @property
+    def rules(self) -> str | Path | None:
+        """The file of labels that imply others, named or beside the data; None without any."""
+        return find_broader(self.file) if self.implied is None else self.implied
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
@@ -85,7 +96,7 @@ class Sources:
         """Return the files beside the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
         of_labels = {"--labels": self.naming.file, "--label-features": self.label_features, "--scores": self.scores}
-        return {**reviews, "--complete": self.complete, "--groups": self.groups, **of_labels}
+        return {**reviews, "--complete": self.complete, "--groups": self.groups, "--implied": self.implied, **of_labels}
 
 
 class ClusterWork(TypedDict):
@@ -182,6 +193,8 @@ class AnnotatedData(LabelInformation, ABC):
         The vectoriser that made the data of texts.
     source : provenance.Source or None
         The data file; None: they come from arrays.
+    implications : Implications or None
+        Which labels imply others, where that is known.
     file_content : tuple or None
         Size and checksum of the uncompressed file, if requested.
     """
@@ -192,6 +205,7 @@ class AnnotatedData(LabelInformation, ABC):
     stored_vectorizer: Stored | None = None
     source: provenance.Source | None = None
     review: ReviewCounts | None = None
+    implications: Implications | None = None
     file_content: Content | None = None
 
     @abstractmethod
@@ -405,6 +419,8 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
     if sources.reviewed:
         data = with_reviews(data, sources, file)
+    if sources.rules is not None:
+        data = with_implications(data, read_implications(sources.rules, data.names), data.labels)
     if sources.groups is not None:
         if sources.complete is not None:
             raise MpuError("c of groups of instances comes from annotations alone: leave out --groups or --complete")
@@ -452,6 +468,13 @@ def with_reviews(
         review=ReviewCounts.of(reviewed),
         **vars(verified.placed(reviewed.ids, every)),
     )
+
+
+def with_implications(data: AnnotatedDataT, implications: Implications, labels: csr_array) -> AnnotatedDataT:
+    """Add which labels imply others; implied labels that have been filled in, of these annotated ones, are known."""
+    known = data.verified or VerifiedLabels.of((labels.shape[0], labels.shape[1]))
+    known = known.with_implied(implications.implied(labels, data.ids, data.ids), labels)
+    return replace(data, implications=implications, verified=known if known.cells.nnz else data.verified)
 
 
 def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:

@@ -15,7 +15,8 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Files
 from mpu_cli.training.training_data import Sources
 from tests.cluster.conftest import OPTIONS, write_parts
-from tests.core.simulated import linear_problem
+from tests.commands.test_implied_labels import filled, hierarchy, write, write_rules
+from tests.core.simulated import hide, linear_problem
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
@@ -84,6 +85,16 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, o
     asked = [given[what] for what in which.split(", ")]
     there = learned(Files(files), tmp_path / "a.mpu", FEW, asked, on)
     assert there == learned(Files(files), tmp_path / "b.mpu", FEW, asked)
+
+
+def test_labels_that_were_filled_in_are_known_as_on_a_single_machine(on, tmp_path):
+    X, Y = hierarchy(0)
+    labels = filled(hide(Y, 0.4).toarray())
+    files = [str(write(tmp_path / f"{i}.svm", X[i::2], labels[i::2])) for i in range(2)]
+    asked = [{"implied": write_rules(tmp_path / "rules.tsv")}]
+    there = learned(Files(files), tmp_path / "a.mpu", FEW, asked, on)
+    assert there == learned(Files(files), tmp_path / "b.mpu", FEW, asked)
+    assert there[0].findings["c"] == pytest.approx(0.6, abs=0.06)
 
 
 @pytest.mark.parametrize("which", ["reviewed, label features", *slow("reviewed", "label features")])

@@ -6,7 +6,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli import methods
 from mpu_cli.commands.complete import missing_labels
-from mpu_cli.commands.complete.missing_labels import read_implications
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
@@ -14,6 +13,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
+from mpu_cli.names.implications import read_implications
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run

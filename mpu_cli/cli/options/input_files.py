@@ -132,7 +132,7 @@ def reviewed_options(purpose: str) -> Callable:
 
 
 def training_files(function: Callable) -> Callable:
-    """Add FILE, ``--reviewed``, ``--reviewed-wins``, ``--complete``, ``--cache``, and the options of names and reading.
+    """Add FILE, the files that say more of its labels, ``--cache``, and the options of names and reading.
 
     The command gets them as `sources`.
     """
@@ -147,6 +147,7 @@ def training_files(function: Callable) -> Callable:
         reviewed_wins: bool,
         complete: tuple[str, ...],
         groups: str | None,
+        implied: str | None,
         on_conflict: str,
         cache: Path | None,
         naming: "Naming",
@@ -163,7 +164,7 @@ def training_files(function: Callable) -> Callable:
         if len(complete) > 1:
             raise click.UsageError("--complete takes one file: join them.")
         sources = Sources(as_one(source), reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
-        sources = replace(sources, groups=groups, on_conflict=on_conflict)
+        sources = replace(sources, groups=groups, implied=implied, on_conflict=on_conflict)
         return function(*args, sources=sources, **kwargs)
 
     options = (
@@ -187,6 +188,14 @@ def training_files(function: Callable) -> Callable:
             type=_READABLE,
             help="Estimate c for each group of instances, such as those of one source, year or department: a text file "
             "whose line k names the group of instance k.",
+        ),
+        click.option(
+            "--implied",
+            metavar="RULES",
+            type=_READABLE,
+            help="Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
+            "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
+            "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
         ),
         cache_option,
     )

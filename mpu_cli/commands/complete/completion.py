@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.commands.complete.missing_labels import find, read_implications, refuse_stream, write_cells, write_filled
+from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.suggestions import Cells, Choice
@@ -18,14 +18,15 @@ from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.train.evidence import Evidence
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import STANDARD_STREAM, MpuError
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
-from mpu_cli.names.beside import find_broader
+from mpu_cli.names.beside import implied_file
+from mpu_cli.names.implications import implication_lines
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.streams import refuse_unwritable
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, evidence_of, training_set
 from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
@@ -132,7 +133,6 @@ def complete(
     choice: Choice,
     *,
     on: OnCluster | None = None,
-    implied: str | Path | None = None,
     fill_implied: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Report:
@@ -146,11 +146,8 @@ def complete(
         Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     on : OnCluster, optional
         As for `commands.train.training.train`. Labels and predictions are fetched.
-    implied : str or Path, optional
-        A file of narrower and broader labels: what is implied is left out. Default: that beside the data, where they
-        were made with a thesaurus.
     fill_implied : bool
-        Fill in what is implied too.
+        Fill in what is implied too, by the rules of `sources`.
 
     Raises
     ------
@@ -161,18 +158,21 @@ def complete(
     MpuError
         The data cannot be learned from, or an output cannot be written.
     """
-    implied = find_broader(sources.file) if implied is None else implied
-    if fill_implied and implied is None:
+    if fill_implied and sources.rules is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
     target, suspects, out_of_fold = outputs.target, outputs.suspects, outputs.out_of_fold
     inputs = {
         **sources.by_option(),
         "--c": frequency_file(options),
-        "--implied": implied,
+        "--implied": sources.rules,
         **outputs.suggestible.by_option(),
     }
+    rules_of_output = None
+    if outputs.fill and target not in (None, STANDARD_STREAM) and sources.rules is not None:
+        rules_of_output = implied_file(target)
     written = {
         "--output": target,
+        "the rules beside --output": rules_of_output,
         "--suspects": suspects,
         "--oof": out_of_fold,
         "--model": outputs.model,
@@ -188,7 +188,6 @@ def complete(
         data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
         problem, checksum = data.problem_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
         asked = data.resolved(options)
-        implications = None if implied is None else read_implications(implied, data.names)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
         fitted = None
@@ -198,11 +197,11 @@ def complete(
         else:
             fitted = data.fit("mpu", asked, run, hold_out_all=True)
             evidence = evidence_of(fitted, problem)
-        completion = find(evidence, problem, data.ids, choice, implications, run)
+        completion = find(evidence, problem, data.ids, choice, data.implications, run)
         filled = None
         if outputs.fill and target is not None:
             most = completion.filling_in.size if choice == Choice() else None
-            rules = implications if fill_implied else None
+            rules = data.implications if fill_implied else None
             filled = write_filled(
                 sources.file,
                 target,
@@ -213,6 +212,9 @@ def complete(
                 data.instances_of_file,
                 data.file_content,
             )
+            if rules_of_output is not None and data.implications is not None:
+                with open_output(rules_of_output) as out:
+                    out.write(implication_lines(data.implications.next_broader()).encode())
         elif target is not None:
             why = None
             if outputs.why and fitted is not None and isinstance(data, TrainingData):

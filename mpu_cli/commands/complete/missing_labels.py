@@ -1,9 +1,5 @@
-"""Missing labels, estimated by a training: written as a list, or filled in to a copy of the data.
+"""Missing labels, estimated by a training: written as a list, or filled in to a copy of the data."""
 
-Files of labels that imply others have a line for each pair, ``narrower broader``, with ``#`` comments.
-"""
-
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,10 +19,8 @@ from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.core.train.evidence import Evidence
-from mpu_cli.errors import STANDARD_STREAM, InputError, counted, shown
+from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -34,9 +28,6 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output
-
-_HEADER = ["narrower", "broader"]  # of a file of implications
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +52,6 @@ class Completion:
         How many of these are right.
     filling_in : FillingIn
         How many of these to fill in; none where none raises the expected F1.
-    implied : csr_array of bool, shape (n, q), or None
-        What the labels of each instance imply and is not among them; not listed.
     judged : Judged or None
         What was decided of single cells, by which probabilities were corrected.
     answers : int
@@ -80,7 +69,6 @@ class Completion:
     listed: Cells
     right: Count
     filling_in: FillingIn
-    implied: csr_array | None
     judged: Judged | None
     answers: int
 
@@ -143,7 +131,6 @@ def find(
         listed=listed,
         right=right,
         filling_in=filling_in,
-        implied=implied,
         judged=corrections.judged,
         answers=reviewed.answers if reviewed else 0,
     )
@@ -270,15 +257,15 @@ def _implied(completion: Completion, chosen: Cells, implications: Implications) 
     """Return instances and labels that are implied by those that are there or chosen."""
     new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=completion.annotated.shape)
     wanted = np.union1d(completion.ids, implications.labels())
-    rows, columns = implications.implied(csr_array(completion.annotated + new), completion.ids, wanted).nonzero()
+    there, verified = csr_array(completion.annotated + new), completion.frequency.verified
+    rows, columns = implications.implied(there, completion.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
-    verified = completion.frequency.verified
-    if verified is None:
-        return rows, labels
-    decided = verified.cells.astype(bool)  # what people have said outweighs what is implied
+    if verified is not None:  # what people have said outweighs what is implied
+        there = csr_array(there + verified.cells.astype(bool))
     column = np.searchsorted(completion.ids, labels).clip(max=len(completion.ids) - 1)
-    is_decided = (completion.ids[column] == labels) & stored(decided, rows, column)
-    open_ = (verified.instances[rows] == Verdict.UNKNOWN) & ~is_decided
+    open_ = ~((completion.ids[column] == labels) & stored(there, rows, column))
+    if verified is not None:
+        open_ &= verified.instances[rows] == Verdict.UNKNOWN
     return rows[open_], labels[open_]
 
 
@@ -297,57 +284,3 @@ def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[byt
         if first_line == 1 and not reading.implicit_values:
             _, lines = split_header(block)
         yield block[: len(block) - len(lines)], lines
-
-
-def read_implications(source: str | Path, names: LabelNames | None = None) -> Implications:
-    """Read which labels imply which: two columns, narrower and broader label, between them spaces or a tab.
-
-    Labels are numbers, or names where names are known. Names with spaces need the tab. In such a line, ``#`` makes a
-    comment only at the start of a column. A first line that names the columns is passed over. A name of no label only
-    hands on what it implies, and a warning counts such lines: rules may be those of a whole thesaurus.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, a line is not two labels, or none is of labels in use.
-    """
-    pairs: list[tuple[int, int]] = []
-    unused: dict[str, int] = {}  # numbers below 0
-    pairs_in_use: int | None = None
-
-    def number(text: str) -> int:
-        if pairs_in_use == 0 or names is None or names.find(text) is not None:
-            return label_of(text, names)
-        return unused.setdefault(text, -1 - len(unused))
-
-    def read(line: str) -> None:
-        fields = _fields(line)
-        if not fields or (not pairs and [field.lower() for field in fields] == _HEADER):
-            return
-        if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
-            raise ValueError(
-                "expected two labels, the narrower and the broader one, such as: 12 7"
-                + ("; names of labels are known by --labels" if names is None else "; between names, put a tab")
-            )
-        pairs.append((number(fields[0]), number(fields[1])))
-
-    read_each(text_lines(source, lenient=True), source, read)
-    pairs_in_use = sum(min(pair) >= 0 for pair in pairs)
-    if unused and not pairs_in_use:
-        pairs.clear()
-        read_each(text_lines(source, lenient=True), source, read)  # which says what is wrong with the first one
-    if unused:
-        _log.warning(
-            f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} on labels that are not "
-            f"in use, such as {quoted(next(iter(unused)))}"
-        )
-    return Implications(pairs)
-
-
-def _fields(line: str) -> list[str]:
-    plain = line.partition("#")[0].split()
-    if "\t" not in line.strip() or not plain or all(map(is_number, plain)):
-        return plain
-    fields = [field.strip() for field in line.split("\t")]
-    end = next((i for i, field in enumerate(fields) if field.startswith("#")), len(fields))
-    return [field for field in fields[:end] if field]

@@ -358,5 +358,8 @@ def _confirmed(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
         return np.zeros(q, int)
     cells = frequency.verified.cells
     of_chance = np.repeat(frequency.verified.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
-    true = csr_array(((cells.data == Verdict.TRUE) & of_chance, cells.indices, cells.indptr), shape=cells.shape)
+    true = csr_array(
+        (np.isin(cells.data, (Verdict.TRUE, Verdict.IMPLIED)) & of_chance, cells.indices, cells.indptr),
+        shape=cells.shape,
+    )
     return np.bincount(csr_array(true > annotated).nonzero()[1], minlength=q)

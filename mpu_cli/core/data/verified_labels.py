@@ -2,7 +2,8 @@
 
 An annotation says that a label is true; its absence says little. A verdict settles a cell: the label is true, or it is
 false, or the cell is to be ignored. An instance whose label set is complete is a verdict on all of its cells: what is
-annotated is true, the rest is false. A cell that is known takes five bytes, an instance one; the others take nothing.
+annotated is true, the rest is false. What another label of its instance implies may be known to be true. A cell that
+is known takes five bytes, an instance one; the others take nothing.
 """
 
 from collections.abc import Sequence
@@ -23,8 +24,12 @@ class Verdict(IntEnum):
     TRUE = 1
     FALSE = 2
     IGNORED = 3
+    IMPLIED = 4  # true since another label of the instance is: nobody need have annotated it
 
 
+# Of the implied labels of data, at least this share is annotated where they have been filled in: a few instances may
+# have come since, and elsewhere the share is c or less.
+_FILLED_IN = 0.95
 # Where cells are: their instances and their labels, both from 0.
 Cells = tuple[Sequence[int], Sequence[int]]
 _NOWHERE: Cells = ((), ())
@@ -110,6 +115,28 @@ class VerifiedLabels:
         instances[whole] = Verdict.FALSE
         return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
 
+    def with_implied(self, implied: csr_array, annotated: csr_array) -> "VerifiedLabels":
+        """Return the same where implied labels are known to be true, if they have been filled in; else these.
+
+        They have been where nearly all of them are annotated. Elsewhere nobody has said that they are true: people may
+        annotate the narrowest labels alone.
+
+        Parameters
+        ----------
+        implied : csr_array of bool, shape (n, q)
+            What other annotated labels of an instance imply, whether it is annotated or not.
+        annotated : csr_array of bool, shape (n, q)
+        """
+        rows, columns = implied.nonzero()
+        there = annotated[rows, columns].astype(bool) if len(rows) else np.zeros(0, bool)
+        # What people have said of a cell, or of all cells of an instance that are not annotated, counts for more.
+        open_ = (self._at(rows, columns) == Verdict.UNKNOWN) & (there | (self.instances[rows] == Verdict.UNKNOWN))
+        if not open_.any() or there[open_].mean() < _FILLED_IN:
+            return self
+        rows, columns = rows[open_], columns[open_]
+        known = csr_array((np.full(len(rows), Verdict.IMPLIED, np.int8), (rows, columns)), shape=self.cells.shape)
+        return VerifiedLabels(csr_array(self.cells + known), self.instances)
+
     def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
         """Return those of a subset of the instances, in the order of the index."""
         return VerifiedLabels(self.cells[index], self.instances[index])
@@ -134,12 +161,14 @@ class VerifiedLabels:
     def left_to_chance(self) -> "VerifiedLabels":
         """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
 
-        The cells of complete instances are IGNORED, and labels verified as true are as in `as_annotated`. (Were
-        they left out, and with them labels that are true and not annotated, c would seem to rise with every finding.)
+        The cells of complete instances and of implied labels are IGNORED, and labels verified as true are as in
+        `as_annotated`. (Were they left out, and with them labels that are true and not annotated, c would seem to rise
+        with every finding.)
         """
         whole = self.instances != Verdict.UNKNOWN
         outside = ~np.repeat(whole, np.diff(self.cells.indptr))
         cells = only_entries(self.cells, outside & (self.cells.data != Verdict.TRUE))
+        cells.data = np.where(cells.data == Verdict.IMPLIED, Verdict.IGNORED, cells.data).astype(np.int8)
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
@@ -161,7 +190,8 @@ class VerifiedLabels:
         alone = self._at(rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
         of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
-        confirmed = only_entries(self.cells, self.cells.data == Verdict.TRUE).astype(bool).astype(annotated.dtype)
+        confirmed = only_entries(self.cells, np.isin(self.cells.data, (Verdict.TRUE, Verdict.IMPLIED)))
+        confirmed = confirmed.astype(bool).astype(annotated.dtype)
         return by_chance, of_complete + confirmed
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

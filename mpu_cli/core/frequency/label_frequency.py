@@ -8,6 +8,7 @@ neither positive nor negative.
     annotated              1    rate    -log sigma(z)
     not annotated          0    rate    -log(1 - c sigma(z))
     verified as true       1    1       -log sigma(z)
+    implied by another     1    1       -log sigma(z)
     verified as false      0    1       -log(1 - sigma(z))
     ignored                0    0       0
 
@@ -15,8 +16,8 @@ In an instance whose label set is complete, every cell is verified: the annotate
 false. With all cells verified this is logistic regression on complete labels.
 
 True labels are counted by annotations, each of which stands for 1 / c true labels (`true_of`); in complete instances
-each stands for itself, and those of labels known to be false stand for none. A single label that was found true is not
-added: the annotations stand for it already.
+each stands for itself, as implied labels do, and those of labels known to be false for none. A single label that was
+found true is not added: the annotations stand for it already.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
-_BY_VERDICT = np.array([np.nan, 1, 1, 0], np.float32)
+_BY_VERDICT = np.array([np.nan, 1, 1, 0, 1], np.float32)
 
 
 @dataclass(frozen=True)

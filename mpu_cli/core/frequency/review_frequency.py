@@ -141,10 +141,10 @@ def from_review(
 
 
 def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
-    """Return the true labels of the instances drawn, and those of them that were annotated."""
+    """Return the true labels of the instances drawn, without implied ones, and those of them that were annotated."""
     rows = _complete_rows(verified, sampled)
-    annotated = labels[rows].astype(bool)
-    true = verified.rows(rows).part(annotated)[1].astype(bool)
+    annotated, known = labels[rows].astype(bool), verified.rows(rows)
+    true = csr_array(known.part(annotated)[1].astype(bool) > (known.cells == Verdict.IMPLIED))
     return true, true.multiply(annotated)
 
 

@@ -37,20 +37,18 @@ class Implications:
             ahead.extend(new)
         return implied - {label}
 
-    def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
-        """Tell which labels are implied by those of each instance, and are not among them.
+    def among(self, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
+        """Tell which labels imply which others.
 
         Parameters
         ----------
-        labels : csr_array of bool, shape (n, q)
         ids : ndarray of int, shape (q,)
-            The label of each column.
         wanted : ndarray of int, shape (r,), ascending
-            The labels to tell of.
 
         Returns
         -------
-        csr_array of bool, shape (n, r)
+        csr_array of bool, shape (q, r)
+            Whether label `ids[j]` implies label `wanted[k]`.
         """
         place = {label: column for column, label in enumerate(wanted.tolist())}
         cells = [
@@ -60,22 +58,33 @@ class Implications:
             if label in place
         ]
         rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
-        implies = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=(len(ids), len(wanted)))
-        implied = csr_array(labels.astype(np.int32) @ implies) > 0
-        there = _columns_of(labels, ids, wanted)
-        return csr_array(implied.astype(np.int8) - implied.multiply(there).astype(np.int8)).astype(bool)
+        return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(len(ids), len(wanted)))
+
+    def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
+        """Tell which labels are implied by other labels of each instance, whether it has them or not.
+
+        Parameters
+        ----------
+        labels : csr_array of bool, shape (n, q)
+        ids, wanted : ndarray of int, shapes (q,) and (r,)
+            As for `among`: the label of each column, and the labels to tell of.
+
+        Returns
+        -------
+        csr_array of bool, shape (n, r)
+        """
+        return csr_array(labels.astype(np.int32) @ self.among(ids, wanted).astype(np.int32)) > 0
 
     def labels(self) -> np.ndarray:
         """Return all broader labels in use, ascending."""
         labels = {label for broader in self._broader.values() for label in broader if label >= 0}
         return np.array(sorted(labels), np.int64)
 
-
-def _columns_of(labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
-    """Give the columns of labels another order, and leave out the others: bool, n x r."""
-    shared = np.isin(ids, wanted)
-    choose = csr_array(
-        (np.ones(int(shared.sum()), np.int8), (np.flatnonzero(shared), np.searchsorted(wanted, ids[shared]))),
-        shape=(len(ids), len(wanted)),
-    )
-    return csr_array(labels.astype(np.int8) @ choose) > 0
+    def next_broader(self) -> dict[int, tuple[int, ...]]:
+        """Return the next broader labels of each label that has some: what labels not in use hand on is theirs."""
+        found: dict[int, tuple[int, ...]] = {}
+        for label in sorted(label for label in self._broader if label >= 0):
+            several = (self.broader(wide) if wide < 0 else {wide} for wide in self._broader[label])
+            if above := {wide for them in several for wide in them if wide >= 0} - {label}:
+                found[label] = tuple(sorted(above))
+        return found

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.commands.complete.missing_labels import read_implications
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, Naming
+from mpu_cli.names.implications import read_implications
 from mpu_cli.names.label_names import is_number
 from mpu_cli.names.lines import cell
 from mpu_cli.names.name_files import read_names

@@ -1,0 +1,126 @@
+"""Labels that were filled in, since another label of their instance implies them, are known: they do not raise c."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli.commands.complete.estimation import estimate
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import from_review
+from mpu_cli.training.training_data import Sources
+from tests.core.simulated import as_features, hide
+from tests.slow import slow
+
+N, D = 1500, 20
+RULES = {1: 7, 2: 7, 3: 7, 4: 8, 5: 8, 6: 8, 7: 9, 8: 9}
+
+
+def filled(labels: np.ndarray) -> np.ndarray:
+    """Fill in what labels imply."""
+    labels = labels.copy()
+    for narrower, broader in RULES.items():  # a label comes before those that it implies
+        labels[:, broader - 1] |= labels[:, narrower - 1]
+    return labels
+
+
+def hierarchy(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Features, and labels of three levels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D))
+    Y = X @ rng.normal(size=(D, 9)) > 4 + rng.normal(size=(N, 9))
+    return X, filled(Y)
+
+
+def write(path, X: np.ndarray, labels: np.ndarray):
+    rows = zip(labels, as_features(X).toarray().tolist(), strict=True)
+    lines = (
+        ",".join(map(str, np.flatnonzero(there) + 1)) + "".join(f" {j}:{x:.4f}" for j, x in enumerate(values, 1))
+        for there, values in rows
+    )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_rules(path):
+    path.write_text("".join(f"{narrower}\t{broader}\n" for narrower, broader in RULES.items()))
+    return path
+
+
+@pytest.mark.parametrize(("c", "seed"), [(0.6, 0), *slow((0.4, 1), (0.6, 2), (0.8, 3))])
+def test_filling_in_does_not_raise_c(tmp_path, c, seed):
+    X, Y = hierarchy(seed)
+    S = hide(Y, 1 - c, seed).toarray()
+    rules = write_rules(tmp_path / "rules.tsv")
+    before = estimate(Sources(write(tmp_path / "before.svm", X, S), implied=rules))
+    path = write(tmp_path / "after.svm", X, filled(S))
+    after = estimate(Sources(path, implied=rules))
+    assert before == estimate(Sources(tmp_path / "before.svm"))  # in data as annotated, rules say nothing of c
+    assert before.c == pytest.approx(c, abs=0.06)
+    assert after.c == pytest.approx(before.c, abs=0.06)
+    assert estimate(Sources(path)).c > 0.95  # without the rules
+
+
+def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
+    X, Y = hierarchy(0)
+    before, after = write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray()), tmp_path / "more.svm"
+    (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))  # what is suggested would raise c
+    quick = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1
+    args = "complete", before, "--implied", write_rules(tmp_path / "rules.tsv"), *quick
+    result = run(*args, "--format", "svm", "--fill-implied", "--exclude", tmp_path / "all", "-o", after, "-q", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["filled_in"] > 100
+    assert (tmp_path / "more.implied").read_text() == (tmp_path / "rules.tsv").read_text()
+    c = {file: json.loads(run("estimate-c", file, "--json").stdout)["c"] for file in (before, after)}
+    assert c[after] == pytest.approx(c[before], abs=0.06)
+    result = run("train", after, *quick, "-o", tmp_path / "m.mpu", "--json")
+    assert json.loads(result.stdout)["c"] == pytest.approx(c[after], abs=0.01)
+    true = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())["true"]
+    assert np.divide(true, Y.sum(axis=0)) == pytest.approx(1, abs=0.2)
+    result = run("complete", after, *quick, "-o", tmp_path / "missing.tsv", "--json")
+    missing = json.loads(result.stdout)["per_label"]
+    expected = (Y & ~filled(hide(Y, 0.4).toarray())).sum(axis=0)
+    assert [missing[str(k)]["missing"] for k in range(1, 10)] == pytest.approx(expected, abs=0.25 * Y.sum(axis=0).max())
+    (tmp_path / "more.implied").unlink()
+    assert json.loads(run("estimate-c", after, "--json").stdout)["c"] > 0.95
+
+
+def test_implied_labels_count_once_and_tell_nothing_of_c():
+    """Instances 0 to 39 have the narrower label, 0; 40 to 59 the broader one alone, of which half are annotated."""
+    S = np.zeros((100, 2), bool)
+    S[:20] = True  # half of the narrower ones are annotated, and the broader label was filled in
+    S[40:50, 1] = True
+    implied = csr_array(np.pad(S[:, :1], ((0, 0), (1, 0))))
+    verified = VerifiedLabels.of(S.shape).with_implied(implied, csr_array(S))
+    assert LabelFrequency.of(0.5, S.shape, verified).true_labels(csr_array(S)).tolist() == [40, 20 + 20]
+    assert verified.left_to_chance().part(csr_array(S))[0].sum(axis=0).tolist() == [20, 10]
+    assert LabelFrequency.of(0.5, S.shape, verified).of_cells(slice(20)).tolist() == [[0.5, 1]] * 20
+
+
+def test_what_people_say_goes_before_what_is_implied():
+    S = np.array([[1, 1], [1, 0], [1, 0], [1, 1]] + [[1, 1]] * 40, bool)
+    implied = csr_array(np.pad(S[:, :1], ((0, 0), (1, 0))))
+    verified = VerifiedLabels.of(S.shape, false=([0, 1], [1, 1]), complete=[2, 3])
+    known = verified.with_implied(implied, csr_array(S))
+    assert known.verdicts()[:5, 1].tolist() == [2, 2, 2, 4, 4]
+
+
+def test_implied_labels_of_a_sample_tell_nothing_of_c():
+    """Ten sampled instances have both labels; five are annotated, and have the broader one since it was filled in."""
+    S = np.array([[1, 1]] * 5 + [[0, 0]] * 5 + [[1, 1]] * 40, bool)
+    implied, rows = csr_array(np.pad(S[:, :1], ((0, 0), (1, 0)))), np.arange(10)
+    verified = VerifiedLabels.of(S.shape, true=(np.repeat(np.arange(5, 10), 2), [0, 1] * 5), complete=rows)
+    before = from_review(csr_array(S), verified, rows)
+    after = from_review(csr_array(S), verified.with_implied(implied, csr_array(S)), rows)
+    assert before.true.tolist() == [10, 10]
+    assert after.true.tolist() == [10, 5]
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9])
+def test_data_in_which_implied_labels_are_often_absent_stay_as_they_are(share):
+    S = np.ones((100, 2), bool)
+    S[: round(100 * (1 - share)), 1] = False
+    verified = VerifiedLabels.of(S.shape)
+    assert verified.with_implied(csr_array(np.pad(S[:, :1], ((0, 0), (1, 0)))), csr_array(S)) is verified
