@@ -41,7 +41,8 @@ def test_lists_what_was_removed(run, incomplete, tmp_path):
 
 def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
     source, _ = incomplete
-    result = run("complete", source, "--format", "svm", "--c", "0.7", "-o", tmp_path / "filled.svm")
+    options = ("--c", "0.7", "--features", "linear")
+    result = run("complete", source, "--format", "svm", *options, "-o", tmp_path / "filled.svm")
     assert result.exit_code == 0
     before, after, truth = (read(path).labels.toarray() for path in (source, tmp_path / "filled.svm", digits[0]))
     assert (after >= before).all()
@@ -85,8 +86,8 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
 
 
 def test_suspects_are_another_list(run, incomplete, tmp_path):
-    args = ("complete", incomplete[0], "--top", 5, "--suspects", tmp_path / "suspects.tsv", "-o", tmp_path / "out.tsv")
-    assert run(*args).exit_code == 0
+    options = ("--top", 5, "--features", "linear", "-o", tmp_path / "out.tsv")
+    assert run("complete", incomplete[0], *options, "--suspects", tmp_path / "suspects.tsv").exit_code == 0
     assert len(rows(tmp_path / "suspects.tsv")) == 5
 
 
