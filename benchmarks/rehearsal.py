@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.simulation import Costs
+from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
@@ -16,9 +17,8 @@ from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters
+from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side.negative_sampling import INSTANCES, LabelGroups, directions_of, labels_to_group
-from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import group_units, mixing, parts
 from mpu_cli.core.train.group_units import Picked, Whole
 from mpu_cli.core.train.instances import Selected

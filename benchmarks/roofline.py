@@ -17,7 +17,7 @@ from benchmarks.limits import Machine
 from benchmarks.work import Work
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.runtime import kernels
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read

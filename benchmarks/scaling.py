@@ -19,7 +19,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.frequency.label_frequency import LabelCounts
 from mpu_cli.core.options import Options
-from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.sgd import Settings
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Mixing, rounds_of

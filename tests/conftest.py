@@ -44,7 +44,7 @@ def compiled():
     if NUMBA:
         from mpu_cli.core.data.features import Features
         from mpu_cli.core.frequency.label_frequency import LabelFrequency
-        from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+        from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
         from mpu_cli.svmlight.reader import parse_block
 
         data = parse_block(b"0 1:1\n", 1, "")
@@ -55,7 +55,7 @@ def compiled():
         model.probabilities(features)
 
         from mpu_cli.methods.m3l import LinearOptions, m3l
-        from mpu_cli.methods.m3l.kernels import kernel
+        from mpu_cli.methods.m3l.dual import kernel
 
         m3l.train_linear(data.features, data.labels, LinearOptions(cost=1.0))
         one = np.ones((1, 1), np.float32)

@@ -10,7 +10,7 @@ from mpu_cli.cli.options.execution import run_options
 from mpu_cli.cli.output.messages import info, verbosity_options
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import Whole
-from mpu_cli.serve.limits import Limits
+from mpu_cli.serve import Limits
 
 if TYPE_CHECKING:
     from mpu_cli.runtime.run import Run

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import quoted
 from mpu_cli.runtime.parallel import threads
+from mpu_cli.serve import Limits
 from mpu_cli.serve.asked import Asked, from_form, from_json
-from mpu_cli.serve.limits import Limits
 from mpu_cli.serve.metrics import Metrics, Observed
 from mpu_cli.serve.model import Answer, Current
 

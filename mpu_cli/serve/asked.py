@@ -13,7 +13,7 @@ from mpu_cli.names.label_names import quoted
 from mpu_cli.names.lines import is_utf8, whole
 from mpu_cli.runtime.options import Whole
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.serve.limits import Limits
+from mpu_cli.serve import Limits
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _USUAL_TOP = 20

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model import thresholds
-from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import algorithm
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import checkpoint_files

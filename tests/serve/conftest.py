@@ -53,8 +53,8 @@ class Asking:
 def serving(model: Path, **limits: int) -> Iterator[Asking]:
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
+    from mpu_cli.serve import Limits
     from mpu_cli.serve.application import Service
-    from mpu_cli.serve.limits import Limits
     from mpu_cli.serve.model import Current
     from mpu_cli.serve.server import at_port, server_of
 

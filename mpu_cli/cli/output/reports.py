@@ -12,7 +12,7 @@ from mpu_cli.runtime.report import as_json
 
 if TYPE_CHECKING:
     from mpu_cli.commands.train.report import Report
-    from mpu_cli.core.frequency.group_frequencies import GroupRow
+    from mpu_cli.core.frequency.estimators import GroupRow
 
 
 def json_option(function: Callable) -> Callable:

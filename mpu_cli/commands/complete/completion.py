@@ -12,8 +12,7 @@ from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
-from mpu_cli.core.complete.judged import Judged
-from mpu_cli.core.complete.suggestions import Cells, Choice
+from mpu_cli.core.complete.suggestions import Cells, Choice, Judged
 from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options

@@ -11,7 +11,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers, Rows
 from mpu_cli.core.frequency import estimators
-from mpu_cli.core.frequency.group_frequencies import GroupRow, estimate_groups
+from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation

@@ -9,10 +9,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.by_answers import Corrections
-from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.posterior import posterior_at
-from mpu_cli.core.complete.suggestions import Cells, Choice, Count, FillingIn
+from mpu_cli.core.complete.suggestions import Cells, Choice, Count, FillingIn, Judged
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import Verdict

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict
 
 from mpu_cli.commands.train.gate import Verdict
-from mpu_cli.core.frequency.group_frequencies import GroupRow
+from mpu_cli.core.frequency.estimators import GroupRow
 from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval, Share
 from mpu_cli.training.training_data import ClusterWork, ReviewCounts
 

@@ -23,7 +23,7 @@ from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.top_k import TopK, best_top_k
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.sgd import Settings
 from mpu_cli.errors import ModelError, MpuError, OverlapError, counted, without_secrets
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints

@@ -18,9 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
-from mpu_cli.core.complete.suggestions import Cells, Count, Z, judge
+from mpu_cli.core.complete.suggestions import Cells, Count, Judged, Z, judge
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.label_frequency import LabelFrequency

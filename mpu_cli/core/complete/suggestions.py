@@ -2,6 +2,9 @@
 
 Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Cells whose truth
 is known, and ignored ones, are never listed.
+
+Decisions of people on a part of the suggestions correct the probabilities of all (`Judged`): those decided are taken
+for a sample of what was claimed at the same probability. The model is in docs/method.md, "Missing labels".
 """
 
 from collections.abc import Iterator
@@ -10,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, logit
 
-from mpu_cli.core.complete.judged import Judged
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
 from mpu_cli.core.data.predictions import Predictions, values_at
 from mpu_cli.core.data.problem import Answers
@@ -19,6 +22,106 @@ from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
+from mpu_cli.runtime.report import HIDDEN
+
+# How probably claims hold.
+_HOLD = 0.2
+# The grid of a and b, where they do not, with means and deviations of their prior.
+_SHIFTS, _OF_SHIFT = np.arange(-7.0, 7.1, 0.25), (1.0, 2.0)
+_SLOPES, _OF_SLOPE = np.append(0.05, np.arange(0.1, 1.01, 0.1)), (0.15, 0.2)
+# Log odds of claims rise by so much less above this; how far below those decided on the line reaches, and then fades.
+_SURE, _RISE, _REACH, _FADES = 3.0, 0.05, 2.0, 4.0
+# Log odds of claims end here, and are tabulated.
+_LARGEST = 12.0
+_TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
+# No claim is taken for surely right, or wrong.
+_DOUBT = 0.005
+# Of the normal distribution, outside which 5 % lie.
+_Z = 1.96
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was decided of suggestions, and how that corrects claims.
+
+    Attributes
+    ----------
+    answered, yes : int
+    claimed : float
+        The mean probability of those decided, as it was claimed.
+    interval : tuple of two floats
+        95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
+    hold : float
+        How probably claims hold, by what was decided.
+    otherwise : ndarray of float64
+        Pr(y=1 | x, s=0) if they do not, at log odds of claims from -12 to 12 in equal steps.
+    """
+
+    answered: int
+    yes: int
+    claimed: float
+    interval: tuple[float, float]
+    hold: float
+    otherwise: np.ndarray = field(metadata=HIDDEN)
+
+    @classmethod
+    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "Judged | None":
+        """Learn from decisions.
+
+        Parameters
+        ----------
+        claimed : ndarray of float, shape (m,)
+            Pr(y=1 | x, s=0) by models that have not seen the instances.
+        true : ndarray of bool, shape (m,)
+
+        Returns
+        -------
+        Judged or None
+            None where nothing was refused: people may write down only what they accept, which is no sample.
+        """
+        if true.all():
+            return None
+        z = _bent(_log_odds(claimed))
+        centre, least = z.mean(), z.min() - _REACH
+        shift, slope = (values.reshape(-1, 1) for values in np.meshgrid(_SHIFTS, _SLOPES, indexing="ij"))
+        log_prior = -(((shift - _OF_SHIFT[0]) / _OF_SHIFT[1]) ** 2 + ((slope - _OF_SLOPE[0]) / _OF_SLOPE[1]) ** 2) / 2
+        line = shift + slope * (z - centre)  # (lines, m)
+        log_weight = log_prior[:, 0] + np.where(true, log_expit(line), log_expit(-line)).sum(axis=1)
+        log_weight += np.log((1 - _HOLD) / np.exp(log_prior).sum())
+        doubted = np.clip(claimed.astype(float), _DOUBT, 1 - _DOUBT)
+        log_hold = float(np.log(np.where(true, doubted, 1 - doubted)).sum() + np.log(_HOLD))
+        most = max(float(log_weight.max()), log_hold)
+        weight, hold = np.exp(log_weight - most), float(np.exp(log_hold - most))
+        at = _bent(_TABULATED)
+        lines = shift + slope * (np.maximum(at, least) - centre)
+        off = shift + slope * (least - centre) - least  # that fades below, as far as claims stay in order
+        fading = (1 - (least - at) / np.maximum(_FADES, -off / 0.95)).clip(0, 1)
+        lines = np.where(at < least, at + off * fading, lines)
+        otherwise = weight @ expit(lines) / weight.sum()
+
+        n, share = len(true), float(true.mean())
+        middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+        low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
+        hold /= hold + float(weight.sum())
+        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), hold, otherwise)
+
+    def corrected(self, claimed: np.ndarray) -> np.ndarray:
+        """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""
+        otherwise = np.interp(_log_odds(claimed), _TABULATED, self.otherwise)
+        mean = (self.hold * claimed + (1 - self.hold) * otherwise).astype(claimed.dtype)
+        nearer = np.minimum if self.yes < self.claimed * self.answered else np.maximum
+        return np.where(claimed > 0, nearer(claimed, mean), 0)
+
+
+def _bent(log_odds: np.ndarray) -> np.ndarray:
+    """Return z of log odds of claims: any shape."""
+    return np.minimum(log_odds, _SURE) + _RISE * np.maximum(log_odds - _SURE, 0)
+
+
+def _log_odds(claimed: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return logit(claimed.astype(float)).clip(-_LARGEST, _LARGEST)
+
 
 _QUANTILES = (0.05, 0.95)
 Z = 1.645  # of these, in standard errors

@@ -161,7 +161,7 @@ def descend(
     Parameters
     ----------
     batches : Batches
-        From `prepare`; visited in a new random order every epoch (see `mpu_cli.core.kernels.numpy_kernel`).
+        From `prepare`; visited in a new random order every epoch (`visited`).
     annotated : csr_array of bool or float32, shape (N, q)
         The positives of all instances of the features (`LabelFrequency.positives`), or the weights with which these
         count as annotated.

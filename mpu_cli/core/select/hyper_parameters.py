@@ -10,8 +10,14 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.data.problem import Answers
-from mpu_cli.core.frequency.estimators import REPLICATES, FrequencyEstimate, estimate, tells
-from mpu_cli.core.frequency.group_frequencies import GroupFrequencies, estimate_groups
+from mpu_cli.core.frequency.estimators import (
+    REPLICATES,
+    FrequencyEstimate,
+    GroupFrequencies,
+    estimate,
+    estimate_groups,
+    tells,
+)
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
@@ -20,7 +26,7 @@ from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_folds
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
-from mpu_cli.core.solver.sgd import Settings, default_epochs, default_settings, dual_settings
+from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validate.validation import judges_of, leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint

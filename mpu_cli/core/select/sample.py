@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, values_at
@@ -21,7 +22,6 @@ from mpu_cli.core.frequency.review_frequency import Answered
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.side.information import Prior, SideInformation
-from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.judges import count_positives
 from mpu_cli.core.data.predictions import DensePredictions
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -16,8 +17,7 @@ from mpu_cli.core.model.bins import BinnedCells
 from mpu_cli.core.model.calibration import calibrate_strata
 from mpu_cli.core.model.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.options import MACRO_F1, PU_F1
-from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import COSTS
+from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.validate.validation import Fold, judges_of, out_of_fold, predict
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.solver.sgd import Settings
+from mpu_cli.core.sgd import Settings
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from mpu_cli.core.data.judges import count_positives
 from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.frequency.group_frequencies import GroupFrequencies
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.rbf_features import AnyModel
@@ -24,9 +23,9 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
-from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.groups import GroupedLevel

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features, unit_rows
 from mpu_cli.core.data.predictions import Block
 from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.sgd import Settings, TrainingSet
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import LabelGroups, NegativeSample, sums_of_instances
-from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import Settings, TrainingSet
 from mpu_cli.core.train.mixing import pruned_model
 from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.train.sample_negatives import sample_instances

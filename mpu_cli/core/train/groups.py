@@ -16,8 +16,8 @@ from operator import add, getitem
 
 import numpy as np
 
+from mpu_cli.core import sgd
 from mpu_cli.core.side.negative_sampling import INSTANCES, SIZE, directions_of, labels_to_group
-from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import group_units, parts
 from mpu_cli.core.train.group_units import Whole
 from mpu_cli.core.train.instances import Selected

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import FEW_SHARDS
-from mpu_cli.core.solver import sgd
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.levels import Level

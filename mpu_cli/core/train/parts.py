@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.judges import Judges, count_positives
 from mpu_cli.core.data.predictions import HeldOut, Top, collector
 from mpu_cli.core.data.problem import Rows
@@ -21,7 +22,6 @@ from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import Evidence
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
-from mpu_cli.core.solver import sgd
 from mpu_cli.core.validate.level import rows_of
 from mpu_cli.core.validate.validation import EVERYTHING, Chain, Selection, predict, predict_top
 from mpu_cli.runtime.run import Run

@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, Block, DensePredictions, HeldOut, Top, collector
 from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.sgd import Settings, TrainingSet
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
-from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import Settings, TrainingSet
 from mpu_cli.core.validate.validation import (
     Chain,
     Fold,

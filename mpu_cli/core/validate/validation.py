@@ -21,15 +21,15 @@ from typing import Generic, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.judges import Judges
 from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
-from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import Settings
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

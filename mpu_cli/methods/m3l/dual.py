@@ -5,6 +5,7 @@ The formulation is in `methods.m3l.m3l`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Protocol
 
 import numpy as np
@@ -14,13 +15,18 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import largest, refuse_overflow
 from mpu_cli.core.kernels import kernel as core_kernel
 from mpu_cli.errors import OverflowingError
-from mpu_cli.methods.m3l.kernels import kernel
+from mpu_cli.methods.m3l import numpy_kernel
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Largest number of passes over the instances. A few dozen suffice for any C that predicts well.
 MAX_EPOCHS = 300
 _ROWS = 1 << 14
+
+
+def kernel(run: Run) -> ModuleType:
+    """Return the module with the inner loops of a run: `numpy_kernel`, the reference, or `numba_kernel`, compiled."""
+    return run.choose(numpy_kernel, "mpu_cli.methods.m3l.numba_kernel")
 
 
 class Space(Protocol):
@@ -33,7 +39,7 @@ class Space(Protocol):
         """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
 
     def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Visit instances in an order; arguments and result as in `kernels.numpy_kernel.ascend_linear`.
+        """Visit instances in an order; arguments and result as in `numpy_kernel.ascend_linear`.
 
         The prior of the dual is of float32 here.
         """

@@ -10,7 +10,7 @@ from scipy.special import expit
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import LARGEST_SUM
 from mpu_cli.errors import OverflowingError
-from mpu_cli.methods.m3l.kernels import kernel
+from mpu_cli.methods.m3l.dual import kernel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 if TYPE_CHECKING:

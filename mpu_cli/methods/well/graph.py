@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from mpu_cli.core.data.features import Features
+from mpu_cli.methods.m3l.m3l import cosine_similarity
 from mpu_cli.methods.m3l.rbf import mean_squared_distance, rbf_kernel
-from mpu_cli.methods.shared.label_correlation import cosine_similarity
 
 # Instances whose similarities to all others are computed together.
 _ROWS = 256

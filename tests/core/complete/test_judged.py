@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
-from mpu_cli.core.complete.judged import Judged
+from mpu_cli.core.complete.suggestions import Judged
 from mpu_cli.svmlight.reader import read
 
 DIGITS = Path(__file__).parents[3] / "data"

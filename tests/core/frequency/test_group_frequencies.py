@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.complete.suggestions import Choice, missing_labels, suggest
 from mpu_cli.core.data.problem import InstanceGroups, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
-from mpu_cli.core.frequency.estimators import estimate
-from mpu_cli.core.frequency.group_frequencies import FEWEST_ANNOTATIONS, estimate_groups
+from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.model.thresholds import label_thresholds, pooled_threshold
@@ -49,7 +48,7 @@ def test_small_groups_are_estimated_together():
     P, S = separable(3000, 4, 0.5)
     groups = InstanceGroups(np.where(np.arange(3000) < 2700, 0, 1 + np.arange(3000) % 20), tuple(map(str, range(21))))
     found = estimate_groups(P, S, groups, of_all := estimate(P, S), replicates=0, seed=0)
-    assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_ANNOTATIONS).all()
+    assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_OF_GROUP).all()
     assert_array_equal(found.pooled, np.arange(21) > 0)
     assert len(set(found.c[1:].tolist())) == 1
     assert found.c[0] == pytest.approx(of_all.c, abs=0.05)

@@ -9,7 +9,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled, visited
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.hypotheses import examples
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mpu_cli.core.loss import LOSSES, loss_named
-from mpu_cli.core.solver.sgd import COSTS
+from mpu_cli.core.sgd import COSTS
 
 Z = np.linspace(-4, 4, 41)[:, np.newaxis] + 1e-3  # beside where a hinge bends
 CELLS = [(True, 0.3), (True, 1.0), (False, 0.3), (False, 1.0), (False, 0.0)]

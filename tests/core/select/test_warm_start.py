@@ -12,7 +12,7 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import Settings, default_epochs, initial_bias
+from mpu_cli.core.sgd import Settings, default_epochs, initial_bias
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.validate.validation import deal
 from mpu_cli.runtime.run import Run

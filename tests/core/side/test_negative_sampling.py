@@ -9,10 +9,10 @@ from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side import negative_sampling as module
 from mpu_cli.core.side.information import Prior, SideInformation
 from mpu_cli.core.side.negative_sampling import NegativeSample
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.train.sample_negatives import sample_negatives
 from mpu_cli.core.validate.level import LevelTask, learn

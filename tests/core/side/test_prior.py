@@ -12,8 +12,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side.information import Prior, SideInformation
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

@@ -13,7 +13,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.runtime.checkpoint_files import fingerprint
 from mpu_cli.runtime.run import Run

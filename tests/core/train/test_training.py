@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
+from mpu_cli.core import sgd
 from mpu_cli.core.data import limits
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem, Rows
@@ -17,8 +18,7 @@ from mpu_cli.core.model.thresholds import estimated_f1, pooled_threshold
 from mpu_cli.core.select import hyper_parameters
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver import sgd
-from mpu_cli.core.solver.sgd import default_epochs, default_step
+from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.validate.level import LevelTask, learn
 from mpu_cli.core.validate.validation import Chain, deal

@@ -5,7 +5,7 @@ import pytest
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.solver.sgd import default_step
+from mpu_cli.core.sgd import default_step
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem

@@ -9,7 +9,7 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.solver.sgd import dual_settings
+from mpu_cli.core.sgd import dual_settings
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run

@@ -16,9 +16,9 @@ from mpu_cli.core.model.calibration import StratifiedCalibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side.information import Prior, SideInformation, times_named, unannotated_bias
 from mpu_cli.core.side.negative_sampling import NegativeSample
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.core.validate.level import LevelTask, learn
 from mpu_cli.core.validate.validation import Chain

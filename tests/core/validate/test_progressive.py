@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validate.level import LevelTask, learn
 from mpu_cli.core.validate.validation import Chain
 from mpu_cli.runtime.run import Run
@@ -51,7 +51,7 @@ def test_labels_of_the_last_instances_reach_the_model_but_not_their_predictions(
 
 def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     """By hand: instance after instance, first the others and then the last ones, with steps that go on decaying."""
-    monkeypatch.setattr("mpu_cli.core.solver.sgd.BATCH_SIZE", 1)
+    monkeypatch.setattr("mpu_cli.core.sgd.BATCH_SIZE", 1)
     X, Y = linear_problem(12, 4, 2)
     features, labels, c = Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.array([0.6, 1.0]))
     last = np.array([1, 5, 6])
@@ -60,7 +60,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
 
     from mpu_cli.core.kernels.numpy_kernel import visited
     from mpu_cli.core.loss.pu_logistic import pu_gradient
-    from mpu_cli.core.solver.sgd import BIAS_STEP, initial_bias
+    from mpu_cli.core.sgd import BIAS_STEP, initial_bias
 
     first = np.setdiff1d(np.arange(12), last)
     weights, t = np.zeros((4, 2)), 0

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.solver.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.methods.elkan08 import Options, elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 

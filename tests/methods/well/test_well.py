@@ -9,7 +9,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core.data import limits
 from mpu_cli.errors import MpuError, TooLargeError
-from mpu_cli.methods.shared.label_correlation import cosine_similarity
+from mpu_cli.methods.m3l.m3l import cosine_similarity
 from mpu_cli.methods.well import Options, well
 from mpu_cli.methods.well import graph as graphs
 from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours

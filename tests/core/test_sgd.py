@@ -14,7 +14,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.solver.sgd import (
+from mpu_cli.core.sgd import (
     Settings,
     TrainingSet,
     default_epochs,

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.methods.m3l.kernels import numpy_kernel
+from mpu_cli.methods.m3l import numpy_kernel
 
 pytest.importorskip("numba")
-from mpu_cli.methods.m3l.kernels import numba_kernel
+from mpu_cli.methods.m3l import numba_kernel
 from tests.hypotheses import examples
 
 KERNELS = (numpy_kernel, numba_kernel)

@@ -1,1 +1,0 @@
-"""Solvers: from features and annotations to the linear model of a level."""
