@@ -27,8 +27,8 @@ from mpu_cli.runtime.options import PROBABILITY
     show_default=True,
     help="uniform: remove exactly round(missing rate * labels) of all labels. per-instance: remove this share of the "
     "labels of each instance, rounded up or down at random. label: each label has a rate of its own. rare: rare labels "
-    "are missed more. single: one label of each instance is kept. hard: a label is missed more where the features show "
-    "it less, by a logistic regression. instance: half of the instances are annotated well, and half badly.",
+    "are missing more often. single: one label of each instance is kept. hard: a label is missing more often where the "
+    "features show it less, by a logistic regression. instance: half of the instances are annotated well, half badly.",
 )
 @click.option("--keep-one", is_flag=True, help="Keep at least one label of every instance that has labels.")
 @click.option(
@@ -60,10 +60,10 @@ def corrupt(
     Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same. The default
     for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.
     Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
-    labels with the least and the most.
+    labels with the lowest and the highest.
 
-    Schemes but uniform and per-instance read all of IN into memory. Their missing rate is that of the mean label (of
-    rare: about it; of instance: of the mean instance).
+    All schemes but uniform and per-instance read IN into memory. --missing-rate is then the mean over the labels (rare:
+    about that; instance: the mean over the instances).
 
     \b
     Example:

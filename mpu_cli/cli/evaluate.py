@@ -114,16 +114,16 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     "--frequencies",
     metavar="FILE",
     type=click.Path(),
-    help="In place of --training: report them with the label frequency of each label as its propensity. The file has "
-    "one line `label c` for each label, as `mpu estimate-c --output` writes it.",
+    help="In place of --training: report PSP and PSnDCG with the label frequency of each label as its propensity. The "
+    "file has one line `label c` for each label, as `mpu estimate-c --output` writes it.",
 )
 @click.option(
     "--threshold",
     type=click_type(PROBABILITY),
     default=0.5,
     show_default=True,
-    help="For scores: a label counts as predicted if its score is at least this. (Scores, label lists and both that "
-    "`mpu predict` has written have the thresholds of the model, unless this is set.)",
+    help="For scores: a label counts as predicted if its score is at least this. (What `mpu predict` "
+    "has written has the thresholds of the model, unless this is set.)",
 )
 @click.option(
     "--calibration",
@@ -180,8 +180,8 @@ def evaluate(
     coverage error, one-error, and coverage at k, the share of the true labels that are retrieved among the first k of
     at least one instance. Labels without a score rank last and are never retrieved.
 
-    TRUTH may be several files, which are read as one: then --predictions takes the place of PREDICTIONS. Those in a
-    directory have the names of the files of TRUTH, and are compared with these one by one.
+    TRUTH may be several files, which are read as one: then --predictions takes the place of PREDICTIONS. In a
+    directory, the predictions for a file of TRUTH have the name of this file.
 
     Several PREDICTIONS, files and models, are compared with the first of them: by micro and macro averages over the
     labels that TRUTH has, whatever is predicted, by F1 averaged over instances, and, if all have scores, by precision
