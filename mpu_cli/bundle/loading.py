@@ -16,6 +16,7 @@ from mpu_cli.bundle.manifest import (
     MOST_BYTES,
     OF_LABELS,
     Decisions,
+    Implied,
     Manifest,
     check_labels,
     parse,
@@ -56,6 +57,8 @@ class TrainedModel:
         The vectoriser that made the data of texts, if any, in the form of `mpu_cli.text.stored`.
     top_k : TopK or None
         Decisions of k labels, if the training has made them.
+    implies : csr_array of bool, shape (q, q), or None
+        Whether the label of a row implies that of a column, where that is known.
     origin : bytes or None
         How it was trained (see `mpu_cli.bundle.origin`). No prediction depends on it.
     """
@@ -69,6 +72,7 @@ class TrainedModel:
     names: LabelNames | None = None
     packed_vectorizer: bytes | None = None
     top_k: TopK | None = None
+    implies: csr_array | None = None
     origin: bytes | None = None
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
@@ -166,11 +170,12 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         names = None if manifest.names is None else read_label_names(path, *manifest.names)
         vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
         top_k = None if manifest.decisions is None else _decisions(path, manifest.decisions, q)
+        implies = None if manifest.implied is None else _implies(path, manifest.implied, q)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
-    kept = (names, vectorizer, top_k)
+    kept = (names, vectorizer, top_k, implies)
     return TrainedModel(manifest.method, predictor, labels, c, occurring, options, *kept)
 
 
@@ -178,3 +183,11 @@ def _decisions(path: Path, decisions: Decisions, q: int) -> TopK:
     (name, checksum), k, aim = decisions
     arrays = read_arrays(path / name, checksum, dict.fromkeys(("weights", "offsets"), (np.float32, (q,))))
     return TopK(k, aim, **arrays)
+
+
+def _implies(path: Path, implied: Implied, q: int) -> csr_array:
+    (name, checksum), pairs = implied
+    arrays = read_arrays(path / name, checksum, dict.fromkeys(("narrower", "broader"), (np.int32, (pairs,))))
+    places = arrays["narrower"], arrays["broader"]
+    expect(all(bool(np.all((columns >= 0) & (columns < q))) for columns in places), "implied labels out of range")
+    return csr_array((np.ones(pairs, bool), places), shape=(q, q))

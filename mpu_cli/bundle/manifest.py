@@ -31,6 +31,7 @@ ARRAYS_NAME = re.compile(r"(level\d+|features|kernel|classifiers|answers)-[0-9a-
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
 DECISIONS_NAME = re.compile(r"decisions-[0-9a-f]{16}\.npz")
+IMPLIED_NAME = re.compile(r"implied-[0-9a-f]{16}\.npz")
 
 
 class Decisions(NamedTuple):
@@ -39,6 +40,13 @@ class Decisions(NamedTuple):
     file: tuple[str, str]
     top_k: int
     aim: str
+
+
+class Implied(NamedTuple):
+    """Which labels imply others: name and SHA-256 of the file with their columns, and how many pairs there are."""
+
+    file: tuple[str, str]
+    pairs: int
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,8 @@ class Manifest:
         Name and SHA-256 of the vectoriser, if there is one.
     decisions : Decisions or None
         Decisions of k labels, if there are any.
+    implied : Implied or None
+        Which labels imply others, if that is known.
     of_labels : dict or None
         The arrays of `OF_LABELS`, if an earlier format has them in the manifest.
     """
@@ -74,12 +84,13 @@ class Manifest:
     names: tuple[str, str] | None = None
     vectorizer: tuple[str, str] | None = None
     decisions: Decisions | None = None
+    implied: Implied | None = None
     of_labels: dict[str, np.ndarray] | None = None
 
     def all_files(self) -> list[tuple[str, str]]:
         """Return name and SHA-256 of every file that it names."""
-        others = self.names, self.vectorizer, None if self.decisions is None else self.decisions.file
-        return [*self.files, *(file for file in others if file is not None)]
+        others = [part.file for part in (self.decisions, self.implied) if part is not None]
+        return [*self.files, *(file for file in (self.names, self.vectorizer) if file is not None), *others]
 
 
 def compose(manifest: Manifest) -> str:
@@ -101,6 +112,8 @@ def compose(manifest: Manifest) -> str:
     }
     if (kept := manifest.decisions) is not None:
         values["decisions"] = _entry(*kept.file) | {"top_k": kept.top_k, "for": kept.aim}
+    if manifest.implied is not None:
+        values["implied"] = _entry(*manifest.implied.file) | {"pairs": manifest.implied.pairs}
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
 
 
@@ -215,13 +228,16 @@ def _manifest(values: dict) -> Manifest:
         entry = values["decisions"]
         decisions = Decisions(_file(entry, DECISIONS_NAME), whole(entry["top_k"], 1), entry["for"])
         expect(decisions.aim in AIMS, "decisions have another aim")
+    implied = None
+    if "implied" in values:
+        implied = Implied(_file(values["implied"], IMPLIED_NAME), whole(values["implied"]["pairs"]))
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
     n_labels = whole(values["labels"], 1)
     expect(n_labels <= MAX_ID + 1, "labels out of range")
     n_known = None if "of_labels" in values else whole(values["features_known"])
     expect(n_known is None or n_known <= n_features, "known features out of range")
-    kept = (names, vectorizer, decisions, values.get("of_labels"))
+    kept = (names, vectorizer, decisions, implied, values.get("of_labels"))
     return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, *kept)
 
 

@@ -30,12 +30,14 @@ from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
     C_OF_LABELS,
     DECISIONS_NAME,
+    IMPLIED_NAME,
     MANIFEST,
     MOST_BYTES,
     NAMES_NAME,
     OF_LABELS,
     VECTORIZER_NAME,
     Decisions,
+    Implied,
     Manifest,
     compose,
     parse,
@@ -144,7 +146,7 @@ def _is_ours(entry: Path) -> bool:
     kind = entry.lstat().st_mode
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
-    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, DECISIONS_NAME, ORIGIN_NAME
+    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, DECISIONS_NAME, IMPLIED_NAME, ORIGIN_NAME
     is_ours = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
     is_ours = is_ours or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
@@ -282,31 +284,26 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     first = next(iter(parts.values()))
     first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
     first["known"] = model.occurring.indices
-    temporaries = {}
-    files = []
-    for part, arrays in parts.items():
-        temporary = _write(path / WORKSHOP, partial(write_arrays, arrays=arrays))
-        files.append((f"{part}-{(sum_ := checksum(temporary))[:16]}.npz", sum_))
-        temporaries[temporary] = files[-1][0]
-    kept: list[tuple[str, str] | None] = []
-    names = None if model.names is None else model.names.text
-    for part, suffix, content in ((NAMES_PART, "txt", names), (VECTORIZER_PART, "bin", model.packed_vectorizer)):
-        if content is None:
-            kept.append(None)
-            continue
-        temporary = _write(path / WORKSHOP, partial(_write_bytes, content))
-        name = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
-        kept.append((name, sum_))
-        temporaries[temporary] = name
-    decisions = None
+    temporaries: dict[Path, str] = {}
+
+    def keep(part: str, content: bytes | dict[str, np.ndarray], suffix: str = "npz") -> tuple[str, str]:
+        write = partial(_write_bytes, content) if isinstance(content, bytes) else partial(write_arrays, arrays=content)
+        temporary = _write(path / WORKSHOP, write)
+        temporaries[temporary] = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
+        return temporaries[temporary], sum_
+
+    files = [keep(part, arrays) for part, arrays in parts.items()]
+    names = None if model.names is None else keep(NAMES_PART, model.names.text, "txt")
+    vectorizer = None if (packed := model.packed_vectorizer) is None else keep(VECTORIZER_PART, packed, "bin")
+    manifest = _manifest(model, kind, files, names, vectorizer)
     if (rule := model.top_k) is not None:
-        temporary = _write(
-            path / WORKSHOP, partial(write_arrays, arrays={"weights": rule.weights, "offsets": rule.offsets})
-        )
-        name = f"decisions-{(sum_ := checksum(temporary))[:16]}.npz"
-        decisions = Decisions((name, sum_), rule.k, rule.aim)
-        temporaries[temporary] = name
-    text = compose(replace(_manifest(model, kind, files, *kept), decisions=decisions)).encode()
+        file = keep("decisions", {"weights": rule.weights, "offsets": rule.offsets})
+        manifest = replace(manifest, decisions=Decisions(file, rule.k, rule.aim))
+    if (implies := model.implies) is not None and implies.nnz:
+        narrower, broader = (places.astype(np.int32) for places in implies.nonzero())
+        file = keep("implied", {"narrower": narrower, "broader": broader})
+        manifest = replace(manifest, implied=Implied(file, len(narrower)))
+    text = compose(manifest).encode()
     if len(text) > MOST_BYTES:
         raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
     if model.origin is not None:

@@ -97,6 +97,12 @@ if TYPE_CHECKING:
 @click.option(
     "--why", is_flag=True, help="With --format jsonl: the features that speak most for each label, by name, as `why`."
 )
+@click.option(
+    "--fill-implied",
+    is_flag=True,
+    help="Also write the broader labels that those of an instance imply, as probable as these, beyond --top-k: by the "
+    "thesaurus of the training data, or its --implied RULES. For --format labels, jsonl and tsv.",
+)
 @suggestible_options
 @numbers_option
 @cluster_options
@@ -164,6 +170,8 @@ def predict(
         what.top_k is None or what.form not in ("labels", "jsonl", "tsv") or what.threshold is not None
     ):
         raise click.UsageError("--for needs --top-k, and --format labels, jsonl or tsv, without --threshold.")
+    if what.fill_implied and what.form not in ("labels", "jsonl", "tsv"):
+        raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":

@@ -125,6 +125,7 @@ def assembled(
         occurring=data.features_of(fitted),
         options=methods.record(options, run, fitted),
         names=None if data.names is None else data.names.only(data.ids.tolist()),
+        implies=None if data.implications is None else data.implications.among(data.ids, data.ids),
         packed_vectorizer=None if data.stored_vectorizer is None else packed(data.stored_vectorizer),
         origin=provenance.record(data.counts(fitted), options, run, files or {}),
     )

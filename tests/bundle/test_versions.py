@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import Versions
@@ -75,10 +76,13 @@ def test_names_of_a_model_come_along(path, versions):
 
     model = make_model()
     names = LabelNames.of({0: "a", 7: "b", 9: "c"})
-    named = bundle.TrainedModel(**{**vars(model), "names": names, "packed_vectorizer": b"x"})
+    implies = csr_array(([True, True], ([0, 1], [2, 0])), shape=(len(model.label_ids),) * 2)
+    kept = {"names": names, "packed_vectorizer": b"x", "implies": implies}
+    named = bundle.TrainedModel(**{**vars(model), **kept})
     bundle.save(named, path)
     versions.add(path)
     assert contents(versions.path(1)) == contents(path)
+    assert (bundle.load(versions.path(1)).implies != implies).nnz == 0
 
 
 def test_removed_versions_are_gone_and_so_is_what_was_killed(versions):

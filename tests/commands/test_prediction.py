@@ -9,11 +9,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands.predict import prediction
-from mpu_cli.commands.predict.prediction import Output, predict, select
+from mpu_cli.commands.predict.prediction import Output, predict, select, with_implied
+from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import Reading
@@ -67,6 +69,28 @@ def entries(line: str) -> list[str]:
 
 def as_labels(rows) -> list[str]:
     return [",".join(map(str, IDS[list(columns)])) for columns in rows]
+
+
+@given(
+    st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 4)), st.integers(1, 9), max_size=12),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8),
+    st.booleans(),
+)
+def test_what_labels_imply_is_added_as_probable_as_they_are(predicted, rules, ranked):
+    """Against one label after another; label 5 is not allowed."""
+    rules = Implications(rules)
+    expected = dict(predicted)
+    for (row, column), p in predicted.items():
+        for broader in rules.broader(column) - {5}:
+            if (row, broader) not in predicted:
+                expected[row, broader] = max(p, expected.get((row, broader), p))
+    places, values = np.array(sorted(predicted), np.int64).reshape(-1, 2), [predicted[key] for key in sorted(predicted)]
+    cells = Cells(*places.T, np.array(values, np.float32))
+    filled = with_implied(cells, rules.among(np.arange(6), np.arange(6)), np.arange(6) != 5, ranked)
+    keys = list(zip(filled.rows.tolist(), filled.columns.tolist(), strict=True))
+    assert dict(zip(keys, filled.probabilities.tolist(), strict=True)) == expected
+    by_rank = {key: (key[0], -expected[key], key not in predicted, key[1]) for key in keys}
+    assert keys == sorted(keys, key=by_rank.get if ranked else None)
 
 
 # The choice of labels, against one that looks at one instance at a time

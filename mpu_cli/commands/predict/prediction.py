@@ -72,6 +72,8 @@ class Output:
         Which labels are written.
     why : bool
         With jsonl: the features that speak most for each label, too.
+    fill_implied : bool
+        Also what the labels of an instance imply, beyond `top_k`; not of scores.
     """
 
     form: str = "labels"
@@ -82,6 +84,7 @@ class Output:
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
+    fill_implied: bool = False
 
     @property
     def has_all(self) -> bool:
@@ -154,6 +157,11 @@ def predict(
     MpuError
         The target cannot be written.
     """
+    if output.fill_implied and model.implies is None:
+        raise MpuError(
+            "the model does not know which labels imply others: train it with --implied RULES, or on data with a "
+            "thesaurus"
+        )
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
     why = _why(model) if output.why else None
     ids: Ids | Texts | None
@@ -249,10 +257,39 @@ def _predict_rows(
     else:
         predictions = reaching(model, features, thresholds, run)
     cells = select(predictions, thresholds, output.top_k, output.form != "labels")
+    if output.fill_implied and model.implies is not None:
+        cells = with_implied(cells, model.implies, allowed, output.form != "labels")
     n = predictions.shape[0]
     counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
     return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
+
+
+def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, ranked: bool) -> Cells:
+    """Add what the labels of each instance imply, each label with the largest probability of those that imply it.
+
+    Parameters
+    ----------
+    cells : Cells
+        From `select`.
+    implies : csr_array of bool, shape (q, q)
+        As in `TrainedModel`.
+    allowed : ndarray of bool, shape (q,), or None
+        Which labels may be added. None: all.
+    ranked : bool
+        The order of the result, as for `select`.
+    """
+    sizes = np.diff(implies.indptr)[cells.columns]
+    rows, probabilities = np.repeat(cells.rows, sizes), np.repeat(cells.probabilities, sizes)
+    every = cells.joined(Cells(rows, implies[cells.columns].indices, probabilities))
+    is_new = np.arange(len(every)) >= len(cells)
+    order = np.lexsort((-every.probabilities, is_new, every.columns, every.rows))
+    chosen = np.ones(len(every), bool) if allowed is None else allowed[every.columns[order]]
+    chosen[1:] &= (np.diff(every.rows[order]) != 0) | (np.diff(every.columns[order]) != 0)  # the first of a label
+    order = order[chosen]
+    if ranked:
+        order = order[np.lexsort((is_new[order], -every.probabilities[order], every.rows[order]))]
+    return every[order]
 
 
 def psp_weights(model: TrainedModel, path: Path) -> np.ndarray:
