@@ -81,7 +81,6 @@ class OnCluster:
 
     Attributes
     ----------
-    address : Address
     timeout : float
         Seconds to wait while there is no scheduler or no worker.
     shards : int

@@ -39,7 +39,6 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
 
     Parameters
     ----------
-    address : Address
     timeout : float
         Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. Each step of
         connecting takes as long at most, whatever it is that answers, and so does leaving.

@@ -50,7 +50,6 @@ class DaskExecutor:
 
     Parameters
     ----------
-    client : Client
     timeout : float
         Seconds to wait while the cluster has no workers.
     """

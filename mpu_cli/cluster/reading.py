@@ -127,7 +127,6 @@ def placed(
     ----------
     data : Dataset
         Instances of the part.
-    part : Part
     number : int
         Number of the part.
     facts : Facts

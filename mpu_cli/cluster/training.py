@@ -43,7 +43,6 @@ class Collection:
 
     Attributes
     ----------
-    executor : Executor
     parts : list of Part
         Source of each part, for messages.
     data : list of Handle
@@ -106,7 +105,6 @@ class DistributedProblem(LabelInformation):
 
     Attributes
     ----------
-    collection : Collection
     ids : ndarray of int, shape (q,)
         The labels, ascending: those that occur, and perhaps others.
     """
@@ -165,10 +163,6 @@ def read_files(
 
     Parameters
     ----------
-    executor : Executor
-    files : sequence of str
-    reading : Reading
-    run : Run
     n_shards : int
         Shards of the training; one worker reads the parts of a shard, if possible.
     part_bytes : int
@@ -216,18 +210,12 @@ def learn(
 
     Parameters
     ----------
-    problem : DistributedProblem
     options : Options
         As for `core.train.algorithm.train_on_parts`.
-    run : Run
     n_shards : int
         Models that are learned in parallel and averaged.
     warm_start, hold_out_all
         As for `core.train.algorithm.train`.
-
-    Returns
-    -------
-    StackedModel or RbfModel, Report
 
     Raises
     ------

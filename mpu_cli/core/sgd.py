@@ -181,7 +181,6 @@ def train_linear(
     data : TrainingSet, n instances, q labels
     frequency : LabelFrequency
         Of the labels of the data.
-    settings : Settings
     start : LinearModel, optional
         Where weights and biases start. Default: weights of zero, biases from `initial_bias`.
     seen : int
@@ -191,10 +190,6 @@ def train_linear(
         pruned before the next is learned, so that there are never D x q of them. Default: keep all.
     tick : callable
         Called once per block.
-
-    Returns
-    -------
-    LinearModel
     """
     begin = data.cold_start(frequency) if start is None else start
 

@@ -93,7 +93,6 @@ class Counts:
         the truth is incomplete, 1 / c in place of 1 in the first and the last.
     gains : ndarray of float64, shape (n, metrics), or None
         Precision and nDCG at each cut-off; None without scores.
-    ks : tuple of int
     """
 
     truth: csr_array
@@ -157,10 +156,8 @@ def compare(
 
     Parameters
     ----------
-    every : sequence of Counts
     incomplete : bool
         As for `Counts.metrics`.
-    seed : int
 
     Returns
     -------
@@ -198,7 +195,6 @@ def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float,
     ----------
     counts : Counts
         Of incomplete labels.
-    seed : int
 
     Returns
     -------
@@ -222,7 +218,6 @@ def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> di
     ----------
     truth, predicted : csr_array of bool, shapes (n, Q) and (n, R)
         Label sets; n >= 1.
-    seed : int
 
     Returns
     -------

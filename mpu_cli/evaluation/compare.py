@@ -94,11 +94,6 @@ def compare(
         Whether to compare scores with probabilities.
     reading : Reading
         Its implicit values apply to `truth` only.
-    run : Run
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------
@@ -170,7 +165,6 @@ class Evidence:
 
     Attributes
     ----------
-    form : Form
     threshold : float or None
     listed, cut : LabelSetMetrics
         Counts of the label lists, and of the labels whose scores reach the threshold.

@@ -47,7 +47,6 @@ class Predictions:
         Thresholds of the method; infinite for a label without annotation in training.
     c : float
         Mean label frequency of the method.
-    fit_seconds, predict_seconds : float
     """
 
     probabilities: np.ndarray
@@ -95,7 +94,6 @@ def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, f
         An instance of its options.
     training : Dataset
         Instances with incomplete labels.
-    run : Run
 
     Returns
     -------
@@ -124,9 +122,6 @@ class Task:
 
     Attributes
     ----------
-    cell : Cell
-    method : Method
-    design : Design
     dataset : str
         Name of the data in results.
     data : Path

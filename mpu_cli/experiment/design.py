@@ -89,7 +89,6 @@ class Design:
 
     Attributes
     ----------
-    methods : tuple of Method
     missing_rates : tuple of float
         From 0 to below 1.
     sizes : tuple of int
@@ -100,7 +99,6 @@ class Design:
         Number of them that are test folds, each with the other `folds` - 1 for training.
     tuned : bool
         Whether each method is also measured with the threshold of `mpu_cli.experiment.cell`.
-    seed : int
     """
 
     methods: tuple[Method, ...]
@@ -131,7 +129,6 @@ class Design:
         ----------
         data : Dataset
             All instances, with complete labels.
-        cell : Cell
 
         Returns
         -------

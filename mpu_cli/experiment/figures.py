@@ -46,7 +46,6 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
 
     Parameters
     ----------
-    rows : sequence of Row
     folder : Path
         Gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If the
         rule is the tuned threshold, ``-tuned`` is added to the name; if there are several numbers of instances, the

@@ -84,7 +84,6 @@ class Row:
 
     Attributes
     ----------
-    dataset, method : str
     rule : {"own", "tuned"}
     missing_rate, fold, instances : as in `Cell`
     metrics : dict of float
@@ -230,7 +229,6 @@ def keep_settings(path: Path, settings: dict) -> None:
     ----------
     path : Path
         A JSON file.
-    settings : dict of JSON values
 
     Raises
     ------

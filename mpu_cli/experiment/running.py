@@ -131,20 +131,12 @@ def experiment(
 
     Parameters
     ----------
-    sources : sequence of str
     folder : Path
         For results, summary and figures; created if missing. An unfinished experiment there is continued.
-    grid : Grid
     formats : sequence of str
         Formats of the figures: png, svg, pdf.
-    reading : Reading
     run : Run
         Its threads are the number of cells that run at a time.
-    observe : CellObserver
-
-    Returns
-    -------
-    Report
 
     Raises
     ------
@@ -215,8 +207,6 @@ def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) 
 
     Parameters
     ----------
-    design : Design
-    data : Dataset
     dataset : str
         Name of the data in the results.
     folder : Path

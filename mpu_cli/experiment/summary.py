@@ -20,7 +20,6 @@ class PowerLaw:
 
     Attributes
     ----------
-    exponent, factor : float
     standard_error : float
         Standard error of the exponent; 0 with two sizes.
     """
@@ -58,9 +57,6 @@ class Panel:
 
     Attributes
     ----------
-    rule : str
-    instances : int
-    methods : list of str
     rates : list of float
         Ascending.
     """

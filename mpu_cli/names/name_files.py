@@ -58,7 +58,6 @@ def read_names(
 
     Parameters
     ----------
-    source : str or Path
     first : {0, 1}
         The label that line 1 names, where lines have no numbers.
     largest : int, optional

@@ -113,7 +113,6 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
 
     Parameters
     ----------
-    source : str or Path
     names : LabelNames, optional
         Names by which annotators may have added labels.
 

@@ -120,7 +120,6 @@ def read_table(
 
     Parameters
     ----------
-    source : str or Path
     required, optional : sequence of str
         Names of columns, at least two in all, in lower case.
     in_place : mapping, optional

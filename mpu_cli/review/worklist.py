@@ -25,7 +25,6 @@ class Suggested:
 
     Attributes
     ----------
-    label : int
     probability : float or None
         None: nobody knows, or it is a question, which is answered without it.
     drawn : float or None
@@ -79,7 +78,6 @@ class Labels:
 
     Attributes
     ----------
-    numbers : list of int
     names : list of str
         Their numbers, if there are no names.
     counts : list of int
@@ -117,7 +115,6 @@ class Worklist:
         The `source` of the decisions (see `decisions`).
     items : list of Item
         In the order of reviewing.
-    labels : Labels
     link : str or None
         The address of a record, with ``{id}`` in place of its id.
     """
@@ -181,8 +178,6 @@ def read_suggestions(
 
     Parameters
     ----------
-    path : str or Path
-    data : Dataset
     source : str or Path
         The file of the data, as the user named it.
     checksum : str
@@ -266,7 +261,6 @@ def make(
         Instances drawn at random.
     suggestions : dict, optional
         Shown for a sample too, which stays random: suggestions do not change its instances.
-    shown : Shown
     label_names : LabelNames, optional
     feature_names : dict, optional
         The names of each feature, from `names.name_files.read_names`. Features without a name are shown by number.

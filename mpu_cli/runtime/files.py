@@ -105,7 +105,6 @@ def refuse_repeated(name: str, paths: Sequence[str]) -> None:
     ----------
     name : str
         What each of them is called in messages.
-    paths : sequence of str
 
     Raises
     ------
@@ -195,10 +194,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     ----------
     path : Path
         In an existing directory.
-
-    Yields
-    ------
-    binary file
     """
     prefix = _prefix(path)
     _remove_leftovers(path.parent, prefix)

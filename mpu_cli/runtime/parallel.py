@@ -56,7 +56,6 @@ def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Gene
     ----------
     function : callable
         A plain function of arrays.
-    argument_tuples : iterable of tuple
     jobs : int
         Number of threads; -1 for one per core.
     """

@@ -84,7 +84,6 @@ def mapped(
 
     Parameters
     ----------
-    file : binary file
     dtype, shape
         Of the array.
     mode : {"r+", "c"}

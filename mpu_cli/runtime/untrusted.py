@@ -15,7 +15,6 @@ def json_value(text: str | bytes, unique: bool = False) -> Any:
 
     Parameters
     ----------
-    text : str or bytes
     unique : bool
         Whether an object with a key twice is refused.
 
@@ -71,8 +70,6 @@ def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) ->
         Its size is checked before: at most that of such an array, and a little more.
     name : str
         Of the array, for errors.
-    dtype : type
-    shape : tuple of int
 
     Raises
     ------

@@ -27,13 +27,7 @@ _LEFT = 499  # as nginx has it: nobody receives it
 
 
 class Service:
-    """Answers requests.
-
-    Parameters
-    ----------
-    current : Current
-    limits : Limits
-    """
+    """Answers requests."""
 
     def __init__(self, current: Current, limits: Limits) -> None:
         self._current, self._limits = current, limits

@@ -16,12 +16,7 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
 
 
 class Metrics:
-    """The numbers of a service, for Prometheus.
-
-    Parameters
-    ----------
-    current : Current
-    """
+    """The numbers of a service, for Prometheus."""
 
     def __init__(self, current: Current) -> None:
         self._registry = CollectorRegistry()

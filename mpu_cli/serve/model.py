@@ -42,7 +42,6 @@ class Loaded:
 
     Attributes
     ----------
-    model : TrainedModel
     vectorizer : Vectorizer or None
         What makes vectors of texts, where the model keeps it.
     version : str
@@ -135,8 +134,6 @@ class Answer:
 
     Attributes
     ----------
-    loaded : Loaded
-    instances : int
     fitness : Fitness
         How many features there were, and how many of them are unknown to the model.
     decided, top : Cells
@@ -187,14 +184,8 @@ def _entries(cells: Cells) -> list[tuple[int, int, float]]:
 class Current:
     """The model in use.
 
-    Parameters
-    ----------
-    path : Path
-    run : Run
-
     Attributes
     ----------
-    loaded : Loaded
     problem : str or None
         Why what is there now is not in use.
     """

@@ -110,7 +110,6 @@ def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading 
         From `plan_parts`.
     counts : sequence of int
         Number of instances of each part.
-    reading : Reading
 
     Raises
     ------

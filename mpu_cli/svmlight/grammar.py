@@ -105,10 +105,6 @@ def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False)
     implicit_values, scores : bool
         As in `Reading`.
 
-    Returns
-    -------
-    Instance
-
     Raises
     ------
     LineError

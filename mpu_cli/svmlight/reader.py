@@ -56,7 +56,6 @@ def parse_block(
         Name of the file, for errors.
     implicit_values, scores : bool
         As in `Reading`.
-    run : Run
 
     Returns
     -------
@@ -133,7 +132,6 @@ def iter_chunks(
     source : str, Path or Files
         A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input; or several, of which some may have no
         instances.
-    reading : Reading
     block_bytes : int
         Number of bytes read at a time.
     run : Run
@@ -250,17 +248,12 @@ def read(
     ----------
     source : str, Path or Files
         As for `iter_chunks`.
-    reading : Reading
     run : Run
         Its threads and kernels are used, and it allocates the arrays. The data do not depend on it.
     may_be_empty : bool
         Whether no instances at all are a dataset without rows instead of an error.
     contents : dict, optional
         As for `iter_chunks`.
-
-    Returns
-    -------
-    Dataset
 
     Raises
     ------

@@ -317,7 +317,6 @@ def blocks(
 
     Parameters
     ----------
-    stream : binary file
     source : str
         Its name for errors.
     max_line_bytes : int
@@ -376,7 +375,6 @@ def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[
 
     Parameters
     ----------
-    source : str or Path
     opened : callable
         Opens it, and raises the errors of these functions.
     """

@@ -14,12 +14,6 @@ def write_instances(stream: Writable, dataset: Dataset) -> None:
     """Write instances as LIBSVM lines. Reading them gives the same numbers, bit for bit.
 
     The line of an instance without labels starts with a space.
-
-
-    Parameters
-    ----------
-    stream : binary file
-    dataset : Dataset
     """
     for start in range(0, len(dataset), _ROWS):
         stream.write(_instance_lines(dataset[start : start + _ROWS]))

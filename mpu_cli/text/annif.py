@@ -27,7 +27,6 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
 
     Parameters
     ----------
-    source : str or Path
     form : str or None
         One of `records.FORMATS`; None: as its name tells. A directory is a corpus of Annif.
     default : Fields

@@ -142,16 +142,7 @@ class Hashes:
 
 
 class HashCounts:
-    """Document frequencies of the hashes of terms, in memory that grows with the number of different ones.
-
-    Parameters
-    ----------
-    hashes : Hashes
-
-    Attributes
-    ----------
-    texts : int
-    """
+    """Document frequencies of the hashes of terms, in memory that grows with the number of different ones."""
 
     def __init__(self, hashes: Hashes) -> None:
         self._hashes = hashes

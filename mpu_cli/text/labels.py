@@ -24,7 +24,6 @@ class Labels:
 
     Attributes
     ----------
-    names : list of tuple of str
     shared : int
         Number of labels with the main name of an earlier one, and no other URI. They are the same label, so their own
         numbers have no name.

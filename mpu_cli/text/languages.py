@@ -77,10 +77,6 @@ class TextIn(str):
 def guess_language(texts: Iterable[str]) -> str | None:
     """Guess the language that texts are in.
 
-    Parameters
-    ----------
-    texts : iterable of str
-
     Returns
     -------
     str or None

@@ -41,7 +41,6 @@ class Rewriter:
     Parameters
     ----------
     form : {"jsonl", "csv", "tsv", "annif"}
-    fields : Fields
     added : str
         The field, or column, that lists the tags that are added; empty: none. Annif's own files have no
         such field, but for CSV.

@@ -70,7 +70,6 @@ class Records:
         One of `text.records.FORMATS`.
     skip_bad : bool
         Whether bad records are no instances.
-    fields : Fields
     """
 
     file: str
@@ -96,7 +95,6 @@ class Stored:
 
     Attributes
     ----------
-    options : TextOptions
     features : list of str or None
         None where features are hashed.
     idf : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
@@ -341,7 +339,6 @@ def unpacked(data: bytes, source: str) -> Stored:
 
     Parameters
     ----------
-    data : bytes
     source : str
         Its file, for errors.
 

@@ -96,7 +96,6 @@ class ByAnswers:
             Annotated labels.
         frequency : LabelFrequency
             Of these instances and labels.
-        answers : Answers
         reviewed : ReviewedFrequency
             That comes from these answers.
 

@@ -46,7 +46,6 @@ class Judged:
 
     Attributes
     ----------
-    answered, yes : int
     claimed : float
         The mean probability of those decided, as it was claimed.
     interval : tuple of two floats
@@ -222,7 +221,6 @@ def suggest(
     annotated : csr_array of bool, shape (n, q)
     frequency : LabelFrequency
         Of these instances and labels.
-    choice : Choice
     left_out : csr_array of bool, shape (n, q), optional
         Cells that are not to be listed.
     correction : Correction, optional
@@ -267,7 +265,6 @@ def missing_labels(
     Parameters
     ----------
     annotated : csr_array of bool, shape (n, q)
-    frequency : LabelFrequency
     reviewed : ReviewedFrequency, optional
         Where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
 
@@ -313,8 +310,6 @@ def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0)
 
     Parameters
     ----------
-    listed : Cells
-    frequency : LabelFrequency
     block : float
         Missing labels of such a block; where fewer are listed, all of them are taken for part of one.
     """
@@ -346,12 +341,6 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn
     ----------
     listed : Cells
         Suggestions, the most probable first.
-    annotated : int
-    missing : float
-
-    Returns
-    -------
-    FillingIn
 
     Examples
     --------

@@ -85,7 +85,6 @@ class Features:
         Parameters
         ----------
         columns : ndarray of float32, shape (n, k)
-        scale : float
         empty : callable
             As for `of`.
         transform : callable, optional

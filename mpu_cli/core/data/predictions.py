@@ -166,7 +166,6 @@ class TopPredictions:
 
     Parameters
     ----------
-    top : Top
     shape : (n, q)
     """
 

@@ -55,7 +55,6 @@ class Posterior:
 
     Attributes
     ----------
-    grid : Grid
     probability : ndarray of float64, shape (p, J)
         Of each cell of the grid, for each of p different shares; rows sum to 1.
     place : ndarray of int, shape (r,)
@@ -124,7 +123,6 @@ def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
     ----------
     counts : ndarray, shape (r, 2)
         a and n.
-    grid : Grid
 
     Returns
     -------
@@ -145,8 +143,6 @@ def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
     ----------
     counts : ndarray, shape (r, 2)
         s and y.
-    grid : Grid
-    n, m : int
 
     Returns
     -------

@@ -221,7 +221,6 @@ def fit(
 
     Parameters
     ----------
-    cells : ScoredCells
     answers : Answers
         On cells that are not annotated.
     automatic : float, optional
@@ -231,10 +230,6 @@ def fit(
         how many there are.
     weights : ndarray of float64, shape (q,), optional
         How many labels each stands for. Default: each for itself.
-
-    Returns
-    -------
-    FittedFrequency
     """
     q = len(cells.annotations)
     share = cells.annotations if weights is None else cells.annotations * weights
@@ -328,16 +323,10 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
 
     Parameters
     ----------
-    cells : ScoredCells
     n : int
         At most so many.
-    seed : int
     truth : Truth, optional
         By the answers so far. Default: there are none.
-
-    Returns
-    -------
-    Questions
     """
     q = len(cells.annotations)
     rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
@@ -372,7 +361,6 @@ def expected_width(
     ----------
     cells, answers, automatic, weights
         As for `fit`.
-    n : int
     truth : Truth
         By which the answers are simulated.
     """

@@ -112,10 +112,6 @@ def from_review(
     automatic : float, optional
         An estimate of c from annotations alone. It counts for two true labels.
 
-    Returns
-    -------
-    ReviewedFrequency
-
     Raises
     ------
     DataError
@@ -263,10 +259,6 @@ def from_second_file(
         The instances of the second file.
     automatic : float, optional
         As for `from_review`.
-
-    Returns
-    -------
-    ReviewedFrequency
 
     Raises
     ------

@@ -125,10 +125,6 @@ def estimate_singly(
         Of all labels, with its interval.
     verified : VerifiedLabels, optional
         Of these instances and labels.
-
-    Returns
-    -------
-    SingleFrequencies
     """
     cells = Cells.of(probabilities, labels, verified)
     agreeing = agreement(cells)

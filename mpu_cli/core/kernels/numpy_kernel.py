@@ -33,8 +33,6 @@ def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
     ----------
     rows : ndarray of int, shape (n,)
         The instances, ascending.
-    batch_size : int
-    seed : int
     """
     rng = np.random.default_rng(seed)
     groups = _groups(-(-len(rows) // batch_size), batch_size)
@@ -121,10 +119,8 @@ def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
 
     Parameters
     ----------
-    features : Features
     rows : ndarray of int, shape (n,)
         The instances to learn from, in the order in which they fall into batches.
-    batch_size : int
     """
     batches = Batches(features, rows, batch_size)
     if len(rows) > _KEPT_INSTANCES:
@@ -175,7 +171,6 @@ def descend(
         lambda.
     epochs : int
         Passes over the batches.
-    rng : numpy.random.Generator
     weights : ndarray of float32, shape (width, q), optional
         Where the weights start. Default: zero.
     seen : int
@@ -237,7 +232,6 @@ def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
         Of the instances of a mini-batch.
     first : int
         The place of its first instance in the order of all.
-    epoch : int
 
     Returns
     -------
@@ -263,7 +257,6 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
     matrix : csr_array of float32, shape (n, D)
     weights : WeightRows, of D features and q labels
     bias : ndarray of float32, shape (q,)
-    top : Top
 
     Returns
     -------

@@ -70,7 +70,6 @@ def reasons(
 
     Parameters
     ----------
-    model : StackedModel
     features : csr_array, shape (n, D)
         With sorted rows.
     rows, columns : ndarray of int, shape (m,)
@@ -124,7 +123,6 @@ def strongest_links(model: StackedModel, top: int) -> list[Link]:
 
     Parameters
     ----------
-    model : StackedModel
     top : int
         How many, at most.
 

@@ -54,8 +54,6 @@ class RbfFeatures:
         matrix : csr_array of float32, shape (n, D)
         gamma : float
             By D: gamma / D is the kernel's, since the mean squared distance of standardised instances is 2 D.
-        m : int
-        seed : int
         """
         from sklearn.kernel_approximation import Nystroem  # takes half a second, which only kernels need
 
@@ -103,7 +101,6 @@ class RbfModel:
 
     Attributes
     ----------
-    features : RbfFeatures
     stacked : StackedModel
         Of m features, the numbers of `features`.
     """

@@ -66,7 +66,6 @@ class StackedModel:
         ----------
         matrix : csr_array, shape (n, any), float32
             Features; columns beyond the model's are ignored.
-        run : Run
 
         Returns
         -------

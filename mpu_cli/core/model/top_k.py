@@ -44,7 +44,6 @@ class TopK:
 
     Attributes
     ----------
-    k : int
     aim : {"macro-f1", "coverage"}
     weights, offsets : ndarray of float32, shape (q,)
         Of the calibrated probability of each label.

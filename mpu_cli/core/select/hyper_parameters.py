@@ -128,7 +128,6 @@ class HyperParameters:
         Number of cross-validation folds; None: by the number of instances.
     prune : float or None
         Weights below this are dropped; None: none.
-    estimates : Estimates
     held_out : HeldOut or None
         Out-of-fold predictions of level 0, where choosing the settings has given those of all instances.
     f1 : float or None
@@ -156,9 +155,6 @@ def choose_hyper_parameters(
 
     Parameters
     ----------
-    population : Population
-    options : Options
-    run : Run
     warm_start : WarmStart, optional
         An earlier model, whose settings are taken over.
     estimates : Estimates, optional

@@ -73,7 +73,6 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     ----------
     annotations : ndarray of int, shape (q,)
         How many instances are annotated with each label.
-    seed : int
     size : int
         About so many; less than `FEW_LABELS` can be.
 
@@ -120,7 +119,6 @@ class Sample:
         Instances to draw at most; all are taken, in their order, where there are no more.
     m : int or None
         Number of folds; None: by their number.
-    run : Run
     drawn : DrawnLabels, optional
         Some of the labels. Default: all.
     label_features : csr_array, shape (q, D), optional

@@ -98,7 +98,6 @@ class Choice:
 
     Attributes
     ----------
-    settings : Settings
     f1 : float
         Estimated of the out-of-fold predictions at their best thresholds, by the criterion of the choice.
     probabilities : ndarray of float32, shape (n, q)
@@ -125,20 +124,14 @@ def choose_settings(
 
     Parameters
     ----------
-    trial : Trial
     start : Settings
         Where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
     free : collection of str
         What to choose: some of "cost", "step" and "prior". The rest of the start is kept.
     criterion : str or float
         That of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one threshold.
-    run : Run
     tick : callable
         Called once per setting.
-
-    Returns
-    -------
-    Choice
     """
 
     def evaluate(settings: sgd.Settings) -> Choice:
@@ -195,7 +188,6 @@ def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start
     ----------
     evaluate : callable
         Gives the candidate at a value of the grid, with its `f1`.
-    grid : tuple of float
     start : float
         One of the grid.
     first : Candidate

@@ -41,7 +41,6 @@ def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarr
     vectors : csr_array of float32, shape (m, D)
     size : int
         Of each group; one is smaller, unless the number of vectors is a multiple of it.
-    rng : numpy.random.Generator
 
     Returns
     -------

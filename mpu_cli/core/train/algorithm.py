@@ -106,7 +106,6 @@ def train(
     ----------
     problem : Problem
         q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
-    options : Options
     run : Run
         Observes every step; its checkpoints are of an interrupted training of the same data and options.
     warm_start : WarmStart, optional
@@ -116,10 +115,6 @@ def train(
         Predict all instances out of fold at the last level too, and not only as many as its thresholds need.
     calibrated : bool
         Make probabilities of the predictions of the last level.
-
-    Returns
-    -------
-    StackedModel or RbfModel, Report
 
     Raises
     ------
@@ -160,17 +155,12 @@ def train_on_parts(
 
     Parameters
     ----------
-    instances : Instances
     n_shards : int
         Shards that learn side by side (`mixing`), at most as many as there are parts.
     chosen : HyperParameters, optional
         Default: they are chosen.
     options, run, warm_start, hold_out_all, calibrated
         As for `train`.
-
-    Returns
-    -------
-    StackedModel, Report
 
     Raises
     ------

@@ -28,12 +28,10 @@ class Evidence:
     ----------
     probabilities : ndarray or csr_array of float32, shape (n, q)
         Pr(y=1 | x), of all instances, out of fold.
-    frequency : LabelFrequency
     blocks : int
         Of so many probabilities that were calibrated by themselves.
     estimates : Estimates
         Where the frequency comes from.
-    warnings : tuple of str
     calibration : Calibration or None
         What made probabilities of scores; None where a model predicts probabilities.
     """

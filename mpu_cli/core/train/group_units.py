@@ -61,9 +61,6 @@ class Whole:
 
     Attributes
     ----------
-    size : int
-    mean_squared_norm : float
-    settings : Settings
     start : LinearModel
         Where the labels of the groups start.
     """
@@ -193,7 +190,6 @@ def learn_groups(
         Label frequencies.
     prune : float
         Weights below this are dropped.
-    run : Run
     in_turn : bool
         Whether one model learns from two selections, one after the other, in one pass.
 

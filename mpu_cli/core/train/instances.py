@@ -28,7 +28,6 @@ class Selected:
 
     Attributes
     ----------
-    selection : Selection
     sizes : list of int
         Instances of each part.
     counts : LabelCounts

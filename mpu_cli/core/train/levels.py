@@ -48,15 +48,12 @@ class Level(ABC):
 
     Attributes
     ----------
-    instances : Instances
     parts : sequence of Handle
         Of `parts.PartRows`, as the level learns from them.
-    chosen : HyperParameters
     run : Run
         Observes every step, and saves checkpoints.
     top : Top or None
         Which predictions are kept, where labels are many; None: all.
-    number : int
     start_of : callable or None
         Gives the model with which a level begins, by the number of the level; None: levels begin cold.
     """
@@ -303,11 +300,8 @@ class _Learned:
 
     Attributes
     ----------
-    level : Level
-    counted : BinnedCells
     calibration : Calibration, StratifiedCalibration or None
         What makes probabilities of its predictions.
-    held_out : list of Handle
     """
 
     level: Level
@@ -326,7 +320,6 @@ class Stack:
 
     Attributes
     ----------
-    models : list of LinearModel
     calibrations : list of (Calibration or None)
         What makes probabilities of the predictions of each level but the last.
     level_f1 : list of float

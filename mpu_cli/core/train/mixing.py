@@ -53,12 +53,10 @@ class Mixing:
 
     Attributes
     ----------
-    executor : Executor
     rates : ndarray of float64, shape (q,)
         Label frequencies.
     settings : Settings
         Of one shard alone.
-    n_shards : int
     run : Run
         What units of work run with.
     submitted : callable
@@ -87,7 +85,6 @@ class Mixing:
         ----------
         level_parts : sequence of Handle
             Of `parts.PartRows`.
-        selected : Selected
         n : int
             Instances that the model is to learn from, perhaps by going on: it is regularised by 1 / (C n).
         start : Handle, optional
@@ -170,12 +167,7 @@ class Mixing:
 
 @dataclass(frozen=True, kw_only=True)
 class Shards(Level):
-    """A level of few labels that shards learn.
-
-    Attributes
-    ----------
-    n_shards : int
-    """
+    """A level of few labels that shards learn."""
 
     n_shards: int
 

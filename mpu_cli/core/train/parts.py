@@ -70,8 +70,6 @@ class Pass:
 
     Attributes
     ----------
-    selection : Selection
-    settings : Settings
     n : int
         Instances that the model is to learn from in all: the weights are regularised by 1 / (C n).
     seen : int
@@ -142,15 +140,12 @@ def learn(part: PartRows, pass_: Pass, block: slice, rates: np.ndarray, start: L
 
     Parameters
     ----------
-    part : PartRows
-    pass_ : Pass
     block : slice
         The labels.
     rates : ndarray of float64, shape (q,)
         Label frequencies.
     start : LinearModel
         What the parts before have left, of these labels.
-    run : Run
     """
     rows = part.rows(pass_.selection, run.seed)
     if not len(rows):

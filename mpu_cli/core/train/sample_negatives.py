@@ -50,13 +50,8 @@ def sample_negatives(
         Of the model of groups.
     prune : float or None
         The weights that it does without.
-    run : Run
     prior : Prior, optional
         Labels are then also like instances that have features of their own.
-
-    Returns
-    -------
-    NegativeSample
     """
     n, q = labels.shape
     positives = frequency.positives(labels)
@@ -88,14 +83,12 @@ def sample_instances(
     features : Features, n instances
     positives : csr_array of bool, shape (n, q)
         Their annotated labels, corrected by verified labels.
-    groups : LabelGroups
     model : LinearModel
         Of the groups but the first.
     of : int
         How many instances there are in all.
     rng : numpy.random.Generator
         Draws the random groups of an instance.
-    run : Run
     verified : VerifiedLabels, optional
         Of the instances.
     """

@@ -43,8 +43,6 @@ class LevelTask:
         Annotated labels.
     frequency : LabelFrequency
         Of these instances and labels.
-    settings : Settings
-    run : Run
     side : SideInformation
         Of these instances and labels.
     top : Top or None
@@ -84,7 +82,6 @@ class Learned:
 
     Attributes
     ----------
-    model : LinearModel
     held_out : HeldOut
         What its chains have predicted; of no instances where they predict none.
     """
@@ -104,7 +101,6 @@ def learn(
 
     Parameters
     ----------
-    task : LevelTask
     chains : sequence of Chain
         Of rows, ascending.
     start : LinearModel, optional
@@ -284,10 +280,8 @@ def predict_nested(
 
     Parameters
     ----------
-    task : LevelTask
     fold_rows : sequence of ndarray of int
         The instances of each fold, from `validation.deal`.
-    outer : int
     out_of_fold : ndarray of float32, shape (n, q)
         Predictions by models without one fold.
     tick : callable

@@ -151,7 +151,6 @@ def predict_folds(
         Of n instances and q labels. Instances that no fold holds out are not touched.
     frequency : LabelFrequency
         Of n instances and q labels.
-    settings : Settings
     run : Run
         Its threads work on folds and label blocks.
     tick : callable
@@ -236,8 +235,6 @@ def predict(
     rows : ndarray of int, shape (r,)
         The instances to predict.
     block : slice or ndarray of int
-    predictions : Collector
-    run : Run
     prune : float, optional
         Drop weights below this before.
     places : ndarray of int, shape (r,), optional
@@ -269,7 +266,6 @@ class Selection:
     ----------
     folds : int
         Number of folds that each part is dealt into; 1: all of its instances are meant.
-    fold : int
     inside : bool
         Whether the instances of the fold are meant, and not the others.
     """
@@ -361,7 +357,6 @@ class Plan:
             Number of instances.
         enough : int
             So many are to be predicted, at least.
-        settings : Settings
         folds : int or None
             Of cross-validation; None: by the number of instances.
         warm : bool

@@ -73,7 +73,6 @@ def train(
     options : Options
         `c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is predicted
         if g/c >= 0.5; with "weighted", if a classifier of weighted instances gives at least 0.5.
-    run : Run
 
     Returns
     -------

@@ -51,7 +51,6 @@ class LinearSpace:
     Parameters
     ----------
     matrix : csr_array, shape (n, D), float32
-    run : Run
 
     Raises
     ------
@@ -145,7 +144,6 @@ def solve(
 
     Parameters
     ----------
-    dual : Dual
     tolerance : float
         Relative duality gap to reach.
     seed : int
@@ -156,10 +154,6 @@ def solve(
         Threads of the exact gap. The solution does not depend on it.
     tick : callable
         Called once an epoch.
-
-    Returns
-    -------
-    Solution
 
     Raises
     ------

@@ -92,7 +92,6 @@ class RbfSpace:
     ----------
     gram : ndarray of float32, shape (n, n)
         K(x_i, x_j).
-    run : Run
     """
 
     def __init__(self, gram: np.ndarray, run: Run = DEFAULT_RUN) -> None:
@@ -136,7 +135,6 @@ def rbf_kernel(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
     ----------
     left : csr_array, shape (n, any), float32
     right : csr_array, shape (m, any), float32
-    gamma : float
 
     Returns
     -------

@@ -94,8 +94,6 @@ def train(
         Features.
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
-    options : Options
-    run : Run
 
     Returns
     -------

@@ -72,7 +72,6 @@ def out_of_fold_f1(
         From the training instances, the held-out instances and C to probabilities of the latter.
     folds : int or None
         None: by the number of instances.
-    run : Run
     tick : callable
         Called once an evaluation.
     jobs : int

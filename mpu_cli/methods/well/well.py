@@ -201,14 +201,8 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> Solution:
 
     Parameters
     ----------
-    graph : Graph
     block : slice
         The labels.
-    alpha, beta : float
-
-    Returns
-    -------
-    Solution
     """
     annotated = graph.annotated[:, block].toarray()
     degrees = graph.degrees(block)
@@ -235,11 +229,8 @@ def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> 
 
     Parameters
     ----------
-    graph : Graph
     f : ndarray of float32, shape (n,)
         Values below 1. Instances of value 0 are in no set.
-    k : int
-    alpha, beta : float
     """
     order = np.argsort(-f, kind="stable")[: np.count_nonzero(f)]
     if not len(order):
