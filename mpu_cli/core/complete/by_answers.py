@@ -2,14 +2,10 @@
 
 The posterior of a suggestion (`posterior`) takes the label frequency of a label for the same at all scores. Where it
 comes from answers, the scores can deny that: a label of which .9 is annotated where they are highest has no c of .6
-there. So the posterior u serves as a score alone. With o the odds of being annotated at u, by isotonic regression of
-all labels together, the probability is
-
-    Pr(y=1 | u, s=0) = kappa o^(1 - d),    at most the ceiling,
-
-the form in which `core.frequency.questions` takes the answers. There is one kappa, by which the probabilities add up to
-the number of labels that c says to be missing. Of d the mean of its posterior is taken, by the answers and a normal
-prior. How much nearer to the truth this comes: docs/choices/reviews.md, "Probabilities by answers".
+there. So the posterior u serves as a score alone, for the form in which `core.frequency.questions` takes the answers:
+Pr(y=1 | u, s=0) = kappa o^(1 - d), with o the odds of being annotated at u, by isotonic regression of all labels
+together. There is one kappa, by which the probabilities add up to the number of labels that c says to be missing; of d
+the mean of its posterior is taken. How near that comes: docs/choices/reviews.md, "Probabilities by answers".
 """
 
 from dataclasses import dataclass

@@ -1,17 +1,8 @@
 """Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
 
 A model predicts from the features x alone, since a new instance has no annotations. An instance of the data has some,
-and where labels go together these say more than its features do:
-
-    log odds of y_k = a_k log odds of p_k + b_k + sum over j of v_jk s_j (1 - p_j),    v_jk >= 0, v_kk = 0
-
-with p = Pr(y=1 | x) out of fold. An annotation makes a label sure that had probability p_j, so 1 - p_j is what it adds
-to the features. The parameters maximise the likelihood of the annotations (the PU loss) times normal priors: v about 0
-with variance 1/3, b about 0 with 0.1 and a about 1 with 0.01, since p is calibrated already. They are learned in folds,
-so that no instance is judged by parameters that know its annotations.
-
-An annotation may speak for another label and never against it. That two labels are never annotated together may be
-because they exclude each other, or because people stop after one label; annotations cannot tell which.
+and where labels go together these say more than its features do. The log odds of a label are a sum over those of its
+prediction and the other labels s_j (1 - p_j), weighted by v_jk >= 0: docs/method.md, "Missing labels".
 """
 
 from collections.abc import Iterator

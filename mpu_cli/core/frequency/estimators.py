@@ -4,22 +4,15 @@ Each method takes out-of-fold probabilities P of a classifier of annotated again
 annotations S, both n x q. Complete instances, labels that are known to be false, and ignored cells tell nothing of the
 chance of annotation and are left out (`VerifiedLabels.left_to_chance`).
 
-Best bin (the default; after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS
-2021). Among the instances that score at least t for a label, the share annotated is c times the precision there, so it
-is at most c, and close to c where nearly all of them have the label. The bin {P >= t} with the largest lower confidence
-bound on its share is taken, for each label; then the labels' bins, best first, are pooled as long as that raises the
-bound of the pool. Where Garg et al. use a Hoeffding bound and one class, this uses the Wilson score bound, which is far
-tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over many of them.
+Best bin, the default, pools bins of instances that surely have a label, by their scores or by another label:
+docs/method.md, "Estimating the label frequency". It is after Garg et al., "Mixture Proportion Estimation and PU
+Learning: A Modern Approach", NeurIPS 2021; where they use a Hoeffding bound and one class, this uses the Wilson score
+bound, which is far tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over
+many of them.
 
 Every method assumes that a true label is annotated with the same chance, whichever the label and the instance
-(`ASSUMPTION`). Annotations alone cannot contradict that.
-
-Where no score tells a label surely, another label may: of the instances annotated with that one, the share annotated is
-c times the share that truly has both, if labels of an instance go missing independently of each other, and again at
-most c. These instances are then a bin too. They are not used elsewhere, since labels may go missing together.
-
-c of each label (`estimate_per_label`), and of groups of instances, each of which was annotated with a chance of its own
-(`estimate_groups`), is estimated from these alone; groups with too few annotations for that are taken together.
+(`ASSUMPTION`). Annotations alone cannot contradict that. c of each label (`estimate_per_label`), and of groups of
+instances (`estimate_groups`), is estimated from these alone; groups with too few annotations are taken together.
 
 e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
 Section 2.

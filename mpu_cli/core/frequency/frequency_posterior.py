@@ -1,12 +1,7 @@
 """What label frequencies are probable: the posterior of c on a grid, of one share or of many labels together.
 
-Most labels are rare, so they inform each other: c_k ~ Beta(alpha mu, alpha (1 - mu)), where mu is the mean of the
-labels and alpha says how much alike they are. Where a_k of n_k true labels are annotated, this is the beta-binomial
-model, and at given mu and alpha the mean of c_k is (a_k + alpha mu) / (n_k + alpha).
-
-mu and alpha are integrated over a grid instead of being fixed at their most probable values, which are far from certain
-where little has been seen. 16 values of alpha from 1 to 1000, in equal ratios, are equally probable. mu has a Beta
-prior worth two observations. (docs/choices/reviews.md, "Reviewed instances and c")
+Many labels inform each other by a beta-binomial model, with its mean mu and its concentration alpha integrated over a
+grid: docs/method.md, "Frequencies from complete label sets".
 """
 
 from collections.abc import Callable

@@ -2,22 +2,11 @@
 
 In a cell that is not verified, c is the rate of the label or, where instances are in groups, that of the instance. In
 a verified cell c is 1, and s, whether the label counts as annotated, is its truth. In an ignored cell c is 0: it is
-neither positive nor negative.
-
-    cell                   s    c       loss
-    annotated              1    rate    -log sigma(z)
-    not annotated          0    rate    -log(1 - c sigma(z))
-    verified as true       1    1       -log sigma(z)
-    implied by another     1    1       -log sigma(z)
-    verified as false      0    1       -log(1 - sigma(z))
-    ignored                0    0       0
-
-In an instance whose label set is complete, every cell is verified: the annotated ones are true, the others
-false. With all cells verified this is logistic regression on complete labels.
+neither positive nor negative. In an instance whose label set is complete, every cell is verified.
 
 True labels are counted by annotations, each of which stands for 1 / c true labels (`true_of`); in complete instances
-each stands for itself, as implied labels do, and those of labels known to be false for none. A single label that was
-found true is not added: the annotations stand for it already.
+each stands for itself, and those of labels known to be false stand for none. A single label that was found true is not
+added: the annotations stand for it already. docs/method.md, "Verified labels", has the losses of all these cells.
 """
 
 from dataclasses import dataclass, replace

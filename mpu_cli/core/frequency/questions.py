@@ -1,21 +1,10 @@
 """The label frequency by questions on cells drawn by chance, each answered yes or no.
 
-A classifier of annotated against not annotated gives each cell calibrated odds o of being annotated, out of fold. Where
-a label has the frequency c, its odds of being true, where it is not annotated, are in proportion to these:
-
-    Pr(y=1 | s=0) = r = kappa o^(1 - d),    at most `_CEILING`,
-
-with kappa = (1 - c) / c and d = 0 where c is the same at all scores; d > 0 says that labels which the features hardly
-show are missed more often. kappa is such that the sum of r over the cells of label k that are not annotated is what c_k
-says to be missing, A_k (1 - c_k) / c_k of A_k annotated ones. So an answer at any score tells something of c_k.
-
-    logit c_k ~ N(mu + b x_k, tau^2)
-
-over labels, where x_k says how surely the features show that label k is annotated: of a label that is annotated often
-they can say so. mu, b, tau and d are integrated over a grid. Their prior is a mixture of one c for all labels and
-scores, near the estimate by annotations alone, and of frequencies that may be anything. So few answers tell
-whether that estimate can be trusted, and more replace it. Instances that were drawn at random and completely reviewed
-add their counts. How the constants were chosen: docs/choices/reviews.md, "Questions and c".
+A label that is not annotated is true with Pr(y=1 | s=0) = r = kappa o^(1 - d), at most `_CEILING`, where o are its
+calibrated odds of being annotated, out of fold; kappa is such that as many are missing as c of the label says. So an
+answer at any score tells something of c, and labels inform each other: logit c_k ~ N(mu + b x_k, tau^2), with all but
+c_k integrated over a grid. docs/method.md, "Frequencies from questions", has the model and its priors, and
+docs/choices/reviews.md, "Questions and c", how the constants were chosen.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
 """The label frequency of every label, from what people have decided: complete label sets, and answers to questions.
 
-A review: n_k labels k are true in instances that were drawn at random and completely reviewed, and a_k of these had
-been annotated. Or a second file with complete label sets: label k is annotated in s_k of n instances here, and true in
-y_k of m instances there. If both files are drawn from the same population, the shares are c_k lambda_k and lambda_k.
-
-`frequency_posterior` turns either into what is probable of c, and `questions` answers on single cells.
+Complete label sets are those of instances that were drawn at random and reviewed, or of a second file from the same
+population (docs/method.md, "Frequencies from complete label sets"). `frequency_posterior` turns either into what is
+probable of c, and `questions` answers on single cells.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,15 +1,8 @@
 """The label frequency of each label, from annotations alone: estimates, and intervals that cover.
 
-The classifier of annotated against not annotated predicts g = sigma(z) out of fold. Among instances of the same z, the
-share annotated follows a curve that rises with z towards a ceiling, which is the label frequency where the label is
-nearly sure there:
-
-    Pr(s=1 | z) = c_k sigma(a_k z + b_k).
-
-The likelihood of each c_k, with the best a_k and b_k, says where the ceiling of label k may lie. Incomplete labels do
-not tell a label that is annotated rarely from one that the features do not make sure: both have a low ceiling. So the
-ceiling of a label says how large its frequency is at least. How large it is at most depends on how many labels have
-one frequency in common, as far as their ceilings agree on one (`agreement`):
+The share annotated among instances of the same out-of-fold score rises with it towards a ceiling, which says how large
+the frequency of the label is at least. How large it is at most depends on how many labels have one frequency in common,
+as far as their ceilings agree on one (`agreement`; docs/method.md, "Frequencies of single labels"):
 
 - the estimate of a label lies between its own and that of all labels, the nearer to the latter the more labels agree;
 - its interval goes from the least that its ceiling allows, or that of all labels, to the most that its ceiling allows,

@@ -1,12 +1,10 @@
-"""Predictions made probabilities: of the labels predicted with p, a share of p is to be true.
+"""Calibration: of the labels predicted with p, a share of p is to be true.
 
-What a regularised model trained with the PU loss predicts is in a good order, but mostly too small. Among cells that
-are predicted alike, the annotated ones divided by c estimate the true ones. So on out-of-fold predictions, all labels
-together, isotonic regression of s / c on the prediction (Zadrozny and Elkan, "Transforming classifier scores into
-accurate multiclass probability estimates", KDD 2002) gives Pr(y=1 | prediction), as a number for each of some blocks of
-predictions. Within blocks, the order of the predictions is to stay. So the map is a line from the centre of a block to
-that of the next, on the scale of log odds, with the mean of every block as the regression has it; beyond the outermost
-centres log odds are shifted. It increases strictly, and being the same for all labels it changes no order.
+Isotonic regression of s / c on out-of-fold predictions of all labels together, as a number for each of some blocks of
+predictions (Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
+2002). The map is a line from the centre of a block to that of the next, on the scale of log odds, with the mean of
+every block as the regression has it: it increases strictly, and being the same for all labels it changes no order.
+docs/method.md, "Calibration".
 """
 
 from dataclasses import dataclass

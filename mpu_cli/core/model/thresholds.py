@@ -1,13 +1,9 @@
 """Decision thresholds that maximise micro-F1, or macro-F1, on labels of which part is missing.
 
-With label frequency c, each annotated label that is predicted stands for 1/c true ones (Kong et al. 2014, Section 2.1:
-the annotated are a random share c of the true). So from probabilities P and annotations S, both n x q,
-
-    tp(t) = sum over P >= t and S of 1/c,   F(t) = 2 tp(t) / (#{P >= t} + sum over S of 1/c)
-
-estimates the micro-F1 that threshold t would reach on complete labels. With one c for all, the largest F is at most a
-constant factor off where c is wrong, but its place hardly moves. In complete instances c is 1; ignored cells are in no
-count (`LabelFrequency.counted`).
+With label frequency c, each annotated label that is predicted stands for 1/c true ones, from which the micro-F1 that a
+threshold would reach on complete labels is estimated: docs/method.md, "Thresholds". With one c for all, the largest F
+is at most a constant factor off where c is wrong, but its place hardly moves. In complete instances c is 1; ignored
+cells are in no count (`LabelFrequency.counted`).
 
 A single label, which macro-F1 is about, may have few annotations. So its F is expected of calibrated probabilities
 (`core.model.calibration`, learned from all labels together), and not counted.

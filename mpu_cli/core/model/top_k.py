@@ -1,13 +1,8 @@
 """Decisions of exactly k labels for an instance that serve rare labels too.
 
-The k most probable labels have the largest precision at k, and hardly ever a rare label among them. Macro-F1 and
-coverage are means over labels, and functions of two rates of each: of true positives and of predictions. The decisions
-that maximise such a function of calibrated probabilities p are the k labels with the largest
-
-    weight * p + offset,
-
-weight and offset of a label being the derivatives of the function by its two rates. They depend on the rates that they
-lead to, so they are found step by step, by the method of Frank and Wolfe (Schultheis, Wydmuch, Kotlowski, Babbar and
+The k most probable labels have the largest precision at k, and hardly ever a rare label among them. The decisions that
+maximise macro-F1 or coverage of calibrated probabilities p are the k labels with the largest weight * p + offset, found
+step by step by the method of Frank and Wolfe (docs/method.md, "Thresholds"; Schultheis, Wydmuch, Kotlowski, Babbar and
 Dembczynski, "Consistent algorithms for multi-label classification with macro-at-k metrics", ICLR 2024).
 """
 

@@ -15,29 +15,8 @@ dual, 0 <= alpha_il <= 2 C and
 
 The gradient of the dual along alpha_il is 1 - y_i^l <z_l, phi(x_i)> and its curvature R_ll K_ii, so that each
 coordinate has its maximum in closed form; a step of delta moves every z_k by R_kl delta y_i^l phi(x_i). With R = I
-these are q independent support vector machines.
-
-Where the papers leave a choice:
-
-- *R*: theirs is prior knowledge. Here (1 - rho) I + rho S, with S the cosine similarities of the labels' annotations
-  and rho = 0.5. On held-out parts of the training files of reuters-topics, bibtex, yeast and the digits, at the best
-  C, that was within 0.001 of the best micro-F1 of rho = 0, 0.1, 0.3 .. 0.9 with complete labels, and within 0.004 with
-  30 % of them missing; over rho = 0 it gained 0.001, 0.001, 0.009 and 0.001 there, and 0.000, 0.001, 0.001 and 0.005.
-  At smaller C it gained up to 0.06. A choice by cross-validation would mostly follow noise. (Measured without a bias.)
-  S may be signed instead: the correlation coefficients of the annotations (`likeness`).
-- *The bias*: a constant feature of 1, whose weight is regularised like any other, as the authors' code appends by
-  default; for a kernel, K + 1. Without it (`bias` = 0), micro-F1 on yeast's test file is 0.49, and with it 0.64.
-- *A score of exactly zero*: not predicted.
-- *The order of the ascent*: instances in a new random order each epoch and, within an instance, label by label. All
-  labels of an instance need the same features, so that this costs two sweeps over them, not 2 q.
-- *When to stop*: at a duality gap of 1 % of the primal objective (`TOLERANCE`). A tenth of it took two to three times
-  the epochs and changed held-out micro-F1 by less than 0.001 (0.004 on yeast).
-- *Shrinking* (leaving out coordinates at their bounds): none. Up to 70 % of instances move in every epoch, and the
-  others already cost half.
-- *C*: the micro-F1 of out-of-fold predictions on the annotated labels decides, in a hill climb in half decades.
-- *The width of the RBF kernel*: gamma = 1 / mean ||x - x'||^2 or a fifth of it, by the same out-of-fold micro-F1. On
-  held-out parts of the training files the latter gained 1 to 4 points on reuters-topics and bibtex, and lost 0.3 on
-  yeast and 0.6 on the digits. A tenth gained at most 0.5 more and took twice the epochs.
+these are q independent support vector machines. What the papers leave open, and how it was chosen:
+docs/choices/baselines.md, "Choices of M3L".
 """
 
 from collections.abc import Callable
