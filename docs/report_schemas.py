@@ -13,7 +13,7 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 from mpu_cli.commands import apply, vectorization
 from mpu_cli.commands import describe as description
 from mpu_cli.commands import report as reporting
-from mpu_cli.commands.complete import asking, completion, estimation
+from mpu_cli.commands.complete import completion, estimation
 from mpu_cli.commands.evaluate import comparison, evaluation
 from mpu_cli.commands.train import history
 from mpu_cli.commands.train import report as training
@@ -28,7 +28,7 @@ REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
     "evaluate": (evaluation.Report, "`mpu evaluate --json`, of one file of predictions", {}),
     "history-line": (training.HistoryLine, "A line of `mpu train --history`", {}),
     "info": (description.Report, "`mpu info MODEL --json`", {}),
-    "questions": (asking.Report, "`mpu complete --questions N --json`", {}),
+    "questions": (estimation.Asked, "`mpu complete --questions N --json`", {}),
     "report": (reporting.Report, "`mpu report --json`", {}),
     "train": (
         training.Report,

@@ -65,17 +65,8 @@ class Checked:
     def columns(self, occurs: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
         """Return the columns of labels that are annotated, verified as true, or have features.
 
-        Parameters
-        ----------
-        occurs : ndarray of bool, shape (width,)
-            Whether a label is annotated.
-        numbers : ndarray of int, shape (width,), or None
-            By which to put the labels in order; None: as they stand.
-
-        Raises
-        ------
-        DataError
-            No label is annotated.
+        `occurs` says whether a label is annotated; DataError where none is. `numbers` put the labels in order; None: as
+        they stand.
         """
         if not occurs.any():
             raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
@@ -147,22 +138,7 @@ class Annotations(LabelInformation):
 
     @classmethod
     def of(cls, annotated: csr_array, numbers: np.ndarray | None = None, **checked: Any) -> "Annotations":
-        """Take labels that are annotated, verified as true, or have features.
-
-        Parameters
-        ----------
-        annotated : csr_array of bool, shape (n, width)
-            From `indicator`.
-        numbers : ndarray of int, shape (width,), or None
-            By which to put the labels in order; None: as they stand.
-        **checked
-            As for `Checked.of`.
-
-        Raises
-        ------
-        DataError
-            One of these has another shape or other values, or no label is annotated.
-        """
+        """Take labels that are annotated, verified as true, or have features; arguments as for `Checked`."""
         arguments = Checked.of(annotated.shape, **checked)
         occurs = np.zeros(annotated.shape[1], bool)
         occurs[annotated.indices] = True
@@ -351,19 +327,8 @@ def are_label_sets(y: Any) -> bool:
 def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_array, np.ndarray]:
     """Return the indicator matrix of label sets, and the names of its columns.
 
-    Parameters
-    ----------
-    y : iterable of collection of str
-        The labels of each instance; one that is there twice counts once.
-    classes : array_like of str, shape (q,), optional
-        All names. Default: those that occur, in alphabetical order.
-    name : str
-        That of the argument, for messages.
-
-    Raises
-    ------
-    DataError
-        A label is no text, or is not among `classes`, or these are not unique.
+    A label that an instance has twice counts once. `classes` are all names; by default those that occur, in the order
+    of the alphabet. DataError where a label is no text, or is not among them, or they are not unique.
     """
     rows = [list(dict.fromkeys(row)) for row in y]
     for i, row in enumerate(rows):
@@ -383,13 +348,7 @@ def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_a
 
 
 def class_names(classes: Any, q: int) -> np.ndarray:
-    """Check the names of the q columns of an indicator matrix; None: they are 0 to q - 1.
-
-    Raises
-    ------
-    DataError
-        There are more or fewer names than columns, or one is there twice.
-    """
+    """Check that the q columns of an indicator matrix have a name each, and no two the same; None: 0 to q - 1."""
     names = np.arange(q) if classes is None else np.asarray(classes)
     if names.dtype == object and names.ndim and (plain := np.asarray(names.tolist())).dtype.kind in "iuf":
         names = plain  # MultiLabelBinarizer has numbers as objects
@@ -409,13 +368,7 @@ def label_numbers(names: np.ndarray) -> np.ndarray | None:
 
 
 def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
-    """Return names of labels as a model on disk has them.
-
-    Raises
-    ------
-    DataError
-        A name is no text, or would not read back from a line of text.
-    """
+    """Return names of labels as a model on disk has them: texts that read back from a line of text, or DataError."""
     for name in names.tolist():
         if not isinstance(name, str):
             raise DataError(

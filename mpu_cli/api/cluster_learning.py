@@ -60,20 +60,7 @@ def refuse_other_than_rows(name: str, array: Any) -> None:
 
 
 def predicted(estimator: Any, method: str, X: Any, dtype: type, is_sparse: bool = False, **arguments: Any) -> Any:
-    """Return what a method of an estimator predicts for a dask array, as a dask array of n x q numbers.
-
-    Parameters
-    ----------
-    estimator : MPUClassifier
-    method : str
-    X : dask array, shape (n, D)
-    dtype : type
-        Of the predictions.
-    is_sparse : bool
-        Whether they are a sparse matrix.
-    **arguments
-        More arguments of the method.
-    """
+    """Return what a method of an estimator predicts for a dask array, n x D, as a dask array of n x q numbers."""
     check_is_fitted(estimator)
     refuse_other_than_rows("X", X)
     from dask import delayed
@@ -102,11 +89,8 @@ class Learned:
 
     Attributes
     ----------
-    model : TrainedModel
     columns : ndarray of int, shape (q,)
         The columns of its labels among all.
-    classes : ndarray
-        Names of all labels.
     sparse : bool
         Whether label sets are to be predicted as a sparse matrix.
     """
@@ -127,14 +111,8 @@ def learn(
 ) -> Learned:
     """Learn a model of all labels on a cluster.
 
-    Parameters
-    ----------
-    chosen : mapping
-        Every parameter, from `parameters.checked`.
-    X, y, classes, client
-        As for `MPUClassifier` and its `fit`.
-    arguments : mapping
-        The other arguments of `fit`, such as `reviewed`, by name; only with dask arrays.
+    X, y, classes and client are as for `MPUClassifier` and its `fit`, whose other arguments, such as `reviewed`, come
+    by name, and only with dask arrays.
 
     Raises
     ------
@@ -201,19 +179,8 @@ def _of_arrays(
 def as_instances(x: Any, y: Any, name: str, width: int, numbers: np.ndarray) -> Dataset:
     """Return a block of the features and one of the annotated labels as instances, without a copy where that can be.
 
-    Parameters
-    ----------
-    x, y : array_like or sparse matrix, shapes (m, width) and (m, q)
-    name : str
-        Of the block, for messages.
-    width : int
-    numbers : ndarray of int, shape (q,)
-        The number of each label.
-
-    Raises
-    ------
-    DataError
-        They have other shapes, or values that cannot be used.
+    They have the shapes (m, width) and (m, q); DataError, with the name of the block, where they have others, or values
+    that cannot be used. `numbers` are those of the labels.
     """
     try:
         arrays.refuse_broken(x, "X")

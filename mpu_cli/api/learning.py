@@ -45,21 +45,10 @@ _PROBABILITIES = 1 << 20
 
 
 def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
-    """Train a model.
+    """Train a model as `mpu train` does.
 
-    Parameters
-    ----------
-    chosen : mapping
-        Every parameter, from `parameters.checked`.
-    matrix : csr_array, shape (n, D), float32
-    annotations : Annotations
-    ids : ndarray of int, shape (q,)
-        The number of each label in files, ascending.
-
-    Returns
-    -------
-    TrainedModel
-        As `mpu train` saves it.
+    Every parameter is from `parameters.checked`; features are float32, n x D; `ids` are the numbers of labels in files,
+    ascending.
     """
     if chosen["shards"] != OnCluster.shards:
         raise DataError(f"shards is {chosen['shards']}, and without a cluster there are none: give fit dask arrays")
@@ -210,15 +199,7 @@ def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggest
 
 @dataclass(frozen=True)
 class Scored:
-    """Training instances with out-of-fold scores of any classifier, and what these say.
-
-    Attributes
-    ----------
-    learned : Learned
-    annotations : Annotations
-    chosen : mapping
-        Every parameter, from `parameters.checked`.
-    """
+    """Training instances with out-of-fold scores of any classifier, and what these say."""
 
     learned: Learned
     annotations: Annotations

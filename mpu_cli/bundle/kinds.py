@@ -141,6 +141,10 @@ def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
     }
 
 
+def _csr_layout(entries: int, rows: int) -> Layout:
+    return {"data": (np.float32, (entries,)), "indices": (np.int32, (entries,)), "indptr": (np.int64, (rows + 1,))}
+
+
 def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     n_levels, entries = whole(numbers["levels"], 1), numbers["entries"]
     expect(entries is None or (type(entries) is list and len(entries) == n_levels), "entries are not a list")
@@ -156,8 +160,7 @@ def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tu
         if entries is None or entries[i] is None:
             layout["weights"] = np.float32, (rows, q)
         else:
-            m = whole(entries[i])
-            layout |= {"data": (np.float32, (m,)), "indices": (np.int32, (m,)), "indptr": (np.int64, (rows + 1,))}
+            layout |= _csr_layout(whole(entries[i]), rows)
         yield f"level{i}", layout
 
 
@@ -171,7 +174,10 @@ def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.nda
         frequencies = number_list(frequencies, "frequencies", np.float64) if listed else first["frequencies"]
         expect(frequencies.shape == thresholds.shape, "lists of unequal length")
         expect(bool(np.all((frequencies.astype(np.float32) > 0) & (frequencies <= 1))), "frequencies out of range")
-    levels = tuple(LinearModel(_matrix(part, len(thresholds)), part["bias"]) for part in parts.values())
+    levels = tuple(
+        LinearModel(part["weights"] if "weights" in part else _sparse(part, len(thresholds)), part["bias"])
+        for part in parts.values()
+    )
     listed, top = numbers["calibrations"], _top(numbers["top"])
     expect(type(listed) is list and len(listed) == len(levels), "there is not a calibration for each level")
     calibrations: list[AnyCalibration | None] = [_calibration(values) for values in listed[: len(levels) - 1]]
@@ -185,12 +191,6 @@ def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.nda
     expect(frequencies is None or top is None, "frequencies are for all predictions")
     columns = occurring if numbers["compact"] else None
     return StackedModel(levels, scale, thresholds, frequencies, tuple(calibrations), top, columns)
-
-
-def _matrix(part: dict[str, np.ndarray], q: int) -> np.ndarray | csr_array:
-    if "weights" in part:
-        return part["weights"]
-    return _sparse(part, q)
 
 
 def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
@@ -269,28 +269,13 @@ def _kernel_numbers(model: "KernelModel") -> dict[str, Any]:
 
 
 def _kernel_parts(model: "KernelModel") -> Parts:
-    support = model.support
-    return {
-        "kernel": {
-            "coefficients": model.coefficients,
-            "data": support.data,
-            "indices": support.indices.astype(np.int32),
-            "indptr": support.indptr.astype(np.int64),
-        }
-    }
+    return {"kernel": {"coefficients": model.coefficients} | _weights(model.support)}
 
 
 def _kernel_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     m, entries = whole(numbers["support"], 1), whole(numbers["entries"])
-    yield (
-        "kernel",
-        {
-            "coefficients": (np.float32, (m, q)),
-            "data": (np.float32, (entries,)),
-            "indices": (np.int32, (entries,)),
-            "indptr": (np.int64, (m + 1,)),
-        },
-    )
+    coefficients: Layout = {"coefficients": (np.float32, (m, q))}
+    yield "kernel", coefficients | _csr_layout(entries, m)
 
 
 def _kernel(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
@@ -300,9 +285,8 @@ def _kernel(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndar
     expect(0 < gamma < math.inf, "gamma out of range")
     constant = real(numbers.get("constant", 0.0))  # earlier models had no bias
     expect(0 <= constant < math.inf, "constant out of range")
-    arrays = parts["kernel"]
-    support = _sparse(arrays, occurring.width)
-    return KernelModel(support, arrays["coefficients"], gamma, thresholds, constant)
+    support = _sparse(parts["kernel"], occurring.width)
+    return KernelModel(support, parts["kernel"]["coefficients"], gamma, thresholds, constant)
 
 
 # sklearn-pu

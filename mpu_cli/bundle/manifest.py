@@ -127,12 +127,7 @@ def digest(values: dict) -> str:
 
 
 def parse(path: Path, text: bytes) -> Manifest:
-    """Parse and check a manifest.
-
-    Parameters
-    ----------
-    path : Path
-        The model, for messages.
+    """Parse and check the manifest of a model, whose path is for messages.
 
     Raises
     ------

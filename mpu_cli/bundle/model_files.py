@@ -52,10 +52,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
 def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
     """Read the arrays of a file, each of the dtype and shape that its layout has, and finite.
 
-    Parameters
-    ----------
-    checksum : str
-        SHA-256 of the file, hexadecimal.
+    The checksum is its SHA-256, hexadecimal.
 
     Raises
     ------

@@ -24,8 +24,8 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete import asking
     from mpu_cli.commands.complete.completion import Report
+    from mpu_cli.commands.complete.estimation import Asked
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -130,8 +130,7 @@ def complete(
       mpu complete news.svm --scores forest-oof.txt -o missing.tsv
       mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands.complete import asking as drawing
-    from mpu_cli.commands.complete import completion
+    from mpu_cli.commands.complete import completion, estimation
     from mpu_cli.core.complete.suggestions import Choice
 
     outputs = completion.Outputs(fill=form == "svm", **of_outputs)
@@ -157,7 +156,9 @@ def complete(
         others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
-        asked = drawing.ask(sources, output or "-", questions, validation=options, by_number=outputs.by_number, run=run)
+        asked = estimation.ask(
+            sources, output or "-", questions, validation=options, by_number=outputs.by_number, run=run
+        )
         give(asked, as_json, _say_questions)
         return
     if sources.scores is not None:
@@ -179,7 +180,7 @@ def complete(
     give(report, as_json, _say)
 
 
-def _say_questions(report: "asking.Report") -> None:
+def _say_questions(report: "Asked") -> None:
     before = f"; {counted(report.answered, 'answer')} before" if report.answered else ""
     info(
         f"{counted(report.questions, 'question')} on {counted(report.instances, 'instance')} and "

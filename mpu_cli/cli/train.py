@@ -85,7 +85,6 @@ file of --label-features. Labels that have a name there, and are never annotated
 )
 @click.option(
     "--oof",
-    "out_of_fold",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Also write out-of-fold predictions to FILE, of each instance by a model that has not seen it: labels and "
@@ -112,6 +111,7 @@ def train(
     method: str,
     options: Any,
     warm_start: Path | None,
+    oof: Path | None,
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
@@ -145,7 +145,7 @@ def train(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    saving = training.Saving(**of_saving)
+    saving = training.Saving(out_of_fold=oof, **of_saving)
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if (saving.top_k is None) != (saving.aim is None):

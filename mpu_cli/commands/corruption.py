@@ -51,24 +51,9 @@ def rows_of(sizes: np.ndarray) -> np.ndarray:
 class UniformDraw:
     """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
 
+    They are ``round(missing_rate * counts.labels)``, halves to even; MpuError where there are not as many to draw from.
     With `keep_one`, one random label of each instance is kept, and the labels are drawn from the others. The labels of
     an instance are then equally likely to be removed, although not all admissible outcomes are equally likely.
-
-    Parameters
-    ----------
-    counts : Counts
-        Sizes of the file.
-    missing_rate : float
-        ``round(missing_rate * counts.labels)`` labels are drawn, halves to even.
-    keep_one : bool
-        Whether an instance with labels keeps at least one.
-    seed : int
-        Seed of the random numbers.
-
-    Raises
-    ------
-    MpuError
-        There are not as many labels to draw from.
     """
 
     def __init__(self, counts: Counts, missing_rate: float, keep_one: bool, seed: int) -> None:
@@ -85,17 +70,7 @@ class UniformDraw:
         self._subset = _Subset(n_free, n_removed, subset_rng)
 
     def __call__(self, sizes: np.ndarray) -> np.ndarray:
-        """Return which labels of the next instances are drawn.
-
-        Parameters
-        ----------
-        sizes : int array, shape (n,)
-            Number of labels of each.
-
-        Returns
-        -------
-        bool array, shape (sum of sizes,)
-        """
+        """Return which labels of the next instances, which have so many, are drawn: bool, shape (sum of sizes,)."""
         free = np.ones(sizes.sum(), bool)
         if self._keep_one:
             labelled = sizes > 0
@@ -146,15 +121,6 @@ class PerInstanceDraw:
 
     Of k labels, ``missing_rate * k`` are drawn, rounded up or down by chance so that the mean is exact; which ones is
     uniform. With `keep_one`, at most k - 1.
-
-    Parameters
-    ----------
-    missing_rate : float
-        Share of labels to draw, from 0 to 1.
-    keep_one : bool
-        Whether an instance with labels keeps at least one.
-    seed : int
-        Seed of the random numbers.
     """
 
     def __init__(self, missing_rate: float, keep_one: bool, seed: int) -> None:
@@ -180,17 +146,8 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
     """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
 
     With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
-    by the draw. (`UniformDraw`, which never has all labels in memory, cannot do this.)
-
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-    missing_rate : float
-        From 0 to 1.
-
-    Returns
-    -------
-    csr_array of bool, shape (n, q)
+    by the draw. (`UniformDraw`, which never has all labels in memory, cannot do this.) Labels are csr_array of bool,
+    shape (n, q), before and after.
     """
     order = np.random.default_rng(seed).permutation(labels.nnz)
     keep = np.ones(labels.nnz, bool)
@@ -201,10 +158,7 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
 class ListedDraw:
     """Draw labels that were chosen before, when all of them were in memory.
 
-    Parameters
-    ----------
-    drawn : bool array
-        For each label of the file, instance by instance, those of an instance ascending.
+    `drawn` is a bool array with each label of the file, instance by instance, those of an instance ascending.
     """
 
     def __init__(self, drawn: np.ndarray) -> None:
@@ -224,10 +178,8 @@ class Report:
 
     Attributes
     ----------
-    instances, labels : int
-        Numbers of instances and labels of the file, before the removal.
-    removed : int
-        Number of removed labels.
+    instances, labels, removed : int
+        Numbers of instances and labels of the file, before the removal, and of removed labels.
     emptied : int
         Number of instances that have lost all their labels.
     c_of_labels : dict of int to float
@@ -269,7 +221,7 @@ def corrupt(
     source, target : str or Path
         Files, compressed by suffix; ``-`` is standard input or output.
     missing_rate : float
-        Share of labels to remove, from 0 to 1.
+        From 0 to 1.
     scheme : str
         ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see `UniformDraw`;
         ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `SCHEMES`.
@@ -440,11 +392,7 @@ def lost(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int, keep_o
     Parameters
     ----------
     scheme : str
-        One of `SCHEMES`.
-    X, Y : csr_array, shapes (n, D) and (n, q)
-        Features and true labels.
-    kept : float
-        Share of the labels to keep, from 0 to 1.
+        One of `SCHEMES`, which have the other arguments.
     keep_one : bool
         Whether an instance with labels keeps at least one: the one that was nearest to it.
 

@@ -357,16 +357,7 @@ _LINKS, _LETTERS = 15, 24
 
 
 def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | None, target: Path) -> None:
-    """Draw a model.
-
-    Parameters
-    ----------
-    origin : Origin or None
-        How it was trained, if that was recorded.
-    names : LabelNames or None
-        None: labels are numbers.
-    target : Path
-        Its suffix is .png, .svg or .pdf. Written as a whole or not at all.
+    """Draw a model as a .png, .svg or .pdf, written as a whole or not at all; without names, labels are numbers.
 
     Raises
     ------

@@ -169,17 +169,7 @@ footer { margin-top: 2rem; color: #4d555d; }
 
 
 def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], warnings: Iterable[str]) -> bytes:
-    """Return the page.
-
-    Parameters
-    ----------
-    source : str
-        The data, for those who read the page.
-    report : dict
-        As `Report.as_json`.
-    rows : sequence of tuple
-        As `Report.rows`.
-    """
+    """Return the page on some data, of a report as JSON values with its rows."""
     c = report["frequency"]
     title = f"Missing labels in {one_line(Path(shown(source)).name)}"
     groups = [row for row in rows if row[0] == "group"]

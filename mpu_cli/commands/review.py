@@ -36,10 +36,8 @@ class Report:
 
     Attributes
     ----------
-    instances, suggestions : int
-        Instances to review, and labels that are suggested for them.
-    labels : int
-        Labels to choose from.
+    instances, suggestions, labels : int
+        Instances to review, labels that are suggested for them, and labels to choose from.
     """
 
     instances: int
@@ -53,10 +51,8 @@ class ImportReport:
 
     Attributes
     ----------
-    tasks, open_tasks : int
-        Tasks in all, and those without annotation.
-    decisions, closed : int
-        Decisions, and instances of which nothing else is true.
+    open_tasks, closed : int
+        Tasks without annotation, and instances of which nothing else is true.
     """
 
     tasks: int
@@ -99,8 +95,6 @@ def prepare(
 
     Parameters
     ----------
-    source, target : str or Path
-        Data, and what is written.
     sample : int, optional
         Review so many instances, drawn at random by ``run.seed``.
     suggestions : str or Path, optional
@@ -238,21 +232,9 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
 
 
 def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:
-    """Write a review file of what was decided in Label Studio.
+    """Write a review file of what was decided in Label Studio, by its export. Errors: `label_studio.read_export`.
 
-    Parameters
-    ----------
-    source, target : str or Path
-        Its export, and the review file.
-    naming : Naming
-        The file of names, if there is one, by which annotators may have named further labels.
-
-    Raises
-    ------
-    InputError
-        As `label_studio.read_export`.
-    MpuError
-        `target` cannot be written.
+    Annotators may have named further labels by the file of names, if there is one.
     """
     names = None
     if naming.file is not None:

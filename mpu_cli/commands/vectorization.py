@@ -223,16 +223,9 @@ def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, lis
 
 
 class VectorWriter:
-    """Writes records as lines of a data file, and their ids and groups to files of a directory.
+    """Writes records as lines of a data file, and their ids and groups to files of a directory, if there is one.
 
-    Parameters
-    ----------
-    directory : Path or None
-        Where these files are made, if the records have ids or groups; None: they are not kept.
-    vectorization : Vectorization
-        The vectoriser, and the labels. Tags that are not among them are added.
-    n_numbered : int
-        Number of labels that had a number before the records were read.
+    Tags that are not among the labels of the vectorization are added; `n_numbered` had a number before.
 
     Attributes
     ----------

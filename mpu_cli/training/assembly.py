@@ -106,16 +106,9 @@ def _for_method(
 def assembled(
     data: AnnotatedData, fitted: Fitted, method: str, options: Any, run: Run, files: dict[str, Any] | None = None
 ) -> TrainedModel:
-    """Assemble a model with everything that is saved.
+    """Assemble a model with everything that is saved; the options are as the user chose them.
 
-    Parameters
-    ----------
-    data : AnnotatedData
-        The training data.
-    options : object
-        As the user chose them.
-    files : dict, optional
-        From `provenance.of_files`; None for arrays.
+    `files` are from `provenance.of_files`; None for arrays.
     """
     return TrainedModel(
         method=method,

@@ -108,17 +108,7 @@ class Counts:
 
 
 def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: Path | None = None) -> dict[str, Any]:
-    """Return the files of a training, for `record`.
-
-    Parameters
-    ----------
-    described : dict
-        The data, from `Source.described`.
-    others : mapping
-        Further files, by their options; None: there is none.
-    warm_start : Path, optional
-        The earlier model of a warm start.
-    """
+    """Return the files of a training, for `record`: the data, from `Source.described`; and others by their options."""
     named = [(option, path) for option, path in others.items() if path is not None]
     texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
     files = {**described, "others": texts}
@@ -130,12 +120,7 @@ def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: P
 def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> bytes:
     """Return the record of a training, as `bundle.origin` writes it.
 
-    Parameters
-    ----------
-    options : object
-        As the user gave them: `c` may be a Path.
-    files : dict
-        From `of_files`; empty where the data were arrays.
+    Options are as the user set them: `c` may be a Path. `files` are from `of_files`; empty where the data were arrays.
     """
     kernel = "numba" if run.compiled else "numpy"
     chosen, versions = _chosen(options, run), _versions(run)

@@ -110,11 +110,6 @@ def read_groups(source: str | Path, n: int) -> InstanceGroups:
     source : str or Path
         UTF-8 text, plain or compressed. An empty line: the instance is in the group without a name.
 
-    Returns
-    -------
-    InstanceGroups
-        In the order of their names.
-
     Raises
     ------
     InputError
@@ -134,14 +129,8 @@ def read_scores(
 ) -> np.ndarray:
     """Read the scores of the labels of n instances.
 
-    Parameters
-    ----------
-    source : str
-        One line per instance. Labels that it does not list have score 0; labels and thresholds in it are not used.
-    ids : ndarray of int, shape (q,)
-        The label of each column, ascending.
-    annotations : ndarray of int, shape (q,)
-        How many instances have it. Labels that none has need no scores.
+    The file has one line per instance. Labels that it does not list have score 0; labels and thresholds in it are not
+    used. Labels that no instance is annotated with need no scores.
 
     Returns
     -------

@@ -402,11 +402,6 @@ class TrainingData(AnnotatedData):
 def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
     """Read files and bring them together.
 
-    Parameters
-    ----------
-    sidecars : Sidecars, optional
-        Of the file, for callers that take more from the directory beside it than names.
-
     Raises
     ------
     InputError
@@ -444,10 +439,8 @@ def with_reviews(
 
     Parameters
     ----------
-    file : Dataset
-        The file as it was read, perhaps without features.
-    checksum_of : callable, optional
-        Returns the checksum of the features, if `file` has none.
+    file, checksum_of
+        The file as it was read; where it is without features, `checksum_of` returns the checksum of these.
 
     Raises
     ------

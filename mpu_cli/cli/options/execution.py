@@ -18,16 +18,14 @@ if TYPE_CHECKING:
     from mpu_cli.training.training_data import Sources
 
 
-def wait_option(function: Callable) -> Callable:
-    """``--wait SECONDS``: for another training of the same model to end."""
-    return click.option(
-        "--wait",
-        type=click_type(Real(0)),
-        default=0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Wait this long for another training of the same model to end, then exit with status 75.",
-    )(function)
+wait_option = click.option(
+    "--wait",
+    type=click_type(Real(0)),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait this long for another training of the same model to end, then exit with status 75.",
+)
 
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

@@ -1,10 +1,10 @@
 """The options of input: data files and how they are read, the other files of a command that trains, names of labels."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,23 +12,20 @@ from mpu_cli.cli.options import click_type
 from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
-if TYPE_CHECKING:
-    from mpu_cli.names import Naming
-    from mpu_cli.training.training_data import Sources
-
 MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
 
 
-def max_line_bytes_option(function: Callable) -> Callable:
-    """``--max-line-bytes N``."""
-    return click.option(
-        "--max-line-bytes",
-        type=click_type(Whole(1, MOST_LINE_BYTES)),
-        default=MAX_LINE_BYTES,
-        show_default=True,
-        metavar="N",
-        help="Longest line that is accepted, in bytes.",
-    )(function)
+max_line_bytes_option = click.option(
+    "--max-line-bytes",
+    type=click_type(Whole(1, MOST_LINE_BYTES)),
+    default=MAX_LINE_BYTES,
+    show_default=True,
+    metavar="N",
+    help="Longest line that is accepted, in bytes.",
+)
+numbers_option = click.option(
+    "--numbers", "by_number", is_flag=True, help="Print numbers of labels, even if they have names."
+)
 
 
 def reading_options(function: Callable) -> Callable:
@@ -71,13 +68,6 @@ def names_option(function: Callable, *, older: str | None = None) -> Callable:
         help="Line 1 names label 0. Default: if the data have a label 0.",
     )
     return file(first(command))
-
-
-def numbers_option(function: Callable) -> Callable:
-    """``--numbers``: the command gets it as `by_number`."""
-    return click.option(
-        "--numbers", "by_number", is_flag=True, help="Print numbers of labels, even if they have names."
-    )(function)
 
 
 def suggestible_options(function: Callable) -> Callable:
@@ -134,41 +124,28 @@ def reviewed_options(purpose: str) -> Callable:
 def training_files(function: Callable) -> Callable:
     """Add FILE, the files that say more of its labels, ``--cache``, and the options of names and reading.
 
-    The command gets them as `sources`.
+    The command gets them as `sources`, with other options that fill a field of `Sources`.
     """
 
     @names_option
     @reading_options
     @wraps(function)
-    def with_sources(
-        *args: Any,
-        source: tuple[str, ...],
-        reviewed: tuple[str, ...],
-        reviewed_wins: bool,
-        complete: tuple[str, ...],
-        groups: str | None,
-        implied: str | None,
-        on_conflict: str,
-        cache: Path | None,
-        naming: "Naming",
-        reading: Reading,
-        **kwargs: Any,
-    ) -> Any:
+    def with_sources(*args: Any, file: tuple[str, ...], complete: tuple[str, ...], **kwargs: Any) -> Any:
         from mpu_cli.runtime.files import refuse_repeated
         from mpu_cli.svmlight.streams import as_one
         from mpu_cli.training.training_data import Sources
 
-        refuse_repeated("FILE", source)
-        if reviewed_wins and not reviewed:
+        refuse_repeated("FILE", file)
+        if kwargs["reviewed_wins"] and not kwargs["reviewed"]:
             raise click.UsageError("--reviewed-wins needs --reviewed.")
         if len(complete) > 1:
             raise click.UsageError("--complete takes one file: join them.")
-        sources = Sources(as_one(source), reviewed, reviewed_wins, next(iter(complete), None), cache, naming, reading)
-        sources = replace(sources, groups=groups, implied=implied, on_conflict=on_conflict)
+        chosen = {field.name: kwargs.pop(field.name) for field in fields(Sources) if field.name in kwargs}
+        sources = Sources(as_one(file), complete=next(iter(complete), None), **chosen)
         return function(*args, sources=sources, **kwargs)
 
     options = (
-        click.argument("source", metavar="FILE...", nargs=-1, required=True, type=_READABLE),
+        click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_READABLE),
         reviewed_options("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
         click.option(
             "--reviewed-wins",
@@ -197,7 +174,12 @@ def training_files(function: Callable) -> Callable:
             "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
             "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
         ),
-        cache_option,
+        click.option(
+            "--cache",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
+        ),
     )
     command: Callable = with_sources
     for option in reversed(options):
@@ -205,47 +187,20 @@ def training_files(function: Callable) -> Callable:
     return command
 
 
-def label_features_option(function: Callable) -> Callable:
-    """Add ``--label-features`` to a command with `training_files`; it becomes part of its `sources`."""
-
-    @click.option(
-        "--label-features",
-        metavar="LABELS.svm",
-        type=click.Path(),
-        help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
-        "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
-        "was made by `mpu vectorize`.",
-    )
-    @wraps(function)
-    def command(*args: Any, label_features: str | None, sources: "Sources", **kwargs: Any) -> Any:
-        return function(*args, sources=replace(sources, label_features=label_features), **kwargs)
-
-    return command
-
-
-def scores_option(function: Callable) -> Callable:
-    """Add ``--scores`` to a command with `training_files`; it becomes part of its `sources`."""
-
-    @click.option(
-        "--scores",
-        metavar="OOF",
-        type=_READABLE,
-        help="Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
-        "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
-        "that has seen it.",
-    )
-    @wraps(function)
-    def command(*args: Any, scores: str | None, sources: "Sources", **kwargs: Any) -> Any:
-        return function(*args, sources=replace(sources, scores=scores), **kwargs)
-
-    return command
-
-
-def cache_option(function: Callable) -> Callable:
-    """``--cache DIR``: a directory for parsed data."""
-    return click.option(
-        "--cache",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
-    )(function)
+# Of commands with `training_files`.
+label_features_option = click.option(
+    "--label-features",
+    metavar="LABELS.svm",
+    type=click.Path(),
+    help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
+    "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
+    "was made by `mpu vectorize`.",
+)
+scores_option = click.option(
+    "--scores",
+    metavar="OOF",
+    type=_READABLE,
+    help="Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
+    "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
+    "that has seen it.",
+)

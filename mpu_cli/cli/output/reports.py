@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.estimators import GroupRow
 
 
-def json_option(function: Callable) -> Callable:
-    """``--json``: print the report as one JSON object."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")(function)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 
 
 def print_json(report: Any) -> None:

@@ -1,8 +1,9 @@
-"""Estimate the label frequency c of a file."""
+"""Estimate the label frequency c of a file, and draw questions, the answers to which tell it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,19 +11,28 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers, Rows
-from mpu_cli.core.frequency import estimators
+from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, usual_folds
+from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.review import decisions
+from mpu_cli.review.tables import QUESTION
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
 from mpu_cli.training.tables import frequency_lines
-from mpu_cli.training.training_data import AnnotatedData, Sources
+from mpu_cli.training.training_data import AnnotatedData, Sources, TrainingData
+
+_DESIGN = (
+    "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
+    "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
+    "probability is that of yes, {3}",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,9 +251,19 @@ def estimate(
         report = _by_people(reviewed, pooled, annotated, data)
     else:
         assert pooled is not None  # there are annotations, and nothing else to go by
-        report = _by_annotations(pooled, annotated, method, q, len(data))
-        if by_group is not None:
-            report = replace(report, per_group=by_group, assumption=estimators.ASSUMPTION_OF_GROUPS)
+        assert pooled.interval is not None  # there are replicates
+        report = _report(
+            pooled.c,
+            pooled.interval,
+            annotated,
+            data,
+            method=method,
+            labels_used=len(pooled.labels),
+            predictable=pooled.predictable,
+            assumption=estimators.ASSUMPTION if by_group is None else estimators.ASSUMPTION_OF_GROUPS,
+            per_group=by_group,
+            warnings=[] if pooled.caution is None else [pooled.caution],
+        )
     if data.review is not None:
         report = replace(report, warnings=[*data.review.cautions(), *report.warnings])
     if output is not None:
@@ -281,40 +301,25 @@ def estimate(
     return replace(report, per_label=rows)
 
 
-def _by_annotations(pooled: estimators.FrequencyEstimate, annotated: int, method: str, q: int, n: int) -> Report:
-    return Report(
-        c=pooled.c,
-        missing_rate=1 - pooled.c,
-        missing=annotated * (1 / pooled.c - 1),
-        interval=_interval(pooled),
-        method=method,
-        labels_used=len(pooled.labels),
-        labels=q,
-        instances=n,
-        predictable=pooled.predictable,
-        assumption=estimators.ASSUMPTION,
-        warnings=[] if pooled.caution is None else [pooled.caution],
-    )
+def _report(c: float, interval: tuple[float, float], annotated: int, data: AnnotatedData, **others: Any) -> Report:
+    missing = annotated * (1 / c - 1)
+    sizes: dict[str, Any] = {"labels": len(data.ids), "instances": len(data)}
+    return Report(c=c, missing_rate=1 - c, missing=missing, interval=interval, **sizes, **others)
 
 
 def _by_people(
-    reviewed: ReviewedFrequency,
-    pooled: estimators.FrequencyEstimate | None,
-    annotated: int,
-    data: AnnotatedData,
+    reviewed: ReviewedFrequency, pooled: estimators.FrequencyEstimate | None, annotated: int, data: AnnotatedData
 ) -> Report:
     method = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
     used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
     contradiction = reviewed.contradiction(pooled)
-    return Report(
-        c=reviewed.c,
-        missing_rate=1 - reviewed.c,
-        missing=annotated * (1 / reviewed.c - 1),
-        interval=reviewed.interval,
+    return _report(
+        reviewed.c,
+        reviewed.interval,
+        annotated,
+        data,
         method=method,
         labels_used=len(used),
-        labels=len(data.ids),
-        instances=len(data),
         predictable=pooled is not None and pooled.predictable,
         complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
         answers=reviewed.answers or None,
@@ -324,6 +329,81 @@ def _by_people(
     )
 
 
-def _interval(estimate: estimators.FrequencyEstimate) -> tuple[float, float]:
-    assert estimate.interval is not None  # there are replicates
-    return estimate.interval
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked.
+
+    Attributes
+    ----------
+    questions : int
+        How many cells are asked about; fewer than wanted where no more are worth it.
+    instances, labels : int
+        Of so many.
+    answered : int
+        Answers that there are already.
+    """
+
+    questions: Count
+    instances: Count
+    labels: Count
+    answered: Count
+
+
+def ask(
+    sources: Sources,
+    target: str | Path,
+    n: int,
+    *,
+    validation: Validation,
+    by_number: bool = False,
+    run: Run = DEFAULT_RUN,
+) -> Asked:
+    """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
+
+    Parameters
+    ----------
+    sources : Sources
+        With reviews: cells answered there are not drawn again, and the answers say where others are most informative.
+    target : str or Path
+        Written as a whole or not at all; ``-`` is standard output.
+    n : int
+        How many questions.
+    validation : Validation
+        Folds and sample, as for `estimation.estimate`.
+    by_number : bool
+        Write numbers of labels also where names are known.
+    run : Run
+        Its seed draws the questions.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or nothing is left to ask.
+    MpuError
+        The output cannot be written; TooLargeError where the data do not fit in memory.
+    """
+    refuse_overlaps(sources.by_option(), {"--output": target, "--cache": sources.cache})
+    refuse_unwritable(target)
+    with training_set(sources, run, method=None) as data:
+        assert isinstance(data, TrainingData)  # not on a cluster
+        checksum = data.problem_and_checksum(run, with_checksum=True)[1]
+    drawn = draw_questions(data.problem, n, validation, run, data.scores)
+    answered = 0 if data.answers is None else len(data.answers)
+    if not len(drawn):
+        raise InputError(str(sources.file), None, "nothing is left to ask: no cell may be a missing label")
+    by = f"by {answered} answers" if answered else "if half of the labels are missing"
+    design = (questions.OF_TRUE, questions.OF_FALSE, questions.LEAST, by)
+    with open_output(target) as out:
+        for line in _DESIGN:
+            out.write(f"# {line.format(*design)}\n".encode())
+        lines = decisions.Lines(
+            drawn.rows,
+            data.ids[drawn.columns],
+            source=QUESTION,
+            probability=drawn.probabilities,
+            drawn=drawn.chance,
+        )
+        names = None if by_number else data.names
+        decisions.write(out, lines, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)
+    size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
+    return Asked(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)

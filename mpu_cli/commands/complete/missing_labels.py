@@ -151,14 +151,8 @@ def write_cells(
     ----------
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
-    checksum : str
-        The checksum of the features, by which a review of these suggestions is recognised as one of these data.
-    source : str or Path
-        The data, for those who read the file.
-    names : LabelNames, optional
-        By which labels are written.
-    ids : RecordIds, optional
-        Those of the instances.
+    checksum, source : str
+        The checksum of the features, by which a review is recognised as one of these data, and their name, for people.
     why : list of str, optional
         What speaks for each of the cells.
     """
@@ -181,18 +175,14 @@ def write_filled(
 
     Annotated labels that are verified as false are left out. Every other byte stays as it was.
 
+    The data are read again, so not from standard input. The copy is written as a whole or not at all.
+
     Parameters
     ----------
-    source : str or Path
-        The data again, so not standard input.
-    target : str or Path
-        Written as a whole or not at all.
     most : int, optional
         Fill in so many suggestions, the most probable ones. Default: all that are listed.
     implications : Implications, optional
         Fill in too what the labels of an instance, those filled in included, imply.
-    reading : Reading
-        As the data were read.
     instances : int, optional
         How many of the instances, the first ones, are those of the data. Default: all.
     content : tuple, optional
@@ -238,12 +228,7 @@ def write_filled(
 
 
 def refuse_stream(source: Source) -> None:
-    """Refuse data that cannot be read twice, or are several files.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise InputError for data that cannot be read twice, or are several files."""
     if isinstance(source, Files):
         raise InputError(str(source), None, "labels are filled in to one file at a time; give one FILE")
     if str(source) == STANDARD_STREAM or not Path(source).is_file():

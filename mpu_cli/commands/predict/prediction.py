@@ -368,10 +368,7 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
 class ModelFiles:
     """A model that all workers can read.
 
-    Attributes
-    ----------
-    sha256 : str
-        Of its manifest, which tells it from others of that name.
+    The checksum of its manifest tells it from others of that name.
     """
 
     path: Path
@@ -393,14 +390,7 @@ def predict_files(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Report:
-    """Predict files, each of which, as the model and the places of the predictions, all workers can reach.
-
-    Parameters
-    ----------
-    targets : mapping of str to Path
-        Where the predictions of each file go.
-    tick : callable
-        Called once per file.
+    """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file.
 
     Raises
     ------
@@ -443,16 +433,9 @@ def loaded(model: ModelFiles) -> TrainedModel:
 
 
 def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
-    """Write the labels and scores of the first n instances, in the form of ``mpu predict --format both``.
+    """Write out-of-fold predictions of the first n instances, in the form of ``mpu predict --format both``.
 
-    Parameters
-    ----------
-    target : str or Path
-        Written completely or not at all.
-    fitted : Fitted
-        With predictions of all instances out of fold.
-    ids : ndarray of int64, shape (q,)
-        The labels, as written in files.
+    The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
     """
     predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
     assert predictions is not None  # of a method that takes it

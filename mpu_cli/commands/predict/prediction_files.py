@@ -122,9 +122,7 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
         and probability, between tabs, harmless to spreadsheets (see `names.lines`). Where labels have URIs, both have
         these too: ``uris``, null for a label without one, and a last column.
     label_ids : ndarray of int, shape (q,)
-        The label of each column.
-    names : LabelNames or None
-        Labels are written by `LabelNames.shown`.
+        The label of each column. Labels are written by `LabelNames.shown`.
     by_number : bool
         Write whole numbers for labels, also where there are names. Otherwise labels are always text.
 

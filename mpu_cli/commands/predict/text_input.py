@@ -23,12 +23,10 @@ _log = logging.getLogger(__name__)
 
 
 class Texts:
-    """Texts as chunks of instances, with their ids.
+    """Texts as chunks of instances, with their ids, by the vectoriser of a model.
 
     Parameters
     ----------
-    packed_vectorizer : bytes or None
-        That of a model.
     source : str or Path
         The file, or the name of the texts in messages.
     texts : sequence of str, optional

@@ -145,13 +145,7 @@ class Gate:
             )
 
     def judge(self, model: TrainedModel, labels_expected: float) -> Verdict:
-        """Predict the test data with a new model, and decide.
-
-        Parameters
-        ----------
-        labels_expected : float
-            See `Verdict`.
-        """
+        """Predict the test data with a new model, and decide; `labels_expected` as in `Verdict`."""
         metric = self.acceptance.accept_metric
         with self.run.step("test"):
             new = self._judged(_NEW, model)
@@ -175,17 +169,7 @@ class Gate:
     def conclude(self, write: Writer, model: TrainedModel, entry: dict[str, Any]) -> dict[str, Any]:
         """Put a new model in the place of the present one if it was accepted, and remember what was decided.
 
-        Parameters
-        ----------
-        write : Writer
-            That of the model.
-        entry : dict
-            The line about its training, with its verdict.
-
-        Returns
-        -------
-        dict
-            The same line, with its version if it was accepted.
+        `entry` is the line about its training, with its verdict; it is returned, with its version if it was accepted.
 
         Raises
         ------

@@ -43,18 +43,7 @@ def refuse_unappendable(path: Path) -> None:
 
 
 def append(path: Path, entry: dict[str, Any], done: str = "the training is saved, but not in the history") -> None:
-    """Add a line.
-
-    Parameters
-    ----------
-    done : str
-        What has been done and what not, where it cannot be added.
-
-    Raises
-    ------
-    MpuError
-        It cannot be written, or only in part.
-    """
+    """Add a line; where it cannot be written, or only in part, MpuError says what has been done and what not."""
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -139,16 +128,9 @@ _MARKERS = "os^D"
 
 
 def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
-    """Draw c, expected F1, counts and time over the trainings, and what was measured on test data.
+    """Draw c, expected F1, counts and time over the trainings of a history, and what was measured on test data.
 
-    Parameters
-    ----------
-    path : Path
-        The history, for messages.
-    entries : list of dict
-        Its trainings, from `read`.
-    target : Path
-        Its suffix is .png, .svg or .pdf. Written as a whole or not at all.
+    `target` is a .png, .svg or .pdf, written as a whole or not at all; `path` is for messages.
 
     Raises
     ------
@@ -261,21 +243,9 @@ class Record:
         return number
 
     def put(self, write: Writer, model: TrainedModel, entry: dict[str, Any], keep: int) -> int:
-        """Put a new model in the place of the present one, as a version, and remove the versions that are too many.
+        """Put a new model in the place of the present one, as a version with its line; return its number.
 
-        Parameters
-        ----------
-        write : Writer
-            That has the lock of the model.
-        entry : dict
-            The line about it.
-        keep : int
-            How many versions before it are kept.
-
-        Returns
-        -------
-        int
-            Its number.
+        The writer has the lock of the model. `keep` versions before it are kept.
         """
         self.keep_present()
         number = self.add(model, entry)

@@ -214,26 +214,19 @@ def _report(
 
 
 def _line(report: Report, sources: Sources, verdict: Verdict | None) -> HistoryLine:
-    findings = report.findings
-    c = findings.get("c")
+    c = report.findings.get("c")
+    shared = ("model", "method", "instances", "features", "labels", "annotations", "cluster")
+    found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")
+    values: dict[str, Any] = {name: getattr(report, name) for name in shared}
+    values |= {name: report.findings.get(name) for name in found}
     return HistoryLine(
         time=provenance.now(),
-        model=report.model,
         file=without_secrets(str(sources.file)),
-        method=report.method,
-        instances=report.instances,
-        features=report.features,
-        labels=report.labels,
-        annotations=report.annotations,
         c=float(np.mean(c)) if isinstance(c, list) else c,
-        c_estimated=findings.get("c_estimated"),
-        c_interval=findings.get("c_interval"),
-        expected_micro_f1=findings.get("expected_micro_f1"),
-        expected_micro_f1_interval=findings.get("expected_micro_f1_interval"),
         seconds=round(sum(report.seconds.values()), 3),
         warnings=list(report.warnings),
-        cluster=report.cluster,
         verdict=verdict,
+        **values,
     )
 
 
@@ -250,24 +243,7 @@ def _start(path: Path, levels: int | None, data: AnnotatedData) -> WarmStart:
 def _matched(
     path: Path, levels: int | None, occurring: np.ndarray, ids: np.ndarray
 ) -> tuple[WarmStart, dict[str, int]]:
-    """Read a model and match it with new data.
-
-    Parameters
-    ----------
-    path : Path
-        The model.
-    levels : int or None
-        Of the training that starts from it; None: any number.
-    occurring : ndarray of int
-        The features that occur in the new data, ascending.
-    ids : ndarray of int, shape (q,)
-        The labels of the new data, as written in files, ascending.
-
-    Returns
-    -------
-    start : WarmStart
-    counts : dict
-        How many labels and features are shared, new, and vanished.
+    """Read a model and match it with the features and labels of new data; count what is shared, new, and vanished.
 
     Raises
     ------
