@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import click_type, file_option
 from mpu_cli.cli.options.input_files import reading_options, reviewed_options
 from mpu_cli.cli.output.messages import info, verbosity_options, warn
 from mpu_cli.cli.output.reports import json_option, print_json
@@ -16,19 +16,17 @@ from mpu_cli.text.records import FORMATS
 
 @click.command("apply")
 @click.argument("source", metavar="RECORDS", type=click.Path(allow_dash=True))
-@click.option(
+@file_option(
     "-o",
     "--output",
     metavar="NEW",
-    type=click.Path(allow_dash=True),
     required=True,
     help="Write the records here, in the format of RECORDS; compressed by suffix.",
 )
 @reviewed_options("Add the tags decided yes in this review file.")
-@click.option(
+@file_option(
     "--suggestions",
     metavar="MISSING.tsv",
-    type=click.Path(allow_dash=True),
     help="Also add tags that `mpu complete` suggests with at least --min-probability, unless they are decided.",
 )
 @click.option(
@@ -44,10 +42,9 @@ from mpu_cli.text.records import FORMATS
     help="Add the broader tags that the tags of a record imply, by the thesaurus that `mpu vectorize --labels` has "
     "read, unless they are decided no.",
 )
-@click.option(
+@file_option(
     "--data",
     metavar="FILE",
-    type=click.Path(),
     help="The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
     "RECORDS with the same name: news.svm for news.jsonl]",
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type, options_as_one
+from mpu_cli.cli.options import click_type, file_option, options_as_one
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option
 from mpu_cli.cli.options.input_files import (
     label_features_option,
@@ -60,9 +60,8 @@ if TYPE_CHECKING:
 @click.option(
     "--why", is_flag=True, help="Beside each suggestion, list the features of the instance that speak most for it."
 )
-@click.option(
+@file_option(
     "--suspects",
-    type=click.Path(allow_dash=True),
     metavar="WRONG.tsv",
     help="List annotated labels that are probably false, the least probable first, in a file of their own.",
 )

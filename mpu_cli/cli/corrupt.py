@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import click_type, file_option
 from mpu_cli.cli.options.execution import run_options
 from mpu_cli.cli.options.input_files import reading_options
 from mpu_cli.cli.output.messages import info, verbosity_options
@@ -36,10 +36,9 @@ from mpu_cli.runtime.options import PROBABILITY
     metavar="FILE",
     help="Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
 )
-@click.option(
+@file_option(
     "--kept",
     metavar="FILE",
-    type=click.Path(),
     help="Write the share of each label that was kept to FILE, in the form of `mpu estimate-c -o`: the true c of each "
     "label, for `--c`.",
 )

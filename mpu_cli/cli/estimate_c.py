@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import options_from
+from mpu_cli.cli.options import Parsed, options_from
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options
 from mpu_cli.cli.options.input_files import numbers_option, scores_option, training_files
 from mpu_cli.cli.output.messages import verbosity_options
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from mpu_cli.training.training_data import Sources
 
 
-def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[float, ...]:
+def _widths(text: str) -> tuple[float, ...]:
     """Return the numbers in a list such as ``0.1,0.05``."""
     try:
-        widths = tuple(float(part) for part in value.split(",")) if value is not None else ()
+        widths = tuple(map(float, text.split(",")))
     except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is not a list of numbers such as 0.1,0.05; without numbers, --plan comes after FILE"
+        raise ValueError(
+            f"{text!r} is not a list of numbers such as 0.1,0.05; without numbers, --plan comes after FILE"
         ) from None
     if not all(0.001 <= width <= 1 for width in widths):
-        raise click.BadParameter("widths of intervals are from 0.001 to 1")
+        raise ValueError("widths of intervals are from 0.001 to 1")
     return widths
 
 
@@ -49,7 +49,8 @@ def _widths(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     metavar="[WIDTHS]",
     is_flag=False,
     flag_value="0.2,0.1,0.05,0.02",
-    callback=_widths,
+    type=Parsed("widths", _widths),
+    default=(),
     help="Report how many instances to review, or questions to answer, for intervals of c of these widths: numbers "
     "from 0 to 1, separated by commas.",
 )

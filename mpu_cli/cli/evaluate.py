@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import Parsed, click_type, file_option
 from mpu_cli.cli.options.execution import cluster_options, refuse_with_cluster, run_options
 from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options, reviewed_options
 from mpu_cli.cli.output.messages import verbosity_options, warn
@@ -43,25 +43,24 @@ _CUT = (
 )
 
 
-def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
+def _cutoffs(text: str) -> tuple[int, ...]:
     """Return the numbers in a list such as ``1,3,5``."""
     try:
-        cutoffs = tuple(dict.fromkeys(int(part) for part in value.split(",")))
+        cutoffs = tuple(dict.fromkeys(map(int, text.split(","))))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of whole numbers such as 1,3,5") from None
+        raise ValueError(f"{text!r} is not a list of whole numbers such as 1,3,5") from None
     if not all(1 <= k < 2**31 for k in cutoffs):
-        raise click.BadParameter("cut-offs are numbers of labels, from 1")
+        raise ValueError("cut-offs are numbers of labels, from 1")
     return cutoffs
 
 
 @click.command("evaluate")
 @click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@click.option(
+@file_option(
     "--predictions",
     "candidates",
     metavar="OUT",
     multiple=True,
-    type=click.Path(allow_dash=True),
     help="Instead of PREDICTIONS, if TRUTH is several files: the directory that `mpu predict` has written for them, "
     "a model, or one file with all predictions. Can be repeated.",
 )
@@ -86,13 +85,12 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     default="1,3,5",
     show_default=True,
     metavar="NUMBERS",
-    callback=_cutoffs,
+    type=Parsed("numbers", _cutoffs),
     help="Cut-offs k of precision, nDCG, recall and coverage at k. They need scores.",
 )
-@click.option(
+@file_option(
     "--training",
     metavar="TRAIN.svm",
-    type=click.Path(allow_dash=True),
     help="Also report propensity-scored precision and nDCG at k (PSP, PSnDCG). The propensity of a label comes from "
     "the number of its annotations in this file, by the model of Jain et al. (2016).",
 )
@@ -110,10 +108,9 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     show_default=True,
     help="Constant B of this model. 0.4 was fitted to Wikipedia, 2.6 to Amazon.",
 )
-@click.option(
+@file_option(
     "--frequencies",
     metavar="FILE",
-    type=click.Path(),
     help="In place of --training: report PSP and PSnDCG with the label frequency of each label as its propensity. The "
     "file has one line `label c` for each label, as `mpu estimate-c --output` writes it.",
 )
@@ -131,10 +128,9 @@ def _cutoffs(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[
     help="For scores: report the share of true labels among labels with similar scores. With --c, it is estimated on "
     "complete labels.",
 )
-@click.option(
+@file_option(
     "--calibration-plot",
     metavar="FILE",
-    type=click.Path(),
     help="Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib.",
 )
 @reviewed_options(

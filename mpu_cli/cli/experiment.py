@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli import methods
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import Parsed, click_type
 from mpu_cli.cli.options.execution import run_options
 from mpu_cli.cli.options.input_files import reading_options
 from mpu_cli.cli.output.messages import info, is_quiet, verbosity_options, warn
@@ -21,41 +21,32 @@ from mpu_cli.runtime.options import Kind, Option, PerLabel, Whole, WordOr, optio
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.experiment.design import Method
     from mpu_cli.runtime.run import Run
 
 _DOTS = "..."
 _MOST_RATES = 1000
 
 
-class Methods(click.ParamType):
-    """Methods separated by commas, each with its options after colons: ``mpu,mpu:levels=1:cost=30``."""
-
-    name = "method[:option=value...],..."
-
-    def convert(self, value, param, ctx):
-        """Return a tuple of `mpu_cli.experiment.design.Method`."""
-        if not isinstance(value, str):
-            return value
-        labels = value.split(",")
-        if len(set(labels)) < len(labels):
-            self.fail("a method is there twice", param, ctx)
-        try:
-            return tuple(_method(label, ctx) for label in labels)
-        except click.BadParameter as error:
-            self.fail(error.message, param, ctx)
+def methods_of(text: str) -> "tuple[Method, ...]":
+    """Read methods separated by commas, each with its options after colons: ``mpu,mpu:levels=1:cost=30``."""
+    labels = text.split(",")
+    if len(set(labels)) < len(labels):
+        raise ValueError("a method is there twice")
+    return tuple(map(_method, labels))
 
 
-def _method(label: str, ctx: click.Context | None):
+def _method(label: str) -> "Method":
     from mpu_cli.experiment.design import Method
 
     name, *assignments = label.split(":")
     if name not in methods.METHODS:
-        raise click.BadParameter(f"{name!r} is not one of {', '.join(methods.METHODS)}")
+        raise ValueError(f"{name!r} is not one of {', '.join(methods.METHODS)}")
     if (parse := methods.METHODS[name].parse) is not None:
         try:
             return Method(label, name, parse(assignments))
         except MpuError as error:
-            raise click.BadParameter(f"{label}: {error}") from None
+            raise ValueError(f"{label}: {error}") from None
     declaration = methods.METHODS[name].options
     declared = options_of(declaration)
     values = {}
@@ -64,20 +55,20 @@ def _method(label: str, ctx: click.Context | None):
         option = declared.get(key.replace("-", "_"))
         if option is None:
             names = ", ".join(sorted(declared)).replace("_", "-")
-            raise click.BadParameter(f"{label}: {key!r} is not an option of {name}; it has {names}")
+            raise ValueError(f"{label}: {key!r} is not an option of {name}; it has {names}")
         if option.name in values:
-            raise click.BadParameter(f"{label}: {key!r} is there twice")
-        values[option.name] = _converted(label, option, text, ctx)
+            raise ValueError(f"{label}: {key!r} is there twice")
+        values[option.name] = _converted(label, option, text)
     return Method(label, name, declaration(**values))
 
 
-def _converted(label: str, option: Option, text: str, ctx: click.Context | None):
+def _converted(label: str, option: Option, text: str) -> Any:
     """Convert a value as the command line does for the option."""
     written = f"--{option.name.replace('_', '-')}"
     try:
-        return click_type(_without_files(option.kind)).convert(text, None, ctx)
+        return click_type(_without_files(option.kind)).convert(text, None, None)
     except click.BadParameter as error:
-        raise click.BadParameter(f"{label}: {written}: {error.message}") from None
+        raise ValueError(f"{label}: {written}: {error.message}") from None
 
 
 def _without_files(kind: Kind) -> Kind:
@@ -88,29 +79,22 @@ def _without_files(kind: Kind) -> Kind:
     return kind
 
 
-class MissingRates(click.ParamType):
-    """Numbers from 0 to below 1, separated by commas; dots stand for equal steps: ``0,0.1,...,0.7``."""
-
-    name = "rate,..."
-
-    def convert(self, value, param, ctx):
-        """Return a tuple of float, ascending."""
-        if not isinstance(value, str):
-            return value
-        words = value.split(",")
-        try:
-            if _DOTS in words:
-                *head, first, second, dots, last = words
-                if dots != _DOTS:
-                    raise ValueError
-                rates = [*map(float, head), *_steps(float(first), float(second), float(last))]
-            else:
-                rates = [float(word) for word in words]
-        except ValueError:
-            self.fail(f"{value!r} is not a list such as 0,0.3,0.6 or 0,0.1,...,0.7", param, ctx)
-        if not all(0 <= rate < 1 for rate in rates):
-            self.fail("missing rates are from 0 to below 1", param, ctx)
-        return tuple(sorted(set(rates)))
+def missing_rates_of(text: str) -> tuple[float, ...]:
+    """Read numbers from 0 to below 1, separated by commas; dots stand for equal steps: ``0,0.1,...,0.7``."""
+    words = text.split(",")
+    try:
+        if _DOTS in words:
+            *head, first, second, dots, last = words
+            if dots != _DOTS:
+                raise ValueError
+            rates = [*map(float, head), *_steps(float(first), float(second), float(last))]
+        else:
+            rates = [float(word) for word in words]
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list such as 0,0.3,0.6 or 0,0.1,...,0.7") from None
+    if not all(0 <= rate < 1 for rate in rates):
+        raise ValueError("missing rates are from 0 to below 1")
+    return tuple(sorted(set(rates)))
 
 
 def _steps(first: float, second: float, last: float) -> list[float]:
@@ -121,26 +105,19 @@ def _steps(first: float, second: float, last: float) -> list[float]:
     return [round(first + i * (second - first), 10) for i in range(count + 1)]
 
 
-class Sizes(click.ParamType):
-    """Whole numbers, separated by commas; dots at the end continue by the last factor: ``1000,2000,...``."""
-
-    name = "n,..."
-
-    def convert(self, value, param, ctx):
-        """Return a tuple of int, ascending; its last element is Ellipsis if there are dots."""
-        if not isinstance(value, str):
-            return value
-        words = value.split(",")
-        open_ended = words[-1] == _DOTS
-        try:
-            sizes = [int(word) for word in words[: -1 if open_ended else None]]
-            if open_ended and len(sizes) < 2:
-                raise ValueError
-        except ValueError:
-            self.fail(f"{value!r} is not a list such as 6000 or 1000,2000,4000 or 1000,2000,...", param, ctx)
-        if sizes[0] < 1 or any(b <= a for a, b in pairwise(sizes)):
-            self.fail("numbers of instances start from 1 and ascend", param, ctx)
-        return (*sizes, ...) if open_ended else tuple(sizes)
+def sizes_of(text: str) -> tuple:
+    """Read ascending whole numbers, separated by commas; dots at the end go on by the last factor: Ellipsis."""
+    words = text.split(",")
+    open_ended = words[-1] == _DOTS
+    try:
+        sizes = [int(word) for word in words[: -1 if open_ended else None]]
+        if open_ended and len(sizes) < 2:
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list such as 6000 or 1000,2000,4000 or 1000,2000,...") from None
+    if sizes[0] < 1 or any(b <= a for a, b in pairwise(sizes)):
+        raise ValueError("numbers of instances start from 1 and ascend")
+    return (*sizes, ...) if open_ended else tuple(sizes)
 
 
 # Defaults of options, for each preset.
@@ -191,7 +168,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @click.option(
     "--methods",
-    type=Methods(),
+    type=Parsed("method[:option=value...],...", methods_of),
     default="mpu,br",
     show_default=True,
     help="Methods of `mpu train`, well (Sun et al. 2010), or a classifier of scikit-learn, separated by commas. "
@@ -199,7 +176,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @click.option(
     "--missing-rates",
-    type=MissingRates(),
+    type=Parsed("rate,...", missing_rates_of),
     default="0,0.3,0.6",
     show_default=True,
     help="Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
@@ -212,7 +189,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @click.option(
     "--instances",
-    type=Sizes(),
+    type=Parsed("n,...", sizes_of),
     help="Draw this many instances at random. Several numbers: one experiment each. 1000,2000,... doubles the number "
     "up to the size of the data. Default: all instances.",
 )

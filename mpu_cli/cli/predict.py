@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import click_type, file_option
 from mpu_cli.cli.options.execution import cluster_options, run_options
 from mpu_cli.cli.options.input_files import numbers_option, reading_options, suggestible_options
 from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
@@ -40,12 +40,11 @@ if TYPE_CHECKING:
     type=click.Choice(FORMATS),
     help="FILE has texts, in this format. Default: by the suffix of its name; with another one, it has vectors.",
 )
-@click.option(
+@file_option(
     "-o",
     "--output",
     default="-",
     metavar="OUT",
-    type=click.Path(allow_dash=True),
     help="Output file. Default: standard output. Of several FILEs, or if it ends in /, a directory, in which the "
     "predictions of each FILE get its name.",
 )

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import click_type, file_option
 from mpu_cli.cli.options.execution import run_options
 from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options, suggestible_options
 from mpu_cli.cli.output.messages import info, verbosity_options
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 @click.command("review")
 @click.argument("source", metavar="[FILE]", type=click.Path(allow_dash=True), required=False)
-@click.option(
+@file_option(
     "-o",
     "--output",
     metavar="PAGE",
-    type=click.Path(allow_dash=True),
     required=True,
     help="Write the page, the tasks (--export) or the decisions (--import) here.",
 )
@@ -33,16 +32,14 @@ if TYPE_CHECKING:
     help="Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
     "them. A larger N keeps the instances of a smaller one.",
 )
-@click.option(
+@file_option(
     "--suggestions",
     metavar="MISSING.tsv",
-    type=click.Path(allow_dash=True),
     help="Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
 )
-@click.option(
+@file_option(
     "--text",
     metavar="TEXTS",
-    type=click.Path(allow_dash=True),
     help="Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
     "also compressed. Default: the texts that `mpu vectorize` made FILE of. Without texts, an instance is shown by its "
     "heaviest features.",
@@ -63,10 +60,9 @@ if TYPE_CHECKING:
 @names_option
 @suggestible_options
 @numbers_option
-@click.option(
+@file_option(
     "--features",
     metavar="NAMES",
-    type=click.Path(allow_dash=True),
     help="Show features by name: a text file whose line k names feature k.",
 )
 @click.option(
@@ -74,11 +70,10 @@ if TYPE_CHECKING:
     type=click.Choice(["label-studio"]),
     help="Write tasks for Label Studio, with pre-annotations, in place of the page.",
 )
-@click.option(
+@file_option(
     "--import",
     "imported",
     metavar="EXPORT.json",
-    type=click.Path(allow_dash=True),
     help="Write the decisions made in Label Studio, from its export in the format JSON, without FILE.",
 )
 @run_options("seed", "jobs", "kernel")

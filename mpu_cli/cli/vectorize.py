@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import options_from
+from mpu_cli.cli.options import file_option, options_from
 from mpu_cli.cli.options.input_files import max_line_bytes_option
 from mpu_cli.cli.output.messages import info, verbosity_options, warn
 from mpu_cli.cli.output.progress import progress
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 @click.command("vectorize")
 @click.argument("file", metavar="TEXTS", type=click.Path(allow_dash=True))
-@click.option(
+@file_option(
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(allow_dash=True),
     required=True,
     help="Write the data file here, compressed if it ends in .gz, .bz2 or .xz. The vectoriser, names and ids "
     "go to a directory beside it: news.text beside news.svm.",
@@ -55,10 +54,9 @@ if TYPE_CHECKING:
     "news.text/groups beside news.svm is then a file for --groups.",
 )
 @click.option("--separator", metavar="TEXT", help=f"Separator of tags that are one text.  [default: {SEPARATOR}]")
-@click.option(
+@file_option(
     "--labels",
     metavar="NAMES",
-    type=click.Path(allow_dash=True),
     help="Number the labels by this file: line k has the name of label k, perhaps with further names and a URI after "
     "tabs; or a thesaurus: SKOS (.ttl, .rdf, .nt, .jsonld; extra skos), or a table of Annif (.csv). It may have labels "
     "without records. Tags that are not in it get the numbers after these.",
@@ -74,10 +72,9 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Field that has the language of the text, such as de, ger or german.  [default: its function words tell]",
 )
-@click.option(
+@file_option(
     "--like",
     metavar="DATA",
-    type=click.Path(),
     help="Use the features, the labels and the fields of this data file, which mpu vectorize wrote.",
 )
 @options_from(TextOptions)

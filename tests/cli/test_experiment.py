@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_cli.cli.experiment import Methods, MissingRates, Sizes, experiment
+from mpu_cli.cli.experiment import experiment, methods_of, missing_rates_of, sizes_of
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
 from tests.experiment.small import problem
@@ -376,20 +376,19 @@ def test_wrong_usage(compare, tmp_path, options, words):
 
 
 def test_rates_go_by_equal_steps():
-    convert = MissingRates().convert
-    assert convert("0,0.1,...,0.7", None, None) == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
-    assert convert("0.3,0", None, None) == (0.0, 0.3)
-    assert convert("0,0.2,0.25,...,0.35", None, None) == (0.0, 0.2, 0.25, 0.3, 0.35)
+    assert missing_rates_of("0,0.1,...,0.7") == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+    assert missing_rates_of("0.3,0") == (0.0, 0.3)
+    assert missing_rates_of("0,0.2,0.25,...,0.35") == (0.0, 0.2, 0.25, 0.3, 0.35)
 
 
 def test_sizes_are_numbers_or_go_on():
-    assert Sizes().convert("6000", None, None) == (6000,)
-    assert Sizes().convert("10,20,...", None, None) == (10, 20, ...)
+    assert sizes_of("6000") == (6000,)
+    assert sizes_of("10,20,...") == (10, 20, ...)
 
 
 def test_options_of_methods_are_those_of_train():
     text = "mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5,elkan08:c-method=e3:epochs=3,m3l-rbf:gamma=2"
-    mpu, elkan, m3l = Methods().convert(text, None, None)
+    mpu, elkan, m3l = methods_of(text)
     training = mpu.options
     assert (mpu.label, mpu.name) == ("mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5", "mpu")
     assert (training.levels, training.stack_scale, training.cost, training.threshold) == (1, 0.5, None, 0.5)

@@ -1,12 +1,31 @@
 """Options of commands, made from their declarations (`mpu_cli.runtime.options`), and the types of their values."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from mpu_cli.runtime.options import Kind, Option, Real, Threads, Whole, WordOr, Words, options_of
+
+# The name of a file, as a text and as a Path. What it must be is said by those who open it.
+file_option = partial(click.option, type=click.Path(allow_dash=True))
+path_option = partial(click.option, type=click.Path(path_type=Path))
+
+
+class Parsed(click.ParamType):
+    """What a function makes of a text; its ValueError says what is wrong with it."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self.parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a text; a default is as it is."""
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Value(click.ParamType):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_option, click_type
+from mpu_cli.cli.options import Parsed, click_option, click_type
 from mpu_cli.cli.output.progress import progress
 from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
 from mpu_cli.errors import STANDARD_STREAM
@@ -34,27 +34,20 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
 
 
-class Size(click.ParamType):
-    """A number of bytes: ``500M`` is 500 million."""
-
-    name = "size"
-
-    def convert(self, value, param, ctx):
-        """Return an int."""
-        if isinstance(value, int):
-            return value
-        size = _SIZE.fullmatch(value)
-        if not size:
-            self.fail(f"{value!r} is not a size such as 500M or 2G.", param, ctx)
-        number, unit = size.groups()
-        return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
+def _size(text: str) -> int:
+    """Return a number of bytes: ``500M`` is 500 million."""
+    size = _SIZE.fullmatch(text)
+    if not size:
+        raise ValueError(f"{text!r} is not a size such as 500M or 2G.")
+    number, unit = size.groups()
+    return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
 
 
 _OPTIONS: dict[str, Callable[[Callable], Callable]] = {
     **{name: click_option(option) for name, option in options_of(RunOptions).items()},
     "memory": click.option(
         "--memory",
-        type=Size(),
+        type=Parsed("size", _size),
         metavar="SIZE",
         help="Memory for large arrays, such as 500M or 2G. Arrays beyond it go to temporary files in $TMPDIR. The "
         "result does not depend on it. Default: half of the free memory.",
@@ -89,25 +82,12 @@ def _workspace(memory: int | None) -> Callable:
     return Workspace(available_memory() // 2 if memory is None else memory).empty
 
 
-class ClusterAddress(click.ParamType):
-    """The address of a cluster."""
-
-    name = "cluster"
-
-    def convert(self, value, param, ctx):
-        """Return an Address."""
-        try:
-            return Address.parse(value)
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
-
-
 def cluster_options(function: Callable) -> Callable:
     """Add ``--cluster`` and ``--cluster-timeout``; the command gets `on`, an `OnCluster` or None."""
 
     @click.option(
         "--cluster",
-        type=ClusterAddress(),
+        type=Parsed("cluster", Address.parse),
         metavar="ADDRESS",
         help=f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
         "by default one per core. Needs the extra `cluster`.",

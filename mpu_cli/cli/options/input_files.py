@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import click_type, file_option
 from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
@@ -52,12 +52,11 @@ def names_option(function: Callable, *, older: str | None = None) -> Callable:
 
         return function(*args, naming=Naming(labels, zero_based), **kwargs)
 
-    file = click.option(
+    file = file_option(
         "--labels",
         *([older] if older else []),
         "labels",
         metavar="NAMES",
-        type=click.Path(allow_dash=True),
         help="The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
         "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if it "
         "exists.",
@@ -79,17 +78,15 @@ def suggestible_options(function: Callable) -> Callable:
 
         return function(*args, suggestible=Suggestible(only, exclude), **kwargs)
 
-    only = click.option(
+    only = file_option(
         "--only",
         metavar="LABELS",
-        type=click.Path(allow_dash=True),
         help="Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
         "do not change.",
     )
-    exclude = click.option(
+    exclude = file_option(
         "--exclude",
         metavar="LABELS",
-        type=click.Path(allow_dash=True),
         help="Do not suggest these labels: a file as for --only.",
     )
     return only(exclude(command))
@@ -102,11 +99,10 @@ def reviewed_options(purpose: str) -> Callable:
     """Add ``--reviewed`` with this help, and ``--on-conflict``."""
 
     def options(function: Callable) -> Callable:
-        files = click.option(
+        files = file_option(
             "--reviewed",
             metavar="CHECKED.tsv",
             multiple=True,
-            type=_READABLE,
             help=f"{purpose} Can be repeated, as for the files of two people.",
         )
         on_conflict = click.option(
@@ -152,24 +148,21 @@ def training_files(function: Callable) -> Callable:
             is_flag=True,
             help="If a review says no to an annotated label, the review wins. Otherwise this is an error.",
         ),
-        click.option(
+        file_option(
             "--complete",
             metavar="MORE.svm",
             multiple=True,  # so that a second one is refused
-            type=_READABLE,
             help="Learn from these instances too. Their label sets are complete.",
         ),
-        click.option(
+        file_option(
             "--groups",
             metavar="GROUPS",
-            type=_READABLE,
             help="Estimate c for each group of instances, such as those of one source, year or department: a text file "
             "whose line k names the group of instance k.",
         ),
-        click.option(
+        file_option(
             "--implied",
             metavar="RULES",
-            type=_READABLE,
             help="Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
             "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
             "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
@@ -188,18 +181,16 @@ def training_files(function: Callable) -> Callable:
 
 
 # Of commands with `training_files`.
-label_features_option = click.option(
+label_features_option = file_option(
     "--label-features",
     metavar="LABELS.svm",
-    type=click.Path(),
     help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
     "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
     "was made by `mpu vectorize`.",
 )
-scores_option = click.option(
+scores_option = file_option(
     "--scores",
     metavar="OOF",
-    type=_READABLE,
     help="Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
     "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
     "that has seen it.",

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from mpu_cli import methods
-from mpu_cli.cli.options import click_option, options_from
+from mpu_cli.cli.options import click_option, file_option, options_from
 from mpu_cli.commands.train.acceptance import Acceptance
 from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import options_of
@@ -57,10 +57,9 @@ def acceptance_options(function: Callable) -> Callable:
     """Add ``--accept-on`` and what `Acceptance` declares; the command gets `acceptance`, one of these or None."""
     declared = options_of(Acceptance)
 
-    @click.option(
+    @file_option(
         "--accept-on",
         metavar="TEST.svm",
-        type=click.Path(allow_dash=True),
         help="Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
         "not trained on. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
     )
