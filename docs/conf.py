@@ -50,7 +50,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "furo"
-html_title = f"mpu {release}"
+html_title = f"mpu {release.partition('+')[0]}"  # the commit would be broken over two lines
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
@@ -119,7 +119,7 @@ class Modules(Directive):
         root = Path(__file__).parent.parent / self.arguments[0]
         for path in sorted(root.rglob("*.py"), key=lambda path: path.with_suffix("").parts):
             depth = len(path.relative_to(root).parts) - 1
-            about = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+            about = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0].replace("`", "")
             if path.name != "__init__.py":
                 lines.append(f"{'  ' * (depth + 1)}{path.name:{24 - 2 * depth}} {about}")
             elif depth:

@@ -90,10 +90,10 @@ def drawn(package: str) -> str:
 
 
 def about(package: str, part: str) -> str:
-    """Give the first sentence of a part's docstring."""
+    """Give the first sentence of a part's docstring, without its marks of code."""
     path = ROOT.joinpath(*package.split("."), part)
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+    return (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0].replace("`", "")
 
 
 class House(Directive):
