@@ -114,11 +114,9 @@ def _evidence(X: Any, scores: Any, annotations: Annotations) -> tuple[csr_array,
     """Check features, or scores in their place: then there are no features."""
     if (X is None) == (scores is None):
         raise DataError("give either features, X, or the out-of-fold scores of a model, scores=")
-    n = annotations.labels.shape[0]
     if scores is None:
         return arrays.features(X, annotations.labels), None
-    P = arrays.scores(scores, (n, annotations.width))
-    return learning.without_features(n), annotations.of_labels(P)
+    return learning.without_features(annotations.labels.shape[0]), annotations.of_scores(scores)
 
 
 def calibrate(
@@ -169,8 +167,7 @@ def calibrate(
     0.8
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
-    P = arrays.scores(scores, (annotations.labels.shape[0], annotations.width))
-    return calibrated_by(annotations.of_labels(P), annotations.labels, learning.frequency(c, annotations))
+    return calibrated_by(annotations.of_scores(scores), annotations.labels, learning.frequency(c, annotations))
 
 
 def missing_labels(
@@ -220,7 +217,7 @@ def missing_labels(
     (True, True)
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
-    P = annotations.of_labels(arrays.scores(scores, (annotations.labels.shape[0], annotations.width)))
+    P = annotations.of_scores(scores)
     frequency = learning.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
     evidence = Evidence(probabilities, frequency, blocks=1)
@@ -498,7 +495,6 @@ def choose_thresholds(
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
-    shape = annotations.labels.shape[0], annotations.width
-    P = annotations.of_labels(arrays.scores(probabilities, shape, "probabilities"))
+    P = annotations.of_scores(probabilities, "probabilities")
     best, f1 = chosen_thresholds(P, annotations.labels, learning.frequency(c, annotations), criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

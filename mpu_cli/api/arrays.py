@@ -128,6 +128,10 @@ class Annotations(LabelInformation):
         """Return the columns of these labels, of all that the caller has."""
         return np.ascontiguousarray(values[..., self.columns])
 
+    def of_scores(self, values: Any, name: str = "scores") -> np.ndarray:
+        """Check scores of all cells of the caller, and return those of these labels: float32, n x q."""
+        return self.of_labels(scores(values, (self.labels.shape[0], self.width), name))
+
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         """Return columns for all labels of the caller, of those that can be learned, and a number for the others."""
         return widened(values, self.columns, self.width, absent)

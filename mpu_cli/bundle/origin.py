@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_origin, get_type_hints
 
 from mpu_cli.bundle.kinds import number_list
 from mpu_cli.bundle.manifest import json_values
@@ -101,34 +101,16 @@ def parse(content: bytes, n_labels: int) -> Origin:
         if version == 1:  # which had one file at most
             values["files"] = []
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
-        for name, types in _TYPES.items():
-            expect(isinstance(values[name], types) and not isinstance(values[name], bool), f"{name} is of another type")
+        for name, hint in get_type_hints(Origin).items():
+            kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint
+            expect(isinstance(values[name], kind) and not isinstance(values[name], bool), f"{name} is of another type")
         for name, dtype in (("annotated", int), ("true", float)):
             expect(len(number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
+        of_file = get_type_hints(OriginFile)
         for file in values["files"]:
-            expect(file.keys() == _FILE.keys(), "a file has other values")
-            expect(
-                all(isinstance(file[name], types) for name, types in _FILE.items()), "of a file, one is of another type"
-            )
+            expect(file.keys() == of_file.keys(), "a file has other values")
+            expect(all(isinstance(file[name], kind) for name, kind in of_file.items()), "a file has other types")
         expect(all(isinstance(text, str) for text in (*values["others"], *values["versions"].values())), "no texts")
         return Origin(**values)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from None
-
-
-_NONE = type(None)
-_TYPES: dict[str, Any] = {
-    "time": str,
-    "instances": int,
-    "given": dict,
-    "versions": dict,
-    "kernel": str,
-    "source": (str, _NONE),
-    "source_bytes": (int, _NONE),
-    "source_sha256": (str, _NONE),
-    "files": list,
-    "others": list,
-    "warm_start": (str, _NONE),
-    "warm_start_sha256": (str, _NONE),
-}
-_FILE: dict[str, Any] = {"name": str, "bytes": (int, _NONE), "sha256": (str, _NONE)}

@@ -41,32 +41,14 @@ AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 
 @dataclass(frozen=True)
 class Sources:
-    """Files that a training learns from.
+    """Files that a training learns from, by the options of `mpu train` and `mpu complete`.
 
     Attributes
     ----------
     file : str, Path or Files
         Annotated instances; of several files, numbered through all of them.
-    reviewed : sequence of str or Path
-        Review files: verified labels of `file`.
-    reviewed_wins : bool
-        Whether ``no`` in a review outweighs an annotation. Otherwise it is an error.
     complete : str, Path or None
         More instances, whose label sets are complete.
-    cache : Path or None
-        Directory in which the parsed data are kept.
-    naming : Naming
-        Where the names of labels are.
-    label_features : str, Path or None
-        A file with features of labels, one line ``number index:value ...`` per label.
-    groups : str, Path or None
-        A file with the name of the group of each instance, on a line.
-    scores : str or None
-        A file with out-of-fold scores of another classifier, to go by in place of learning one.
-    on_conflict : {"error", "undecided"}
-        As for `review.decisions.read`.
-    implied : str, Path or None
-        A file of labels that imply others. None: that beside the data, if there is one.
     """
 
     file: Source

@@ -145,20 +145,8 @@ class Candidate:
         return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
 
 
-class Collect(Protocol):
-    """How instances are added to evidence: `Candidate.collect`, or the same by other processes."""
-
-    def __call__(  # noqa: D102
-        self,
-        candidate: Candidate,
-        evidence: E,
-        truth: Source,
-        reading: Reading,
-        run: Run,
-        /,
-        called: str = "PREDICTIONS",
-        count: Callable[[int], None] = lambda _: None,
-    ) -> E: ...
+# How instances are added to evidence: `Candidate.collect`, or the same by other processes.
+Collect = Callable[..., Any]
 
 
 def _add(evidence: Evidence, pairs: Iterable[tuple[Dataset, Dataset]], count: Callable[[int], None]) -> None:
@@ -232,9 +220,7 @@ class _Collected(Generic[E]):
     instances: int
 
     def __add__(self, other: "_Collected[E]") -> "_Collected[E]":
-        return _Collected(
-            self.evidence + other.evidence, self.fitness + other.fitness, self.instances + other.instances
-        )
+        return _Collected(*(mine + getattr(other, name) for name, mine in vars(self).items()))
 
 
 def _collect(

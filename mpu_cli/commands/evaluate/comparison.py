@@ -84,14 +84,12 @@ class Metrics:
     names : sequence of str or None
         None: all that the predictions allow.
     c : float, Path or None
-        The true labels are incomplete with this label frequency, in (0, 1], or those in this file: estimate metrics on
-        complete labels.
-    naming : Naming
-        Where the names of labels are, for that file.
+        The true labels are incomplete with this label frequency, in (0, 1], or those in this file, which may name
+        labels (`naming`): estimate metrics on complete labels.
     ks : tuple of int
         Cut-offs of the metrics at k.
     threshold : float or None
-        Labels with at least this score count as predicted, as for `evaluation.compare.compare`.
+        As for `evaluation.compare.compare`.
     """
 
     names: Sequence[str] | None = None

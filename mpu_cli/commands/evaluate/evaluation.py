@@ -37,12 +37,10 @@ class PropensitySource:
 
     Attributes
     ----------
-    training : str or None
-        Data, by how often each label is annotated in them.
-    a, b : float
-        Constants for these, as for `mpu_cli.evaluation.propensities.jain_propensities`.
+    training, a, b
+        Data, by how often each label is annotated in them, with constants as for `evaluation.propensities`.
     frequencies : str or None
-        Lines ``label c``, as `mpu estimate-c --output` writes them: label frequencies that were estimated or reviewed.
+        Lines ``label c``, as `mpu estimate-c --output` writes them.
     """
 
     training: str | None = None

@@ -47,7 +47,7 @@ FORMS = ("labels", "scores", "both", *RECORD_FORMS)
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What is written of each instance.
+    """What is written of each instance, by the options of `mpu predict`.
 
     Attributes
     ----------
@@ -60,18 +60,12 @@ class Output:
         At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
         predicts only some of each instance.
     aim : str or None
-        Exactly `top_k` labels, those that the model has learned to choose for this aim.
+        Exactly `top_k` labels, those that the model has learned to choose for this aim: the option ``--for``.
     threshold : float or None
         Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
         with `top_k`, all labels.
     weights : ndarray of float32, shape (q,), or None
         By which the probabilities of labels are multiplied to be scores, such as `psp_weights`; for scores alone.
-    by_number : bool
-        Numbers of labels in records also where the model knows names.
-    suggestible : Suggestible
-        Which labels are written.
-    why : bool
-        With jsonl: the features that speak most for each label, too.
     fill_implied : bool
         Also what the labels of an instance imply, beyond `top_k`; not of scores.
     """
@@ -119,11 +113,7 @@ class Report:
 
     def __add__(self, other: "Report") -> "Report":
         """Add the numbers of two parts of a file."""
-        return Report(
-            instances=self.instances + other.instances,
-            labels=self.labels + other.labels,
-            fitness=self.fitness + other.fitness,
-        )
+        return Report(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
 
 
 def predict(
