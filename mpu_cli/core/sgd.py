@@ -386,8 +386,6 @@ def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     ----------
     annotated : csr_array of bool or float32, shape (n, q)
         Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
     """
     return bias_of_counts(frequency.count(annotated), frequency.rates)
 

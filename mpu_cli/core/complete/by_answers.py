@@ -88,10 +88,6 @@ class ByAnswers:
         ----------
         probabilities : ndarray or csr_array of float32, shape (n, q)
             Calibrated Pr(y=1 | x), out of fold.
-        labels : csr_array of bool, shape (n, q)
-            Annotated labels.
-        frequency : LabelFrequency
-            Of these instances and labels.
         reviewed : ReviewedFrequency
             That comes from these answers.
 

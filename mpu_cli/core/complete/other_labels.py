@@ -65,10 +65,6 @@ def given_other_labels(
     ----------
     probabilities : ndarray or csr_array of float32, shape (n, q)
         Calibrated Pr(y=1 | x), out of fold.
-    annotated : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
     run : Run
         Its seed deals the folds.
 

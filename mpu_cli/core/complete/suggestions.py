@@ -219,8 +219,6 @@ def suggest(
     probabilities : ndarray or csr_array of float32, shape (n, q)
         Calibrated Pr(y=1 | x), out of fold.
     annotated : csr_array of bool, shape (n, q)
-    frequency : LabelFrequency
-        Of these instances and labels.
     left_out : csr_array of bool, shape (n, q), optional
         Cells that are not to be listed.
     correction : Correction, optional

@@ -103,7 +103,6 @@ def refuse_overflow(
 
     Parameters
     ----------
-    features : Features, n instances
     weights : ndarray or csr_array of float32, shape (width, q)
     bias : ndarray of float32, shape (q,)
     largest_weight : float

@@ -249,8 +249,6 @@ def from_second_file(
 
     Parameters
     ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     verified : VerifiedLabels
         The label sets of the second file are complete in it. Other instances that are complete tell nothing.
     second : ndarray of int, shape (m,)

@@ -110,14 +110,10 @@ def estimate_singly(
     ----------
     probabilities : ndarray of float32, shape (n, q)
         Out-of-fold Pr(s=1 | x).
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     method : {"bbe", "e1", "e2", "e3"}
         How each label's own frequency is estimated (`estimators`).
     of_all : FrequencyEstimate
         Of all labels, with its interval.
-    verified : VerifiedLabels, optional
-        Of these instances and labels.
     """
     cells = Cells.of(probabilities, labels, verified)
     agreeing = agreement(cells)

@@ -302,8 +302,6 @@ def descend_dual(
     ----------
     batches, annotated, frequency, epochs, rng, offsets
         As for `numpy_kernel.descend`.
-    cost : float
-        C.
     bias_norm : float
         The square of the feature whose weight is the bias.
 

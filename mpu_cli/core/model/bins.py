@@ -64,10 +64,6 @@ class BinnedCells:
         ----------
         predictions : ndarray or csr_array of float32, shape (n, q)
             Probabilities.
-        labels : csr_array of bool, shape (n, q)
-            Annotated labels.
-        frequency : LabelFrequency
-            Of these instances and labels.
         weights : ndarray of float64, shape (q,), optional
             How many labels each of these stands for. Default: each for itself.
         judges : Judges, optional

@@ -195,8 +195,6 @@ def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFre
     ----------
     probabilities : ndarray or csr_array of float32, shape (n, q)
         Predictions by models that have not seen the instances.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     frequency : LabelFrequency
         Of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
 

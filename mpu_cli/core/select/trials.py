@@ -56,10 +56,6 @@ class Trial:
     ----------
     folds : list of Fold
         They need not hold out all instances.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
     weights : ndarray of float64, shape (q,), or None
         How many labels each of these stands for; None: each for itself.
     """

@@ -85,7 +85,6 @@ class Prior:
 
         Parameters
         ----------
-        features : Features, n instances
         label_features : csr_array of float32, shape (q, D)
             A row for each label, of any length.
         """

@@ -88,7 +88,6 @@ def centroids(features: Features, positives: csr_array) -> csr_array:
 
     Parameters
     ----------
-    features : Features, n instances
     positives : csr_array, shape (n, q)
 
     Returns

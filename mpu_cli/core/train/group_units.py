@@ -41,8 +41,6 @@ class Picked:
         Where a group is learned from an instance.
     selected : ndarray of bool, shape (selections, m)
         Which of them are in each of some selections.
-    verified : VerifiedLabels or None
-        Verified labels.
     vectors : csc_array of float32, shape (D, k), or None
         Where the weights are drawn to (`core.side.information`).
     """

@@ -53,8 +53,6 @@ class Mixing:
 
     Attributes
     ----------
-    rates : ndarray of float64, shape (q,)
-        Label frequencies.
     settings : Settings
         Of one shard alone.
     run : Run

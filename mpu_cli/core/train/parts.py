@@ -142,8 +142,6 @@ def learn(part: PartRows, pass_: Pass, block: slice, rates: np.ndarray, start: L
     ----------
     block : slice
         The labels.
-    rates : ndarray of float64, shape (q,)
-        Label frequencies.
     start : LinearModel
         What the parts before have left, of these labels.
     """

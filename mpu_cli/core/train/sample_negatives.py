@@ -41,11 +41,8 @@ def sample_negatives(
 
     Parameters
     ----------
-    features : Features, n instances
     labels : csr_array of bool, shape (n, q)
         Annotated labels; more than are in a group.
-    frequency : LabelFrequency
-        Of these instances and labels.
     settings : Settings
         Of the model of groups.
     prune : float or None
@@ -80,7 +77,6 @@ def sample_instances(
 
     Parameters
     ----------
-    features : Features, n instances
     positives : csr_array of bool, shape (n, q)
         Their annotated labels, corrected by verified labels.
     model : LinearModel

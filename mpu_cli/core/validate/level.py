@@ -38,11 +38,6 @@ class LevelTask:
 
     Attributes
     ----------
-    features : Features, n instances
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
     side : SideInformation
         Of these instances and labels.
     top : Top or None

@@ -149,8 +149,6 @@ def predict_folds(
         A list where they serve several times; a generator where they should be made one at a time.
     predictions : Collector
         Of n instances and q labels. Instances that no fold holds out are not touched.
-    frequency : LabelFrequency
-        Of n instances and q labels.
     run : Run
         Its threads work on folds and label blocks.
     tick : callable

@@ -56,8 +56,6 @@ def train(
 
     Parameters
     ----------
-    matrix : csr_array, shape (n, D), float32
-        Features.
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
     options : Options
@@ -124,8 +122,6 @@ def weights(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> csr_
     ----------
     probabilities : ndarray of float32, shape (n, q)
         g(x) = Pr(s=1 | x).
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     c : ndarray, shape (q,)
         Label frequency of each label.
 

@@ -95,8 +95,6 @@ class Dual:
         The training instances.
     prior : ndarray, shape (q, q)
         R, positive definite.
-    cost : float
-        C.
     """
 
     space: Space

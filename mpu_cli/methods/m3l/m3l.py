@@ -94,8 +94,6 @@ def train_linear(
 
     Parameters
     ----------
-    matrix : csr_array, shape (n, D), float32
-        Features.
     labels : csr_array of bool, shape (n, q)
         Annotated labels; every other label counts as absent.
     options : LinearOptions
@@ -274,11 +272,6 @@ def _with_constant(matrix: csr_array, value: float) -> csr_array:
 def cosine_similarity(labels: csr_array) -> np.ndarray:
     """Cosine of each pair of label columns: |a and b| / sqrt(|a| |b|).
 
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-
     Returns
     -------
     ndarray of float64, shape (q, q)
@@ -289,11 +282,6 @@ def cosine_similarity(labels: csr_array) -> np.ndarray:
 
 def pearson_correlation(labels: csr_array) -> np.ndarray:
     """Correlation coefficient of each pair of label columns: less than 0 if labels exclude each other.
-
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
 
     Returns
     -------
@@ -329,8 +317,6 @@ def correlation_prior(labels: csr_array, rho: float, likeness: str = "cosine") -
 
     Parameters
     ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     rho : float
         0 <= rho < 1. 0: labels are independent of each other.
     likeness : str

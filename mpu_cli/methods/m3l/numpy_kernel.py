@@ -31,8 +31,6 @@ def ascend_linear(
         z_k in column k; they belong to alpha.
     prior : ndarray of float32, shape (q, q)
         R.
-    cost : float
-        C.
 
     Returns
     -------

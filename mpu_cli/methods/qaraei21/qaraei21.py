@@ -69,8 +69,6 @@ class Report:
     ----------
     c : ndarray of float64, shape (q,)
         Label frequency of each label.
-    cost : float
-        C.
     f1 : float or None
         Micro-F1 to expect on complete labels with the chosen C, out of fold; None if C was set.
     caution : str or None
@@ -90,8 +88,6 @@ def train(
 
     Parameters
     ----------
-    matrix : csr_array, shape (n, D), float32
-        Features.
     labels : csr_array of bool, shape (n, q)
         Annotated labels: q >= 1, each column with at least one.
 

@@ -62,8 +62,6 @@ def out_of_fold_f1(
 
     Parameters
     ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
     c : float or ndarray of shape (q,)
         Label frequency; 1: the labels are taken as complete.
     threshold : float32
