@@ -12,13 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError, one_line
-from mpu_cli.svmlight.streams import open_input
-
-if TYPE_CHECKING:
-    from mpu_cli.svmlight.streams import ReadableLines
+from mpu_cli.svmlight.streams import ReadableLines, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 _BOM = "\ufeff"
@@ -67,7 +63,7 @@ def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], No
             raise InputError(str(source), number, str(error)) from None
 
 
-def decoded_lines(stream: "ReadableLines", source: str, limit: int) -> Iterator[str | None]:
+def decoded_lines(stream: ReadableLines, source: str, limit: int) -> Iterator[str | None]:
     """Yield the lines of a stream with their ends, None for one that is too long.
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).

@@ -9,14 +9,11 @@ import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight.streams import open_input
+from mpu_cli.svmlight.streams import ReadableLines, open_input
 from mpu_cli.text.records import ANNIF, SUBJECTS, Fields, chosen_format, format_of
-
-if TYPE_CHECKING:
-    from mpu_cli.svmlight.streams import ReadableLines
 
 _TABLE = Fields(tags="subject_uris", id="document_id", separator=" ")
 _OTHERS = Fields(tags=SUBJECTS, id="document_id", separator=" ")
@@ -50,7 +47,7 @@ def is_corpus(fields: Fields) -> bool:
     return fields.tags in (_TABLE.tags, _OTHERS.tags)
 
 
-def open_records(source: str | Path) -> AbstractContextManager["ReadableLines"]:
+def open_records(source: str | Path) -> AbstractContextManager[ReadableLines]:
     """Open a file as `open_input`; a directory of Annif as JSON lines, one for each document, in the order of names.
 
     Raises

@@ -5,20 +5,17 @@ A bad row, or a bad record, is an item too, so that the caller may go on after i
 
 import csv
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, decoded_lines, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.streams import ReadableLines
 from mpu_cli.text.languages import TextIn
-
-if TYPE_CHECKING:
-    from mpu_cli.svmlight.streams import ReadableLines
 
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
@@ -72,7 +69,7 @@ def format_of(source: str | Path) -> str | None:
 
 
 def read_rows(
-    stream: "ReadableLines", source: str, form: str, max_line_bytes: int, needed: Iterable[str] = ()
+    stream: ReadableLines, source: str, form: str, max_line_bytes: int, needed: Iterable[str] = ()
 ) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
@@ -104,37 +101,29 @@ def read_rows(
         in which a needed name is missing.
     """
     lines = decoded_lines(stream, source, max_line_bytes)
-    if form == "jsonl":
-        yield from _objects(lines, max_line_bytes)
-    elif form == ANNIF:
-        yield from _texts_and_uris(lines, max_line_bytes)
+    if form in ("jsonl", ANNIF):
+        yield from _one_by_one(lines, max_line_bytes, _object if form == "jsonl" else _text_and_uris)
     else:
         yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes, needed)
 
 
-def _texts_and_uris(lines: Iterator[str | None], limit: int) -> Iterator[Row | Bad]:
+def _one_by_one(lines: Iterator[str | None], limit: int, row: Callable[[int, str], Row | Bad]) -> Iterator[Row | Bad]:
     for number, line in enumerate(lines, 1):
         if line is None:
             yield Bad(number, _too_long(limit))
         elif not is_utf8(line):
             yield Bad(number, NOT_UTF8)
         elif line.strip():
-            text, _, uris = line.rstrip("\r\n").partition("\t")
-            yield Row(number, {"text": text, SUBJECTS: uris}, (text, uris))
+            yield row(number, line)
 
 
 def _too_long(limit: int) -> str:
     return f"the line is longer than {limit:,} bytes; --max-line-bytes N takes longer lines"
 
 
-def _objects(lines: Iterator[str | None], limit: int) -> Iterator[Row | Bad]:
-    for number, line in enumerate(lines, 1):
-        if line is None:
-            yield Bad(number, _too_long(limit))
-        elif not is_utf8(line):
-            yield Bad(number, NOT_UTF8)
-        elif line.strip():
-            yield _object(number, line)
+def _text_and_uris(number: int, line: str) -> Row:
+    text, _, uris = line.rstrip("\r\n").partition("\t")
+    return Row(number, {"text": text, SUBJECTS: uris}, (text, uris))
 
 
 def _object(number: int, line: str) -> Row | Bad:
@@ -341,7 +330,7 @@ def chosen_format(source: str | Path, form: str | None) -> str:
 
 
 def read_records(
-    stream: "ReadableLines", source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
+    stream: ReadableLines, source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[Record | Bad]:
     """Read records one by one.
 
@@ -372,7 +361,7 @@ def read_records(
 
 
 def read_rows_and_records(
-    stream: "ReadableLines", source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
+    stream: ReadableLines, source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[Row | Bad, Record | Bad]]:
     """Read records as `read_records`, each with the row that it was made of."""
     reader: _Reader | None = None

@@ -99,7 +99,6 @@ def descend(
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
     padded = -(-q // SIMD) * SIMD  # loops without a remainder took 0.8 of the time for 45 labels
-    sparse, dense = batches.features.sparse, batches.features.dense
     n_batches = -(-n // batches.size)
     v = np.zeros((batches.features.width, padded), np.float32)
     if weights is not None:
@@ -111,33 +110,12 @@ def descend(
         offsets = csr_array((0, q), dtype=np.float32)
     mean_bias = np.zeros_like(bias)
     first_averaged = epochs // 2
-    annotation = annotated.data.astype(np.float32)
+    annotations = annotated.indptr, annotated.indices, annotated.data.astype(np.float32)
+    data = _csr(batches.features.sparse), batches.features.dense, batches.rows, annotations, _csr(offsets)
     for epoch in range(epochs):
-        _epoch(
-            sparse.indptr,
-            sparse.indices,
-            sparse.data,
-            dense,
-            batches.rows,
-            batches.size,
-            visited(n_batches, batches.size, rng),
-            annotated.indptr,
-            annotated.indices,
-            annotation,
-            rates,
-            *exceptions,
-            offsets.indptr,
-            offsets.indices,
-            offsets.data,
-            v,
-            bias,
-            seen + epoch * n,
-            epoch,
-            THINNED_TO_ONE_IN if thin else 1,
-            step,
-            bias_step,
-            decay,
-        )
+        order, one_in = visited(n_batches, batches.size, rng), THINNED_TO_ONE_IN if thin else 1
+        t = seen + epoch * n
+        _epoch(*data, batches.size, order, rates, exceptions, v, bias, t, epoch, one_in, step, bias_step, decay)
         if epoch >= first_averaged:
             share = 1 / (epochs - first_averaged)
             shrink = np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n)))
@@ -155,6 +133,10 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     z = features.dense @ weights[D:]
     _add_sparse_product(features.sparse.indptr, features.sparse.indices, features.sparse.data, weights, z)
     return z
+
+
+def _csr(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return matrix.indptr, matrix.indices, matrix.data
 
 
 def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -194,24 +176,15 @@ def _add_sparse_product(indptr, indices, values, weights, z):
 
 @compiled(fused=True)
 def _epoch(
-    indptr,
-    indices,
-    values,
+    sparse,
     dense,
     rows,
+    annotations,
+    added,
     size,
-    batch_order,
-    label_indptr,
-    labels,
-    annotation,
+    order,
     rates,
-    of_instances,
-    cell_indptr,
-    cell_labels,
-    of_cells,
-    offset_indptr,
-    offset_labels,
-    offsets,
+    exceptions,
     v,
     bias,
     t,
@@ -225,8 +198,13 @@ def _epoch(
 
     Where one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
 
-    of_instances and the cells are where c is not that of the rates, as `frequency_arrays` gives them.
+    `sparse`, `annotations` and `added`, the offsets, are the arrays of CSR matrices; the exceptions are where c is not
+    that of the rates, as `frequency_arrays` gives them.
     """
+    indptr, indices, values = sparse
+    label_indptr, labels, annotation = annotations
+    of_instances, cell_indptr, cell_labels, of_cells = exceptions
+    offset_indptr, offset_labels, offsets = added
     n, q, d = len(rows), v.shape[1], dense.shape[1]
     v_dense = v[v.shape[0] - d :]
     z = np.empty((size, q), np.float32)
@@ -236,7 +214,7 @@ def _epoch(
     annotated = np.empty(q, np.float32)
     c = rates.copy()
     stands_for = np.ones(size, np.int64)
-    for b in batch_order:
+    for b in order:
         first = b * size
         B = min(size, n - first)
         shrink = np.float32(1 / (1 + decay * step * t))
@@ -434,64 +412,25 @@ def descend_dual(
     """Minimise the weighted squared hinge of a block of labels; arguments and result as in `numpy_kernel`."""
     n, q = len(batches.rows), annotated.shape[1]
     padded = -(-q // SIMD) * SIMD
-    sparse, dense = batches.features.sparse, batches.features.dense
     v, bias = np.zeros((batches.features.width, padded), np.float32), np.zeros(padded, np.float32)
     a = np.zeros((n, padded), np.float32)
     rates, exceptions = frequency_arrays(frequency, padded)
     if offsets is None:
         offsets = csr_array((0, q), dtype=np.float32)
     norms = batches.features.squared_norms[batches.rows].astype(np.float32)
+    data = _csr(batches.features.sparse), batches.features.dense, batches.rows, _csr(annotated), _csr(offsets)
     for _ in range(epochs):
-        _pass(
-            sparse.indptr,
-            sparse.indices,
-            sparse.data,
-            dense,
-            batches.rows,
-            visited(n, 1, rng),
-            norms,
-            annotated.indptr,
-            annotated.indices,
-            rates,
-            *exceptions,
-            offsets.indptr,
-            offsets.indices,
-            offsets.data,
-            cost,
-            bias_norm,
-            v,
-            bias,
-            a,
-        )
+        _pass(*data, visited(n, 1, rng), norms, rates, exceptions, cost, bias_norm, v, bias, a)
     return v[:, :q], bias[:q]
 
 
 @compiled(fused=True)
-def _pass(
-    indptr,
-    indices,
-    values,
-    dense,
-    rows,
-    order,
-    norms,
-    label_indptr,
-    labels,
-    rates,
-    of_instances,
-    cell_indptr,
-    cell_labels,
-    of_cells,
-    offset_indptr,
-    offset_labels,
-    offsets,
-    cost,
-    bias_norm,
-    v,
-    bias,
-    a,
-):
+def _pass(sparse, dense, rows, annotations, added, order, norms, rates, exceptions, cost, bias_norm, v, bias, a):
     """One pass over the instances; changes v, bias and the dual variables a, in the order of the rows."""
+    indptr, indices, values = sparse
+    label_indptr, labels, _ = annotations
+    of_instances, cell_indptr, cell_labels, of_cells = exceptions
+    offset_indptr, offset_labels, offsets = added
     q, d = v.shape[1], dense.shape[1]
     D = v.shape[0] - d
     z, y, k = np.empty(q, np.float32), np.empty(q, np.float32), np.empty(q, np.float32)

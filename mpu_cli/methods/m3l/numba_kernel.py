@@ -20,18 +20,8 @@ def ascend_linear(
     cost: float,
 ) -> tuple[float, float]:
     """Visit instances in turn; arguments and result as in `numpy_kernel.ascend_linear`."""
-    return _ascend_linear(
-        matrix.indptr,
-        matrix.indices,
-        matrix.data,
-        squared_norms,
-        order,
-        present,
-        alpha,
-        weights,
-        prior,
-        np.float32(cost),
-    )
+    arrays = matrix.indptr, matrix.indices, matrix.data
+    return _ascend_linear(*arrays, squared_norms, order, present, alpha, weights, prior, np.float32(cost))
 
 
 def ascend_batch(
