@@ -13,7 +13,7 @@ from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.calibration import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters

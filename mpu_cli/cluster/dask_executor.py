@@ -24,7 +24,7 @@ from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Rows
-from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.calibration import BinnedCells
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.rbf_features import RbfFeatures, RbfModel
 from mpu_cli.core.model.stacking import StackedModel

@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
-from mpu_cli.names.beside import folder_of, ids_file
+from mpu_cli.names.naming import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.numbering import checksum

@@ -22,9 +22,9 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, without_labels
 from mpu_cli.svmlight.reader import gathered, iter_stream, split_header
 from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice
+from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
 from mpu_cli.training.tables import frequency_lines
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import DataError, InputError, counted, shown
-from mpu_cli.names.beside import GROUPS, IDS
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.name_files import is_uri
+from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime.files import replacing_directory
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.beside import is_kept
 from mpu_cli.names.name_files import read_names, uri_of, without_brackets
+from mpu_cli.names.naming import is_kept
 
 _MOST_NUMBERS = 10**7
 

@@ -12,8 +12,8 @@ import numpy as np
 from mpu_cli.core.data.limits import refuse_large_predictions
 from mpu_cli.core.data.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted
+from mpu_cli.evaluation.compare import iter_predictions
 from mpu_cli.evaluation.metrics import entry_rows
-from mpu_cli.evaluation.score_files import iter_predictions
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of
 from mpu_cli.names.lines import cell, read_each, text_lines

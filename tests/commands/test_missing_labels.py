@@ -17,8 +17,8 @@ from mpu_cli.names.implications import read_implications
 from mpu_cli.review import decisions
 from mpu_cli.review.numbering import checksum
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.label_spans import find_labels
 from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.writer import find_labels
 from mpu_cli.training.assembly import evidence_of
 from tests.core.simulated import hide, linear_problem
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mpu_cli.svmlight.label_spans import find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import parse_block
+from mpu_cli.svmlight.writer import find_labels, with_labels, without_labels
 from tests.hypotheses import examples
 
 line_tails = st.sampled_from(

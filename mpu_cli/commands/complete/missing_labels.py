@@ -24,9 +24,9 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.label_spans import LabelSpans, find_labels, with_labels, without_labels
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output
+from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,7 @@ from mpu_cli.commands.predict.prediction_files import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverflowingError, shown
-from mpu_cli.evaluation.compare import Form, pairs_of_files, pairs_of_part
-from mpu_cli.evaluation.score_files import iter_predictions
+from mpu_cli.evaluation.compare import Form, iter_predictions, pairs_of_files, pairs_of_part
 from mpu_cli.runtime.parallel import Executor, reduced
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr

@@ -21,8 +21,8 @@ from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reac
 from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError
+from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.evaluation.propensities import jain_propensities
-from mpu_cli.evaluation.score_files import with_thresholds
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.runtime.files import checksum
@@ -53,7 +53,7 @@ class Output:
     ----------
     form : {"labels", "scores", "both", "jsonl", "tsv"}
         A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
-        the thresholds at the end of the first line (`evaluation.score_files`); or both, the labels that reach the
+        the thresholds at the end of the first line (`evaluation.compare`); or both, the labels that reach the
         threshold and the probabilities of all; or records with ids and names (`prediction_files`), the most
         probable label first.
     top_k : int or None

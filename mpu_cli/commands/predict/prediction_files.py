@@ -11,8 +11,8 @@ import numpy as np
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverlapError, shown
 from mpu_cli.names import LabelNames, read_ids
-from mpu_cli.names.beside import ids_file
 from mpu_cli.names.lines import cell
+from mpu_cli.names.naming import ids_file
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.urls import file_name
 from mpu_cli.text.sidecars import Sidecars, wrong_number_of_ids

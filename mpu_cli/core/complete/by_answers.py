@@ -21,8 +21,7 @@ from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.model.bins import BinnedCells
-from mpu_cli.core.model.calibration import Calibration, calibrate
+from mpu_cli.core.model.calibration import BinnedCells, Calibration, calibrate
 
 # What d may be, and the standard deviation of its prior about 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)

@@ -18,8 +18,14 @@ from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.core.data.predictions import HeldOut, Predictions, over, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.bins import BinnedCells, lower_edges
-from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration, calibrate
+from mpu_cli.core.model.calibration import (
+    AnyCalibration,
+    BinnedCells,
+    Calibration,
+    StratifiedCalibration,
+    calibrate,
+    lower_edges,
+)
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
 
 # A label with fewer annotations keeps the pooled threshold.

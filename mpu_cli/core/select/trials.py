@@ -9,12 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
-from mpu_cli.core.data.judges import count_positives
-from mpu_cli.core.data.predictions import DensePredictions
+from mpu_cli.core.data.predictions import DensePredictions, count_positives
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.model.bins import BinnedCells
-from mpu_cli.core.model.calibration import calibrate_strata
+from mpu_cli.core.model.calibration import BinnedCells, calibrate_strata
 from mpu_cli.core.model.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.options import MACRO_F1, PU_F1
 from mpu_cli.core.sgd import COSTS
@@ -68,7 +66,7 @@ class Trial:
     def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1, guided: bool = False) -> float:
         """Estimate the F1 of predictions (n x q) of all instances that the folds hold out.
 
-        Where label features teach, that of micro-F1 is estimated in strata (`core.data.judges`).
+        Where label features teach, that of micro-F1 is estimated in strata (`core.data.predictions`).
         """
         held_out = predictions[self._rows], *self._held_out
         if criterion == MACRO_F1:

@@ -17,8 +17,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.data.features import Columns, Features, unit_rows
-from mpu_cli.core.data.judges import count_positives
-from mpu_cli.core.data.predictions import STACKED_FROM, Block, Predictions, at_least
+from mpu_cli.core.data.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
 from mpu_cli.core.side.negative_sampling import NegativeSample
 
 # Instances that tell how many labels without annotations are to be expected, and bins of their scores.

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.judges import count_positives
 from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
-from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top, count_positives
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency

@@ -11,12 +11,17 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.judges import Judges
-from mpu_cli.core.data.predictions import HeldOut, Predictions, Top
+from mpu_cli.core.data.predictions import HeldOut, Judges, Predictions, Top
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.bins import BinnedCells
-from mpu_cli.core.model.calibration import AnyCalibration, Calibration, calibrate, calibrate_binned, calibrate_strata
+from mpu_cli.core.model.calibration import (
+    AnyCalibration,
+    BinnedCells,
+    Calibration,
+    calibrate,
+    calibrate_binned,
+    calibrate_strata,
+)
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide

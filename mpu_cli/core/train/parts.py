@@ -10,14 +10,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
-from mpu_cli.core.data.judges import Judges, count_positives
-from mpu_cli.core.data.predictions import HeldOut, Top, collector
+from mpu_cli.core.data.predictions import HeldOut, Judges, Top, collector, count_positives
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.model.bins import BinnedCells
-from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.calibration import BinnedCells, Calibration
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import stack
 from mpu_cli.core.model.thresholds import Evidence

@@ -23,8 +23,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.judges import Judges
-from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Top
+from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Judges, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.linear import LinearModel

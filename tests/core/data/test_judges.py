@@ -2,10 +2,9 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.judges import Judges, strata_of
-from mpu_cli.core.data.predictions import HeldOut
+from mpu_cli.core.data.predictions import HeldOut, Judges, strata_of
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.bins import BinnedCells
+from mpu_cli.core.model.calibration import BinnedCells
 
 POSITIVES = csr_array(np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 1]], bool))
 FOLDS = [np.array([1, 2]), np.array([0, 3])]

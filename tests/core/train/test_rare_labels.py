@@ -7,13 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.judges import Judges, strata_of
-from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.data.predictions import Judges, Top, strata_of
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.model.bins import BinnedCells
-from mpu_cli.core.model.calibration import Calibration, StratifiedCalibration, calibrate, calibrate_strata
+from mpu_cli.core.model.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
 from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
