@@ -92,7 +92,7 @@ def test_one_frequency_for_all_groups_is_that_of_labels():
 def test_training_takes_c_of_the_groups():
     X, Y, S, groups = grouped()
     problem = Problem(as_features(X), as_labels(S), groups=groups)
-    _, report = train(problem, Options(levels=1))
+    _, report = train(problem, Options(levels=1, features="linear"))
     assert_allclose(report.groups.c, C, atol=0.06)
     assert report.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
     rows = report.groups.rows(groups, as_labels(S))

@@ -152,10 +152,9 @@ def test_a_pickle_holds_the_map_alone():
 def test_a_trained_model_predicts_probabilities(levels):
     X, Y = linear_problem(2000, 8, 4)
     X, S = as_features(X), hide(Y, 0.5)
-    model, report = train(Problem(X, S), Options(levels=levels, c=0.5, epochs=2), hold_out_all=True)
-    bare, bare_report = train(
-        Problem(X, S), Options(levels=levels, c=0.5, epochs=2), hold_out_all=True, calibrated=False
-    )
+    options = Options(levels=levels, c=0.5, epochs=2, features="linear")
+    model, report = train(Problem(X, S), options, hold_out_all=True)
+    bare, bare_report = train(Problem(X, S), options, hold_out_all=True, calibrated=False)
     held_out, as_predicted = report.held_out.probabilities, bare_report.held_out.probabilities
     np.testing.assert_array_equal(held_out, model.calibration(as_predicted))
     np.testing.assert_array_equal(model.probabilities(X), model.calibration(bare.probabilities(X)))

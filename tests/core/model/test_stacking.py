@@ -86,8 +86,9 @@ def test_levels_learn_labels_from_labels(missing):
     assert max(one[0], one[1]) < 0.85 < 0.93 < one[2]
 
 
+@pytest.mark.parametrize("features", ["linear", *slow(None)])
 @pytest.mark.parametrize(("missing", "floor"), [(0.6, 0.87), *slow((0.0, 0.90))])
-def test_two_levels_on_digits(digits, missing, floor):
+def test_two_levels_on_digits(digits, missing, floor, features):
     X, Y, test_X, test_Y = read_digits(digits)
     S = hide(Y, missing)
 
@@ -95,7 +96,7 @@ def test_two_levels_on_digits(digits, missing, floor):
         model, _ = train(Problem(X, S), options)
         return f1_score(test_Y.toarray(), model.probabilities(test_X) >= model.thresholds, average="micro")
 
-    f1 = micro_f1(Options())
+    f1 = micro_f1(Options(features=features))
     assert f1 > floor
     if missing:  # missing labels taken for negatives, the threshold of the paper
         assert f1 > micro_f1(Options(c=1.0, cost=1.0, threshold=0.5)) + 0.2
