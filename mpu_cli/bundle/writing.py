@@ -97,10 +97,7 @@ def writer(path: Path, wait: float = 0) -> Iterator["Writer"]:
         No model can be written there (see `check_target`), or the system forbids it.
     """
     made = not path.exists()
-    with (
-        signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None),
-        _hold(path, wait) as is_held,
-    ):
+    with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path, wait) as is_held:
         yield Writer(path, wait, is_held)
 
 
@@ -415,22 +412,10 @@ class Versions:
         return max(same, default=None)
 
     def add(self, model: TrainedModel | Path, after: int = 0) -> int:
-        """Add a version: a new model, or the one in a directory.
+        """Add a version: a new model, or the one in a directory; ModelError where it cannot be written.
 
-        Parameters
-        ----------
-        after : int
-            The new version gets a higher number than this one and all others.
-
-        Returns
-        -------
-        int
-            Its number; that of a version which is the same model, if there is one.
-
-        Raises
-        ------
-        ModelError
-            It cannot be written.
+        It gets a higher number than `after` and all others, which is returned; or that of a version which is the same
+        model, if there is one.
         """
         temporary = self._unused()
         with signals.finally_call(partial(self._clear, temporary)):

@@ -48,12 +48,7 @@ from mpu_cli.text.records import FORMATS
     help="The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
     "RECORDS with the same name: news.svm for news.jsonl]",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    help="Format of RECORDS.  [default: by its name]",
-)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Format of RECORDS.  [default: by its name]")
 @click.option(
     "--added",
     metavar="FIELD",

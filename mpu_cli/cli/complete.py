@@ -168,13 +168,7 @@ def complete(
     if on is not None:
         refuse_sources(sources, features=options.features == RBF)
     report = completion.complete(
-        sources,
-        outputs,
-        options,
-        Choice(top, min_probability, per_instance),
-        on=on,
-        fill_implied=fill_implied,
-        run=run,
+        sources, outputs, options, Choice(top, min_probability, per_instance), on=on, fill_implied=fill_implied, run=run
     )
     give(report, as_json, _say)
 

@@ -46,13 +46,7 @@ from mpu_cli.runtime.options import PROBABILITY
 @reading_options
 @verbosity_options
 def corrupt(
-    source: str,
-    target: str,
-    missing_rate: float | None,
-    scheme: str,
-    removed: str | None,
-    kept: str | None,
-    **how: Any,
+    source: str, target: str, missing_rate: float | None, scheme: str, removed: str | None, kept: str | None, **how: Any
 ) -> None:
     """Remove labels at random, to test methods on missing labels.
 

@@ -212,12 +212,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 @reading_options
 @verbosity_options
 def experiment(
-    sources: tuple[str, ...],
-    out: Path,
-    formats: tuple[str, ...],
-    run: "Run",
-    reading: Reading,
-    **of_grid: Any,
+    sources: tuple[str, ...], out: Path, formats: tuple[str, ...], run: "Run", reading: Reading, **of_grid: Any
 ) -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.
 
@@ -244,13 +239,7 @@ def experiment(
     if grid.run_folds is not None and grid.run_folds > grid.folds:
         raise click.UsageError(f"--run-folds {grid.run_folds} is more than --folds {grid.folds}.")
     report = running.experiment(
-        sources,
-        out,
-        grid,
-        formats=formats,
-        reading=reading,
-        run=run,
-        observe=partial(_cell_progress, out),
+        sources, out, grid, formats=formats, reading=reading, run=run, observe=partial(_cell_progress, out)
     )
     if report.figures is None:
         warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")

@@ -190,7 +190,7 @@ def _lines(report: "Report") -> dict[str, str]:
     lines["expected"] = _expected(rest)
     rest.pop("one_c_p_value", None)  # recorded by earlier versions
     lines["options"] = _listed(rest) or "none"
-    lines["given"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
+    lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
     if report.levels is not None:
         lines["weights"] = f"{report.weights:,} that are not zero"
     lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"
@@ -236,9 +236,9 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
 
 def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
     cost, step, epochs = (rest.pop(name, None) for name in ("cost", "step", "epochs"))
-    parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (given)" * ("cost" in chosen_by_user)]
-    parts += [] if step is None else [f"step {step:g}" + " (given)" * ("eta0" in chosen_by_user)]
-    parts += [] if epochs is None else [counted(epochs, "epoch") + " (given)" * ("epochs" in chosen_by_user)]
+    parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (set)" * ("cost" in chosen_by_user)]
+    parts += [] if step is None else [f"step {step:g}" + " (set)" * ("eta0" in chosen_by_user)]
+    parts += [] if epochs is None else [counted(epochs, "epoch") + " (set)" * ("epochs" in chosen_by_user)]
     return ", ".join(parts)
 
 

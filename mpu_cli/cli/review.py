@@ -53,18 +53,12 @@ if TYPE_CHECKING:
     "[default: the fields that `mpu vectorize` read]",
 )
 @click.option(
-    "--link",
-    metavar="URL",
-    help="Link each instance to its record: https://... with {id} in place of the record's id.",
+    "--link", metavar="URL", help="Link each instance to its record: https://... with {id} in place of the record's id."
 )
 @names_option
 @suggestible_options
 @numbers_option
-@file_option(
-    "--features",
-    metavar="NAMES",
-    help="Show features by name: a text file whose line k names feature k.",
-)
+@file_option("--features", metavar="NAMES", help="Show features by name: a text file whose line k names feature k.")
 @click.option(
     "--export",
     type=click.Choice(["label-studio"]),

@@ -152,16 +152,7 @@ def train(
         raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
         refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
-    done = training.train(
-        sources,
-        output,
-        options,
-        method=method,
-        on=on,
-        warm_start=warm_start,
-        saving=saving,
-        run=run,
-    )
+    done = training.train(sources, output, options, method=method, on=on, warm_start=warm_start, saving=saving, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)

@@ -83,12 +83,7 @@ if TYPE_CHECKING:
 @json_option
 @verbosity_options
 def vectorize(
-    output: str,
-    labels: str | None,
-    language: str | None,
-    like: str | None,
-    as_json: bool,
-    **values: Any,
+    output: str, labels: str | None, language: str | None, like: str | None, as_json: bool, **values: Any
 ) -> None:
     """Make a data file of TEXTS with tags, for other commands.
 

@@ -101,12 +101,8 @@ def apply(
     ----------
     source, target : str or Path
         Records, as `mpu vectorize` has read them, and the file that is written.
-    data : str or Path, optional
-        The data file made of the records. Default: the one beside them of their name.
-    form : str, optional
-        One of `text.records.FORMATS`; None: as the name of the file tells.
-    added_field : str
-        The field that lists the tags that are added; empty: none.
+    data, form, added_field
+        As the options of `mpu apply`.
 
     Raises
     ------

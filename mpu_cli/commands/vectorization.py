@@ -142,10 +142,9 @@ def vectorize(
         The data file, compressed by suffix. ``-`` and what is no regular file get no directory.
     options : TextOptions, optional
         How texts become vectors. Not with `like`.
-    labels : str or Path, optional
-        A file of names, as `text.labels.read_labels` reads it, or a thesaurus (`thesaurus`). Not with `like`.
-    language : str, optional
-        That of the names of a thesaurus. Default: that of most of them.
+    labels, language : str, optional
+        A file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of its names. Not with
+        `like`.
     like : str or Path, optional
         An earlier data file: its features, idf and numbers of labels are used.
 

@@ -438,11 +438,7 @@ def with_reviews(
         sampled=reviewed.sampled if len(reviewed.sampled) else None,
         answers=reviewed.answers if len(reviewed.answers) else None,
     )
-    return replace(
-        data.widened(every),
-        review=ReviewCounts.of(reviewed),
-        **vars(verified.placed(reviewed.ids, every)),
-    )
+    return replace(data.widened(every), review=ReviewCounts.of(reviewed), **vars(verified.placed(reviewed.ids, every)))
 
 
 def with_implications(data: AnnotatedDataT, implications: Implications, labels: csr_array) -> AnnotatedDataT:

@@ -62,9 +62,7 @@ def names_option(function: Callable, *, older: str | None = None) -> Callable:
         "exists.",
     )
     first = click.option(
-        "--zero-based",
-        is_flag=True,
-        help="Line 1 names label 0. Default: if the data have a label 0.",
+        "--zero-based", is_flag=True, help="Line 1 names label 0. Default: if the data have a label 0."
     )
     return file(first(command))
 
@@ -84,11 +82,7 @@ def suggestible_options(function: Callable) -> Callable:
         help="Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
         "do not change.",
     )
-    exclude = file_option(
-        "--exclude",
-        metavar="LABELS",
-        help="Do not suggest these labels: a file as for --only.",
-    )
+    exclude = file_option("--exclude", metavar="LABELS", help="Do not suggest these labels: a file as for --only.")
     return only(exclude(command))
 
 

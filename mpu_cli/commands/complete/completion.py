@@ -139,21 +139,17 @@ def complete(
 
     Parameters
     ----------
-    options : Options
-        As for `commands.train.training.train`.
+    options, on
+        As for `commands.train.training.train`. From a cluster, labels and predictions are fetched.
     choice : Choice
         Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
-    on : OnCluster, optional
-        As for `commands.train.training.train`. Labels and predictions are fetched.
     fill_implied : bool
         Fill in what is implied too, by the rules of `sources`.
 
     Raises
     ------
-    InputError
-        A file cannot be read, or not twice where labels are to be filled in.
-    ClusterError
-        The cluster cannot be reached, cannot be used, or has failed.
+    InputError, ClusterError
+        As of `training_set`, or a file cannot be read twice where labels are to be filled in.
     MpuError
         The data cannot be learned from, or an output cannot be written.
     """

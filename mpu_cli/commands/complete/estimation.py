@@ -182,15 +182,11 @@ def estimate(
         Where to write the frequency of each label, as `read_frequencies` reads it.
     plan : sequence of float
         Widths of intervals of c to plan a review for.
-    by_number : bool
-        Give no names of labels, also where they have some.
 
     Raises
     ------
-    InputError
-        A file cannot be read, a line breaks the grammar, or no instance has a label.
-    ClusterError
-        The cluster cannot be reached, cannot be used, or has failed.
+    InputError, ClusterError
+        As of `training_set`.
     MpuError
         The output cannot be written; TooLargeError where the data do not fit in memory.
     """
@@ -367,13 +363,7 @@ def ask(
     target : str or Path
         Written as a whole or not at all; ``-`` is standard output.
     n : int
-        How many questions.
-    validation : Validation
-        Folds and sample, as for `estimation.estimate`.
-    by_number : bool
-        Write numbers of labels also where names are known.
-    run : Run
-        Its seed draws the questions.
+        How many questions; the seed of the run draws them.
 
     Raises
     ------
@@ -397,11 +387,7 @@ def ask(
         for line in _DESIGN:
             out.write(f"# {line.format(*design)}\n".encode())
         lines = decisions.Lines(
-            drawn.rows,
-            data.ids[drawn.columns],
-            source=QUESTION,
-            probability=drawn.probabilities,
-            drawn=drawn.chance,
+            drawn.rows, data.ids[drawn.columns], source=QUESTION, probability=drawn.probabilities, drawn=drawn.chance
         )
         names = None if by_number else data.names
         decisions.write(out, lines, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)

@@ -92,10 +92,8 @@ def find(
         Perhaps without features. Verified cells are not listed again.
     ids : ndarray of int, shape (q,)
         The label, as written in files, of each column; ascending.
-    choice : Choice
-        Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
-    implications : Implications, optional
-        Labels that are implied by those of an instance are left out.
+    choice, implications
+        As for `completion.complete`. Labels that are implied by those of an instance are left out.
     """
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)

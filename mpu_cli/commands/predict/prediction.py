@@ -401,13 +401,7 @@ def predict_files(
 
 
 def _predict(
-    model: ModelFiles,
-    source: str,
-    state: State | None,
-    target: Path,
-    output: Output,
-    reading: Reading,
-    run: Run,
+    model: ModelFiles, source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
 ) -> Report:
     refuse_other(source, state)
     return predict(loaded(model), source, target, output, reading=reading, run=run)

@@ -82,8 +82,6 @@ def train(
     sources : Sources
         With `on`: without a cache. The workers read the data, by their full names; the model and the predictions out
         of fold are written here.
-    target : Path
-        The model, a directory.
     options : object, optional
         An instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
     method : str
@@ -95,12 +93,10 @@ def train(
 
     Raises
     ------
-    InputError
-        The data, or the file of label frequencies, cannot be read.
+    InputError, ClusterError
+        As of `training_set`, or the file of label frequencies cannot be read.
     BusyError
         Another training is at work there.
-    ClusterError
-        The cluster cannot be reached, cannot be used, or has failed.
     MpuError
         The method cannot learn from the data, or the model cannot be written.
     """
