@@ -123,25 +123,8 @@ def placed(
 ) -> PartRows:
     """Return a part with the label and feature numbers of all parts.
 
-    Parameters
-    ----------
-    data : Dataset
-        Instances of the part.
-    number : int
-        Number of the part.
-    facts : Facts
-        Statistics of the first reading; the part may have been read again since.
-    ids : ndarray of int, shape (q,)
-        All labels, ascending.
-    columns : Columns
-        All features that occur; only these get columns if they are few.
-    verified : VerifiedLabels, optional
-        Of the part.
-
-    Raises
-    ------
-    InputError
-        The part has changed since it was first read.
+    `facts` are those of the first reading; the part may have been read again since, and InputError says if it has
+    changed. `ids` has all labels, ascending, and `columns` all features that occur, of which few alone get columns.
     """
     if _checksum(data) != facts.checksum:
         raise InputError(part.path, None, _CHANGED)

@@ -161,14 +161,8 @@ def read_files(
 ) -> Collection:
     """Have the workers of a cluster read files. Every worker must be able to read every file.
 
-    Parameters
-    ----------
-    n_shards : int
-        Shards of the training; one worker reads the parts of a shard, if possible.
-    part_bytes : int
-        Larger plain files are cut into parts of at most this size.
-    second : str, optional
-        A second file, whose label sets are complete.
+    Plain files above `part_bytes` are cut into parts. One worker reads the parts of a shard, if possible. `second` is a
+    file whose label sets are complete.
 
     Raises
     ------
@@ -203,26 +197,11 @@ def learn(
     warm_start: WarmStart | None = None,
     hold_out_all: bool = False,
 ) -> tuple[AnyModel, Report]:
-    """Learn a model of all labels.
+    """Learn a model of all labels; errors as for `train_on_parts`, and ClusterError if the cluster fails.
 
     Up to 200,000 instances (50,000 if there are more than 500 labels), or up to the size of the sample, one worker
-    learns from all of them, as a single machine does. Above, or if `folds` is set, all workers do.
-
-    Parameters
-    ----------
-    options : Options
-        As for `core.train.algorithm.train_on_parts`.
-    n_shards : int
-        Models that are learned in parallel and averaged.
-    warm_start, hold_out_all
-        As for `core.train.algorithm.train`.
-
-    Raises
-    ------
-    InputError
-        A file has changed meanwhile.
-    MpuError
-        As for `train_on_parts`; ClusterError if the cluster fails.
+    learns from all of them, as a single machine does. Above, or if `folds` is set, all workers do, and the average of
+    `n_shards` models that are learned in parallel is the model. Other parameters as for `core.train.algorithm.train`.
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)

@@ -255,17 +255,7 @@ def compare_pairs(
     propensities: Propensities | None = None,
     calibration: bool = False,
 ) -> Comparison:
-    """Compare predictions with truth, as `compare` does.
-
-    Parameters
-    ----------
-    pairs : iterable of (Dataset, Dataset)
-        Truth and predictions of the same instances.
-    predictions : str
-        The file of predictions, as the user named it.
-    threshold, ks, propensities, calibration
-        As for `compare`.
-    """
+    """Compare predictions with truth, pairs of the same instances, as `compare` does; `predictions` names the file."""
     evidence = Evidence.none(predictions, threshold, ks, propensities, calibration)
     for pair in pairs:
         evidence.add(*pair)
@@ -406,24 +396,10 @@ def lockstep(
     called: str = "PREDICTIONS",
     truth_called: str = "TRUTH",
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Cut two streams of chunks into pairs of equal length.
+    """Cut two streams of chunks, of any length, into pairs of equal length: both of the same instances.
 
-    Parameters
-    ----------
-    truth, predictions : iterables of Dataset
-        Chunks of any length.
-    called, truth_called : str
-        Names of predictions and truth in messages.
-
-    Yields
-    ------
-    truth, predictions : Dataset
-        Both of the same instances.
-
-    Raises
-    ------
-    MpuError
-        One stream has more instances than the other. The message has both numbers.
+    MpuError where one has more instances than the other; the message has both numbers, and calls them as the caller
+    does.
     """
     truth, predictions = iter(truth), iter(predictions)
     left, right = next(truth, None), next(predictions, None)
@@ -450,16 +426,8 @@ def remaining(chunk: Dataset | None, start: int, later: Iterator[Dataset]) -> in
 
 
 def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr_array:
-    """Return the labels with a score of at least `threshold`; None: of at least `THRESHOLD`.
+    """Return the labels with a score of at least `threshold` (None: `THRESHOLD`): csr_array of bool, shape (n, Q).
 
-    Parameters
-    ----------
-    scores : csr_array, shape (n, Q), float32
-        Scores of the listed labels. The threshold is rounded to float32 too, so that an equal score reaches it.
-    threshold : float, optional
-
-    Returns
-    -------
-    csr_array, shape (n, Q), bool
+    The threshold is rounded to float32, as scores are, so that an equal score reaches it.
     """
     return over(scores, np.float32(THRESHOLD if threshold is None else threshold))

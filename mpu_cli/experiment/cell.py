@@ -84,25 +84,9 @@ _PARTS = 5
 
 
 def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, float]:
-    """Choose the threshold.
+    """Choose the threshold of a method with these options on instances with incomplete labels; return it, and c.
 
-    Parameters
-    ----------
-    name : str
-        Name of the method.
-    options : object
-        An instance of its options.
-    training : Dataset
-        Instances with incomplete labels.
-
-    Returns
-    -------
-    threshold, c : float
-
-    Raises
-    ------
-    MpuError
-        As from `fit_and_predict`.
+    MpuError as from `fit_and_predict`.
     """
     labels, _ = training.occurring_labels()
     sample = Sample(Rows(Features.of(training.features), labels), Validation.sample, Validation.folds, run)

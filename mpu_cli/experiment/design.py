@@ -148,21 +148,10 @@ class Design:
 
 
 def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
-    """Return the sizes of the samples to draw.
+    """Return the sizes of the samples to draw of so many available instances.
 
-    Parameters
-    ----------
-    asked : tuple of int, ascending, or None
-        None: all. ``(1000, 2000, ...)`` continues by the last factor while there are instances.
-    available : int
-        Number of instances.
-    folds : int
-        Number of folds.
-
-    Raises
-    ------
-    MpuError
-        A size exceeds the number of instances, or is less than the number of folds.
+    Those asked for ascend, and ``(1000, 2000, ...)`` continues by the last factor while there are instances; None: all.
+    MpuError where a size exceeds the number of instances, or is less than the number of folds.
     """
     if asked is None:
         sizes = [available]

@@ -99,17 +99,9 @@ def _given(files: Named) -> dict[str, str]:
 
 
 def refuse_repeated(name: str, paths: Sequence[str]) -> None:
-    """Refuse a file that is there twice among those that are read as one.
+    """Raise OverlapError where two of the files that are read as one are the same, by whatever names.
 
-    Parameters
-    ----------
-    name : str
-        What each of them is called in messages.
-
-    Raises
-    ------
-    OverlapError
-        Two of them are the same file, or the same stream, by whatever names.
+    `name` is what each of them is called in messages.
     """
     seen: dict[tuple | str, str] = {}
     for path in paths:
@@ -185,15 +177,11 @@ def checksum(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file, which replaces the one of that name at the end of the ``with`` block, if that succeeds.
+    """Write a binary file, which replaces the one of that name at the end of the ``with`` block, if that succeeds.
 
-    The bytes go to a locked temporary file in the same directory. The next writer of the same file removes temporary
-    files without a lock: killed processes have left them. A file that is replaced keeps its permissions.
-
-    Parameters
-    ----------
-    path : Path
-        In an existing directory.
+    The bytes go to a locked temporary file in the same directory, which exists. The next writer of the same file
+    removes temporary files without a lock: killed processes have left them. A file that is replaced keeps its
+    permissions.
     """
     prefix = _prefix(path)
     _remove_leftovers(path.parent, prefix)
@@ -298,23 +286,11 @@ def _remove_left_directories(folder: Path, prefix: str) -> None:
 
 
 def try_lock(path: Path) -> int | None:
-    """Lock a file, created if missing, and write into it who holds it.
+    """Lock a file in an existing directory, created if missing, and write into it who holds it.
 
-    Parameters
-    ----------
-    path : Path
-        In an existing directory.
-
-    Returns
-    -------
-    int or None
-        A file descriptor. Closing it, or the end of the process, releases the lock. Remove the file before that.
-        None if another process has the lock.
-
-    Raises
-    ------
-    FileNotFoundError
-        The directory or the file was removed in the meantime.
+    Return a file descriptor, or None if another process has the lock. Closing it, or the end of the process, releases
+    the lock. Remove the file before that. FileNotFoundError where the directory or the file was removed in the
+    meantime.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:

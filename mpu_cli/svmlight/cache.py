@@ -48,14 +48,10 @@ def read(
 
     Parameters
     ----------
-    source : str, Path or Files
-        As for `reader.read`. Only regular files are cached.
-    reading, run
-        As for `reader.read`.
+    source, reading, run, contents
+        As for `reader.read`. Only regular files are cached, with their contents.
     directory : Path, optional
         Directory of the cache, created if missing. Default: no cache.
-    contents : dict, optional
-        As for `reader.read`. It is cached too.
 
     Returns
     -------

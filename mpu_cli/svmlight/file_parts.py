@@ -102,19 +102,9 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
 
 
 def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading = DEFAULT_READING) -> None:
-    """Check the number of instances of whole files, when all of their parts have been read.
+    """Check the number of instances of whole files, when all of their parts, which have so many each, have been read.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        From `plan_parts`.
-    counts : sequence of int
-        Number of instances of each part.
-
-    Raises
-    ------
-    InputError
-        A file has not as many instances as its header announces, or no file has any.
+    InputError where a file has not as many instances as its header announces, or no file has any.
     """
     first = [number for number, part in enumerate(parts) if part.start == 0]
     for start, stop in pairwise([*first, len(parts)]):

@@ -30,21 +30,10 @@ _TIE = 2**28
 
 
 def digit_runs(text: bytes, ends: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Return the integers written by runs of digits.
+    """Return the integers written by runs of digits: uint64, meaningless where a run is longer than `EXACT_DIGITS`.
 
-    Parameters
-    ----------
-    text : bytes
-        Starts with `PADDING`, which no run is part of.
-    ends : int array, shape (m,)
-        Where each run ends: one past its last digit.
-    length : int array, shape (m,)
-        How many digits it has; an empty run is 0.
-
-    Returns
-    -------
-    uint64 array, shape (m,)
-        Meaningless where the run is longer than `EXACT_DIGITS`.
+    `text` starts with `PADDING`, which no run is part of. Run i has `length[i]` digits, none for 0, and ends one before
+    ``ends[i]``.
     """
     words = np.ndarray(len(text) - 7, "<u8", text, strides=(1,))  # the eight bytes from every position on
     numbers = _up_to_eight_digits(words[ends - 8], length)
@@ -77,12 +66,8 @@ def _up_to_eight_digits(words: np.ndarray, length: np.ndarray) -> np.ndarray:
 def decimal_fractions(whole: np.ndarray, fraction: np.ndarray, decimals: np.ndarray) -> np.ndarray:
     """Return ``whole.fraction`` as float64: correctly rounded up to 15 digits in all, nearly so up to `EXACT_DIGITS`.
 
-    Parameters
-    ----------
-    whole, fraction : uint64 array, shape (m,)
-        The digits before and after the decimal point, as integers.
-    decimals : int array, shape (m,)
-        How many digits `fraction` has.
+    `whole` and `fraction` are the digits before and after the decimal point as integers; the latter has so many
+    `decimals`.
     """
     power = _POWERS[np.minimum(decimals, EXACT_DIGITS)]
     return (whole * power + fraction) / power.astype(np.float64)
@@ -91,12 +76,7 @@ def decimal_fractions(whole: np.ndarray, fraction: np.ndarray, decimals: np.ndar
 def near_float32_tie(values: np.ndarray, digits: np.ndarray) -> np.ndarray:
     """Whether an inexact result of `decimal_fractions` is so near the middle of two float32 that it may round wrongly.
 
-    Parameters
-    ----------
-    values : float64 array, shape (m,)
-        Off by at most two units in the last place where `digits` is beyond 15.
-    digits : int array, shape (m,)
-        How many digits the value was written with.
+    Values that were written with more than 15 digits are off by at most two units in the last place.
     """
     inexact = digits > _FLOAT64_DIGITS
     if not inexact.any():

@@ -44,28 +44,10 @@ def parse_block(
     scores: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> Dataset:
-    """Parse whole lines.
+    """Parse whole lines, without the header of the file: one row per instance, possibly none.
 
-    Parameters
-    ----------
-    block : bytes
-        Lines without the header of the file. The last one need not end in a newline.
-    first_line : int
-        Number of the block's first line, from 1.
-    source : str
-        Name of the file, for errors.
-    implicit_values, scores : bool
-        As in `Reading`.
-
-    Returns
-    -------
-    Dataset
-        One row per instance, possibly none.
-
-    Raises
-    ------
-    InputError
-        A line breaks the grammar.
+    The last line need not end in a newline. `first_line` is the number of the first one, from 1, and `source` the name
+    of the file, for errors; the others as in `Reading`. InputError where a line breaks the grammar.
     """
     try:
         return run.choose(numpy_parser, "mpu_cli.svmlight.numba_parser").parse(block, implicit_values).dataset()
@@ -242,23 +224,9 @@ def read(
     may_be_empty: bool = False,
     contents: Contents | None = None,
 ) -> Dataset:
-    """Read a whole file, or several as one.
+    """Read a whole file, or several as one; parameters and errors as for `iter_chunks`.
 
-    Parameters
-    ----------
-    source : str, Path or Files
-        As for `iter_chunks`.
-    run : Run
-        Its threads and kernels are used, and it allocates the arrays. The data do not depend on it.
-    may_be_empty : bool
-        Whether no instances at all are a dataset without rows instead of an error.
-    contents : dict, optional
-        As for `iter_chunks`.
-
-    Raises
-    ------
-    InputError
-        As for `iter_chunks`.
+    `run` allocates the arrays too. With `may_be_empty`, no instances at all are a dataset without rows.
     """
     n_chunks = sum((size_of(file) or 0) / BLOCK_BYTES for file in files_of(source))
     chunks = iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents)

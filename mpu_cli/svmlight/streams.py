@@ -311,30 +311,10 @@ class LineByLine:
 def blocks(
     stream: Readable, source: str, max_line_bytes: int, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[tuple[int, bytes]]:
-    """Cut a stream into blocks of whole lines.
+    """Cut a stream into blocks of whole lines, of at most `block_bytes` and the longest line.
 
-    Memory is bounded by `block_bytes` plus the longest line. Only the last block may end without a newline.
-
-    Parameters
-    ----------
-    source : str
-        Its name for errors.
-    max_line_bytes : int
-        Maximal length of a line without its newline.
-    block_bytes : int
-        Maximal number of bytes read at a time.
-
-    Yields
-    ------
-    first_line : int
-        Number of the block's first line, from 1.
-    block : bytes
-        The lines, never empty.
-
-    Raises
-    ------
-    InputError
-        A line is too long.
+    Yield the number of the block's first line, from 1, and the lines, never empty; only the last block may end without
+    a newline. InputError, which names `source`, where a line is longer than `max_line_bytes` without its newline.
     """
     import numpy as np  # help texts, which come this way too, need none
 

@@ -149,15 +149,9 @@ T = TypeVar("T")
 
 
 def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MOST_TEXTS) -> Iterator[list[T]]:
-    """Group texts into batches.
+    """Group texts, or objects with texts, into batches of a few megabytes, of at most so many texts.
 
-    Parameters
-    ----------
-    texts : iterable of str, or of objects with texts
-    size : callable
-        Returns the number of characters of one.
-    most : int
-        Largest number of texts in a batch; long texts make smaller ones.
+    `size` returns the number of characters of one.
     """
     batch: list[T] = []
     characters = 0

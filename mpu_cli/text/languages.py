@@ -124,26 +124,16 @@ def languages_of(texts: Iterable[str]) -> Counter[str]:
 def of_collection(counts: Counter[str]) -> tuple[str, ...]:
     """Return the languages of a collection, the most frequent first: each of a twentieth of the texts, or more.
 
-    Parameters
-    ----------
-    counts : Counter
-        As of `languages_of`. Languages without a stemmer are none of a collection.
+    Languages without a stemmer are none of a collection. Counts are as of `languages_of`.
     """
     least = _LEAST_TEXTS * sum(counts.values())
     return tuple(language for language, count in counts.most_common() if count >= least and language in LANGUAGES)
 
 
 def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str | None:
-    """Return a warning of texts in other languages than those of the stems, if they are a twentieth or more.
+    """Return a warning of texts in other languages than those of the stems, if they are a twentieth or more of all.
 
-    Parameters
-    ----------
-    counts : Counter
-        As of `languages_of`.
-    languages : sequence of str
-        Those of the stems; without any, nothing tells which languages were seen.
-    texts : int
-        How many there are.
+    Counts are as of `languages_of`. Without any languages of stems, nothing tells which ones were seen.
     """
     others = [(language, count) for language, count in counts.most_common() if language not in languages]
     count = sum(count for _, count in others)

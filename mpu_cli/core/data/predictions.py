@@ -289,15 +289,7 @@ class TopPredictions:
 def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:
     """Predict so many labels of each instance that all that reach their threshold are among them.
 
-    Parameters
-    ----------
-    predict : callable
-        Takes how many of each instance, or None for as many as usual, and returns predictions of n instances.
-    thresholds : ndarray of float32, shape (q,) or (1,)
-
-    Returns
-    -------
-    ndarray or csr_array of float32, shape (n, q)
+    `predict` takes how many of each instance, or None for as many as usual, and returns predictions of n instances.
     """
     most, least = None, float(thresholds.min())
     while True:

@@ -112,36 +112,17 @@ def of_labels(
 
 
 def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
-    """Log likelihood of every c where a of n are annotated, up to a constant.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (r, 2)
-        a and n.
-
-    Returns
-    -------
-    ndarray of float64, shape (r, J)
-    """
+    """Log likelihood (r x J) of every c where a of n are annotated, up to a constant; `counts` (r x 2) has a and n."""
     a, n = counts[:, :1], counts[:, 1:]
     likelihood: np.ndarray = xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
     return likelihood
 
 
 def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
-    """Log likelihood of every c where s of n, with share c lambda, and y of m, with share lambda, are found.
+    """Log likelihood (r x J) of every c where s of n, with share c lambda, and y of m, with share lambda, are found.
 
     lambda is the most probable one at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
-    in Medicine 1985).
-
-    Parameters
-    ----------
-    counts : ndarray, shape (r, 2)
-        s and y.
-
-    Returns
-    -------
-    ndarray of float64, shape (r, J)
+    in Medicine 1985). `counts` (r x 2) has s and y.
     """
     s, y, c = counts[:, :1], counts[:, 1:], grid.c
     # The derivative in lambda is zero where (n + m) c lambda^2 - b lambda + s + y is; the smaller root is a share.

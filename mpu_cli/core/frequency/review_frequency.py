@@ -247,19 +247,8 @@ def from_second_file(
 ) -> ReviewedFrequency:
     """Estimate c as `from_complete`, where the instances of both files stand in one matrix.
 
-    Parameters
-    ----------
-    verified : VerifiedLabels
-        The label sets of the second file are complete in it. Other instances that are complete tell nothing.
-    second : ndarray of int, shape (m,)
-        The instances of the second file.
-    automatic : float, optional
-        As for `from_review`.
-
-    Raises
-    ------
-    DataError
-        A label set of the second file is not complete, or the first file has no other instances.
+    The label sets of `second`, the instances of the second file, are complete in `verified`. Other instances that are
+    complete tell nothing. DataError where a label set of the second file is not complete, or the first has no others.
     """
     rows = _complete_rows(verified, second)
     left_to_chance = np.setdiff1d(np.flatnonzero(verified.instances == Verdict.UNKNOWN), rows)

@@ -80,17 +80,7 @@ class SingleFrequencies:
 def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
     """Estimate how many labels are missing of each: in proportion to what c of each says, as many as c of all says.
 
-    Parameters
-    ----------
-    annotations : ndarray, shape (q,)
-        Of each label.
-    c : ndarray of float64, shape (q,)
-    of_all : float
-        c of all labels.
-
-    Returns
-    -------
-    ndarray of float64, shape (q,)
+    All are float64, shape (q,), but for c of all labels.
     """
     each: np.ndarray = annotations * (1 / c - 1)
     total = annotations.sum() * (1 / of_all - 1)

@@ -27,13 +27,7 @@ _BLOCK = 32
 
 
 def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
-    """Put instances in the order in which they fall into batches, and batches into groups.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n,)
-        The instances, ascending.
-    """
+    """Put instances, ascending, in the order in which they fall into batches, and batches into groups."""
     rng = np.random.default_rng(seed)
     groups = _groups(-(-len(rows) // batch_size), batch_size)
     if len(groups) > 1:
@@ -115,13 +109,7 @@ class Batches:
 
 
 def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
-    """Cut instances into mini-batches, to be used for any number of settings and label blocks.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n,)
-        The instances to learn from, in the order in which they fall into batches.
-    """
+    """Cut instances into mini-batches, in the order of the rows, for any number of settings and label blocks."""
     batches = Batches(features, rows, batch_size)
     if len(rows) > _KEPT_INSTANCES:
         return batches
@@ -220,22 +208,11 @@ def descend(
 
 
 def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
-    """Gradient subsampling: leave out most instances with small gradients, and weight the others to keep the mean.
+    """Gradient subsampling (B x q): leave out most instances with small gradients, and weight others to keep the mean.
 
     Of many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
-    time. One in so many is due, others in each epoch; the instances are in random order, so that the sum of the
-    gradients is right on average.
-
-    Parameters
-    ----------
-    gradient : ndarray of float32, shape (B, q)
-        Of the instances of a mini-batch.
-    first : int
-        The place of its first instance in the order of all.
-
-    Returns
-    -------
-    ndarray of float32, shape (B, q)
+    time. One in so many is due, others in each epoch; the instances are in random order, of which the first one here
+    has the place `first`, so that the sum of the gradients is right on average.
     """
     small = np.abs(gradient).max(axis=1) < np.float32(SMALL_GRADIENT)
     due = (first + np.arange(len(gradient)) + epoch) % THINNED_TO_ONE_IN == 0
@@ -250,18 +227,9 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
 
 
 def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
-    """Largest scores of each instance among those that stand for `top.least` at least.
+    """Largest scores of each instance (n x D) among those that stand for `top.least` at least: float32, shape (n, q).
 
-    Parameters
-    ----------
-    matrix : csr_array of float32, shape (n, D)
-    weights : WeightRows, of D features and q labels
-    bias : ndarray of float32, shape (q,)
-
-    Returns
-    -------
-    csr_array of float32, shape (n, q)
-        Scores, which may be 0, in ascending order of labels.
+    They may be 0, and are in ascending order of labels.
     """
     n, q = matrix.shape[0], len(bias)
     in_scores = Top(top.most, float(logit(top.least)))

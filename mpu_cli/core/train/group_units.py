@@ -174,7 +174,7 @@ def learn_groups(
     run: Run,
     in_turn: bool = False,
 ) -> list[LinearModel]:
-    """Learn some groups of labels from each of some selections, or, in turn, from the first one and both.
+    """Learn some groups of k labels from each of some selections, or, in turn, from the first one and both.
 
     Parameters
     ----------
@@ -184,17 +184,10 @@ def learn_groups(
         How many labels each group has.
     wholes : list of Whole
         The selections.
-    rates : ndarray of float64, shape (k,)
-        Label frequencies.
     prune : float
-        Weights below this are dropped.
+        Weights below this are dropped, so that those of the models, (D, k), are sparse.
     in_turn : bool
         Whether one model learns from two selections, one after the other, in one pass.
-
-    Returns
-    -------
-    list of LinearModel
-        With sparse weights, of shape (D, k).
     """
     sets = _training_sets(picked, sizes, wholes, run)
     frequency = LabelFrequency.of(rates, sets[0].labels.shape, joined_verified([part.verified for part in picked]))

@@ -134,15 +134,7 @@ def squared_norms(part: PartRows, selection: Selection = EVERYTHING, seed: int =
 
 
 def learn(part: PartRows, pass_: Pass, block: slice, rates: np.ndarray, start: LinearModel, run: Run) -> LinearModel:
-    """Go on learning a block of labels from the selected instances of a part.
-
-    Parameters
-    ----------
-    block : slice
-        The labels.
-    start : LinearModel
-        What the parts before have left, of these labels.
-    """
+    """Go on learning a block of labels from the selected instances of a part, where the parts before have left it."""
     rows = part.rows(pass_.selection, run.seed)
     if not len(rows):
         return start

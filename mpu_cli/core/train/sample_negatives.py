@@ -37,18 +37,10 @@ def sample_negatives(
     run: Run,
     prior: Prior | None = None,
 ) -> NegativeSample:
-    """Find the groups of labels, and the instances to learn each from.
+    """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
 
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels; more than are in a group.
-    settings : Settings
-        Of the model of groups.
-    prune : float or None
-        The weights that it does without.
-    prior : Prior, optional
-        Labels are then also like instances that have features of their own.
+    `settings` and `prune` are those of the model of groups. With a prior, labels are also like instances that have
+    features of their own.
     """
     n, q = labels.shape
     positives = frequency.positives(labels)

@@ -111,20 +111,9 @@ def out_of_fold(
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Predict every instance by a model that has not seen it.
+    """Predict every instance by a model that has not seen it, as `predict_folds`: float32, shape (n, q).
 
-    Parameters
-    ----------
-    folds, frequency, settings, run, tick
-        As for `predict_folds`.
-    shape : (n, q)
-    into : ndarray of float32, shape (n, q), optional
-        Where to put the probabilities, and to leave those of instances that no fold holds out. Default: a new array.
-
-    Returns
-    -------
-    ndarray of float32, shape (n, q)
-        Probabilities.
+    Probabilities go into `into`, where those of instances that no fold holds out are left, or into a new array.
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
     predict_folds(folds, DensePredictions(probabilities), frequency, settings, run, tick)

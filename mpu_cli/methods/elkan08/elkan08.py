@@ -52,26 +52,11 @@ def train(
     options: Options,
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
-    """Train a classifier for each label.
+    """Train a classifier for each label, each of which is annotated at least once.
 
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one.
-    options : Options
-        `c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is predicted
-        if g/c >= 0.5; with "weighted", if a classifier of weighted instances gives at least 0.5.
-
-    Returns
-    -------
-    StackedModel
-        One level, thresholds 0.5.
-    Report
-
-    Raises
-    ------
-    TooLargeError
-        The weights or predictions would not fit in memory.
+    `options.c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is
+    predicted if g/c >= 0.5; with "weighted", if a classifier of weighted instances gives at least 0.5. The model has
+    one level and thresholds 0.5. TooLargeError where its weights or predictions would not fit in memory.
     """
     n, q = labels.shape
     refuse_large_weights(matrix.shape[1], q)  # they are dense, for any number of labels
@@ -116,19 +101,10 @@ def _frequencies(probabilities: np.ndarray, labels: csr_array, method: str) -> t
 
 
 def weights(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> csr_array:
-    """Weights of instances as positives (Elkan and Noto 2008, Section 3).
+    """Weights of instances as positives (Elkan and Noto 2008, Section 3): csr_array of float32, shape (n, q).
 
-    Parameters
-    ----------
-    probabilities : ndarray of float32, shape (n, q)
-        g(x) = Pr(s=1 | x).
-    c : ndarray, shape (q,)
-        Label frequency of each label.
-
-    Returns
-    -------
-    csr_array of float32, shape (n, q)
-        1 for the annotated, w(x) = (1-c)/c * g/(1-g) for the others, clipped to 1, which it reaches at g = c.
+    1 for the annotated, w(x) = (1-c)/c * g/(1-g) for the others, clipped to 1, which it reaches at g = c;
+    `probabilities` are g(x) = Pr(s=1 | x), and c is that of each label.
     """
     c = c.astype(np.float32)
     g = np.minimum(probabilities, c)

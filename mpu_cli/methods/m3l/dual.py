@@ -135,28 +135,11 @@ def solve(
     jobs: int = 1,
     tick: Callable[[], None] = lambda: None,
 ) -> Solution:
-    """Maximise by coordinate ascent until the duality gap is small.
+    """Maximise by coordinate ascent until the relative duality gap is within the tolerance.
 
     Each epoch visits the instances in a new random order. It also sums up a gap with the weights of each moment, at no
-    cost; once this is within the tolerance, the exact gap is computed.
-
-    Parameters
-    ----------
-    tolerance : float
-        Relative duality gap to reach.
-    seed : int
-        Seed of the orders.
-    max_epochs : int
-        Most epochs, if the gap stays larger.
-    jobs : int
-        Threads of the exact gap. The solution does not depend on it.
-    tick : callable
-        Called once an epoch.
-
-    Raises
-    ------
-    OverflowingError
-        The features are too large for 32-bit numbers.
+    cost; once this is within the tolerance, the exact gap is computed, by so many threads, on which nothing depends.
+    `tick` is called once an epoch. OverflowingError where the features are too large for 32-bit numbers.
     """
     rng = np.random.default_rng(seed)
     dual = replace(dual, prior=dual.prior.astype(np.float32))

@@ -90,14 +90,10 @@ def train_linear(
     tolerance: float = TOLERANCE,
     run: Run = DEFAULT_RUN,
 ) -> tuple[StackedModel, Report]:
-    """Train all labels with phi(x) = x.
+    """Train all labels with phi(x) = x; C is chosen by cross-validated micro-F1 unless it is set.
 
     Parameters
     ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels; every other label counts as absent.
-    options : LinearOptions
-        C is chosen by cross-validated micro-F1 unless it is set.
     tolerance : float
         Duality gap to reach, divided by the primal objective.
     run : Run
@@ -149,28 +145,11 @@ def train_rbf(
     tolerance: float = TOLERANCE,
     run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
-    """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2.
+    """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2, as `train_linear`.
 
-    Parameters
-    ----------
-    matrix, labels, tolerance, run
-        As in `train_linear`; there is a step "kernel matrix" before the others.
-    options : RbfOptions
-        Without gamma, it is 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
-        cross-validated micro-F1; the former if C is set.
-
-    Returns
-    -------
-    KernelModel
-        Pr = sigma(z), and a label is predicted where z > 0.
-    Report
-
-    Raises
-    ------
-    TooLargeError
-        The kernel matrix, 4 n^2 bytes, would not fit in memory.
-    MpuError
-        As in `train_linear`.
+    Without gamma, it is 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
+    cross-validated micro-F1; the former if C is set. There is a step "kernel matrix" before the others. TooLargeError
+    where the kernel matrix, 4 n^2 bytes, would not fit in memory.
     """
     n, q = labels.shape
     refuse_beyond_free(

@@ -84,12 +84,7 @@ class Report:
 def train(
     matrix: csr_array, labels: csr_array, options: Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Report]:
-    """Train a linear classifier for each label.
-
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels: q >= 1, each column with at least one.
+    """Train a linear classifier for each label, each of which is annotated at least once.
 
     Returns
     -------

@@ -28,18 +28,9 @@ class ChosenCost(NamedTuple):
 
 
 def choose_cost(evaluate: Callable[[float], float], unit: float) -> ChosenCost:
-    """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 rises.
+    """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 that `evaluate` gives rises.
 
-    Parameters
-    ----------
-    evaluate : callable
-        From C to a micro-F1.
-    unit : float
-        1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
-
-    Returns
-    -------
-    cost, f1 : float
+    `unit` is 1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
     """
 
     def at(units: float) -> ChosenCost:

@@ -113,31 +113,10 @@ def train(
     *,
     run: Run = DEFAULT_RUN,
 ) -> tuple[Answers, Report]:
-    """Label the unlabelled instances (transductive learning).
+    """Label the unlabelled instances (m, of any width) with those of training (transductive learning).
 
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D), float32
-        Features of the training instances.
-    labels : csr_array of bool, shape (n, q)
-        Their annotated labels.
-    unlabeled : csr_array, shape (m, any), float32
-        The instances to label.
-    options : Options
-        Without gamma, that of the graph "rbf" is chosen by the median degree.
-    run : Run
-        Its seed draws the sample for the choice of gamma; its threads work on blocks of labels.
-
-    Returns
-    -------
-    Answers
-        Predictions of the unlabelled instances.
-    Report
-
-    Raises
-    ------
-    TooLargeError
-        The similarities would not fit in memory.
+    Without gamma, that of the graph "rbf" is chosen by the median degree. The seed of the run draws the sample for
+    that; its threads work on blocks of labels. TooLargeError where the similarities would not fit in memory.
     """
     n, m, q = matrix.shape[0], unlabeled.shape[0], labels.shape[1]
     alpha, beta, gamma = options.alpha, options.beta, options.gamma
