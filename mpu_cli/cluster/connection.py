@@ -77,21 +77,10 @@ def _leave(what: Client | LocalCluster, seconds: float) -> None:
 
 @contextmanager
 def borrowed(client: Client | None, timeout: float) -> Iterator[DaskExecutor]:
-    """Use the client of a caller. It stays open; all that is submitted is removed from its cluster.
+    """Use the client of a caller (None: the current one of Dask); all that is submitted is removed from its cluster.
 
-    Parameters
-    ----------
-    client : Client or None
-        None: the current client of Dask.
-    timeout : float
-        As for `connected`.
-
-    Raises
-    ------
-    DataError
-        There is no client, or it is asynchronous.
-    ClusterError
-        It is closed; or as for `connected`.
+    It stays open. DataError where there is no client, or it is asynchronous; ClusterError where it is closed, or as for
+    `connected`, as is the timeout.
     """
     if client is None:
         try:

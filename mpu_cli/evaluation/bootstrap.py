@@ -50,14 +50,9 @@ class Tally:
     _gains: list[np.ndarray] = field(default_factory=list)
 
     def add(self, truth: csr_array, predicted: csr_array, scores: csr_array | None = None) -> None:
-        """Add a chunk.
+        """Add a chunk: label sets, and scores of the listed labels.
 
-        Parameters
-        ----------
-        truth, predicted : csr_array of bool, shapes (n, Q) and (n, R)
-            Label sets. Where the truth is incomplete, its entries are what each annotation stands for, 1 / c.
-        scores : csr_array, shape (n, S), optional
-            Scores of the listed labels.
+        Where the truth is incomplete, its entries are what each annotation stands for, 1 / c.
         """
         self._sets.append((truth, predicted))
         if scores is not None:
@@ -102,18 +97,10 @@ class Counts:
     ks: tuple[int, ...]
 
     def metrics(self, weights: np.ndarray, incomplete: bool = False) -> dict[str, np.ndarray]:
-        """Return the metrics of samples of the instances.
+        """Return the metrics of b samples of the instances, by name, each of shape (b,).
 
-        Parameters
-        ----------
-        weights : ndarray, shape (b, n)
-            Multiplicity of each instance in each of b samples; n in all.
-        incomplete : bool
-            Whether the truth is: then only precision, recall and F1 are estimated, for complete labels.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (b,)
+        Weights (b x n) are the multiplicity of each instance; n in all. Where the truth is incomplete, only precision,
+        recall and F1 are estimated, for complete labels.
         """
         true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
 
@@ -189,19 +176,11 @@ def compare(
 
 
 def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Estimate confidence intervals of metrics of a population with complete labels, from incomplete ones of a sample.
+    """Estimate intervals of metrics of a population with complete labels, from incomplete ones of a sample.
 
-    Parameters
-    ----------
-    counts : Counts
-        Of incomplete labels.
-
-    Returns
-    -------
-    dict
-        90 % intervals of `SET_METRICS`, by the standard errors of bootstrap samples, since percentiles of macro
-        averages would be biased (see `compare`). They cover which instances were drawn and which of their labels are
-        annotated, and not that c may be wrong.
+    They are 90 % intervals of `SET_METRICS`, by the standard errors of bootstrap samples, since percentiles of macro
+    averages would be biased (see `compare`). They cover which instances were drawn and which of their labels are
+    annotated, and not that c may be wrong.
     """
     n, width = counts.truth.shape
     estimates = counts.metrics(np.ones((1, n)), incomplete=True)

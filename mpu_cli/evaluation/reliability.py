@@ -146,19 +146,10 @@ class Reliability:
 
 
 def plot(rows: list[Bin], target: str | Path) -> None:
-    """Draw shares of true labels against scores; needs matplotlib (extra ``plot``).
+    """Draw shares of true labels against scores, from `Reliability.rows`; the suffix of the target is the format.
 
-    Parameters
-    ----------
-    rows : list of Bin
-        From `Reliability.rows`.
-    target : str or Path
-        The suffix is the format: ``.png``, ``.svg``.
-
-    Raises
-    ------
-    MpuError
-        matplotlib is not installed, does not know the format, or the file cannot be written.
+    MpuError where matplotlib (extra ``plot``) is not installed, does not know the format, or the file cannot be
+    written.
     """
     figure = new_figure(_INCHES, _INCHES)
     used = [row for row in rows if row["scores"]]

@@ -120,20 +120,10 @@ class Design:
         return [Cell(method.label, rate, fold, size) for size, fold, rate, method in keys]
 
     def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset]:
-        """Return the training and the test instances of a cell.
+        """Return the training and the test instances of a cell; only the former have lost labels.
 
         They depend on the seed, the number of instances and the fold; the removed labels depend on the missing rate
         too. Nothing depends on the method. A larger sample contains a smaller one.
-
-        Parameters
-        ----------
-        data : Dataset
-            All instances, with complete labels.
-
-        Returns
-        -------
-        training, test : Dataset
-            Only the training instances have lost labels.
         """
         of_training, of_test = self.rows(len(data), cell)
         training, test = data[of_training], data[of_test]

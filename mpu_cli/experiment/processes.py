@@ -32,26 +32,10 @@ class Failure:
 
 
 def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[tuple[Any, Any]]:
-    """Call a function with each task, each in its own process, and yield the outcomes as they arrive.
+    """Call a function with each task, each in its own process, and yield tasks with their outcomes as they arrive.
 
-    Parameters
-    ----------
-    function : callable
-        Defined in a module, since the processes import it. Called with one task.
-    tasks : iterable
-        Picklable arguments.
-    jobs : int
-        Number of processes at a time.
-
-    Yields
-    ------
-    task, outcome
-        Result of the function, or a `Failure`.
-
-    Raises
-    ------
-    MpuError
-        No process can be started.
+    An outcome is the result of the function, or a `Failure`. The function is defined in a module, since the processes
+    import it; tasks are picklable; so many processes run at a time. MpuError where no process can be started.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_PRELOADED])

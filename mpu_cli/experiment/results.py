@@ -38,23 +38,11 @@ NAMES = NAIVE + CORRECTED
 def measure(
     truth: csr_array, probabilities: np.ndarray, predicted: np.ndarray, training: csr_array, c: float | None
 ) -> dict[str, float]:
-    """Return the metrics by name.
+    """Return the metrics by name: `NAIVE`, and `CORRECTED` where the labels are incomplete, with label frequency c.
 
-    Parameters
-    ----------
-    truth : csr_array of bool, shape (n, q)
-        Labels of the test instances.
-    probabilities : ndarray of float32, shape (n, q)
-    predicted : ndarray of bool, shape (n, q)
-    training : csr_array of bool, shape (m, q)
-        Labels of the training instances before any were removed: for the propensities of Jain et al.
-    c : float or None
-        Label frequency of `truth`; None: its labels are complete, and nothing is corrected.
-
-    Returns
-    -------
-    dict
-        `NAIVE`, without propensity-scored ones if there are too few training instances; with c, `CORRECTED` too.
+    `truth`, `probabilities` and `predicted` are of the test instances (n x q). `training` has the labels of the
+    training instances before any were removed, for the propensities of Jain et al.; of too few there are no such
+    metrics.
     """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics()
     scores = csr_array(
@@ -135,19 +123,8 @@ _NAMES = set(NAMES)
 def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:
     """Read the rows of complete cells. Remove the rows of other cells, left by an interruption, from the file.
 
-    Parameters
-    ----------
-    path : Path
-        Created, with a header, if it does not exist.
-    cells : collection of Cell
-        All cells of the experiment.
-    rules : collection of str
-        A cell is complete if it has a row for each of these.
-
-    Raises
-    ------
-    InputError
-        A line, other than an unfinished last one, is not a row of these cells.
+    The file is created, with a header, if it does not exist. A cell is complete if it has a row for each of the rules.
+    InputError where a line, other than an unfinished last one, is not a row of these cells.
     """
     text = _kept(path) if path.exists() else b""
     rows = _parse(text[: text.rfind(b"\n") + 1], path, set(cells))
@@ -223,17 +200,9 @@ def _value(name: str, text: str) -> Any:
 
 
 def keep_settings(path: Path, settings: dict) -> None:
-    """Write the settings of an experiment, or compare them with those in the file.
+    """Write the settings of an experiment to a JSON file, or compare them with those that it has.
 
-    Parameters
-    ----------
-    path : Path
-        A JSON file.
-
-    Raises
-    ------
-    MpuError
-        The file has other settings; the message names them.
+    MpuError, which names them, where these are others.
     """
     if not path.exists():
         with open_output(path) as stream:

@@ -54,7 +54,7 @@ _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 def read_names(
     source: str | Path, first: int = 1, largest: int | None = None, never_numbered: bool = False
 ) -> tuple[Names, bool]:
-    """Read a file of names.
+    """Read a file of names, by label; return also whether lines have numbers.
 
     Parameters
     ----------
@@ -64,12 +64,6 @@ def read_names(
         Stop after the name of this label, where lines have no numbers: the file may be endless.
     never_numbered : bool
         Whether a number at the start of a line is always part of a name.
-
-    Returns
-    -------
-    names : dict
-    is_numbered : bool
-        Whether lines have numbers.
 
     Raises
     ------

@@ -117,19 +117,9 @@ class CheckpointFiles(Checkpoints):
 def open_checkpoints(folder: Path, key: str) -> Iterator[CheckpointFiles]:
     """Keep the steps of a training. The caller makes sure that no other process trains the same model.
 
-    Steps of other data or options are removed: they belong to a training that will not be continued.
-
-    Parameters
-    ----------
-    folder : Path
-        Created if missing, and removed at the end if empty.
-    key : str
-        From `fingerprint`.
-
-    Raises
-    ------
-    ModelError
-        The directory cannot be made or written to.
+    Steps of other data or options, whose `fingerprint` is another key, are removed: they belong to a training that will
+    not be continued. The folder is created if missing, and removed at the end if empty. ModelError where it cannot be
+    made or written to.
     """
     with signals.finally_call(lambda: _remove_if_empty(folder)):
         # Not after a signal has removed it, in the moment until the process ends.

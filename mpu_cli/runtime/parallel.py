@@ -47,17 +47,10 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
 
 
 def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
-    """Yield ``function(*arguments)`` for each tuple, in order.
+    """Yield ``function(*arguments)``, a plain function of arrays, for each tuple, in order.
 
     Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS gets one thread per
     thread of ours, whatever `jobs` is, so that the order of sums does not depend on the number of threads.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function of arrays.
-    jobs : int
-        Number of threads; -1 for one per core.
     """
     with blas_on_one_thread():
         yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, jobs)
@@ -86,19 +79,10 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 
 
 def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
-    """Yield ``function(piece)`` for each piece, in order.
+    """Yield ``function(piece)`` for each piece, in order; the function runs in so many threads, -1 for one per core.
 
     The calling thread takes the pieces from their source, at most two per thread ahead. So memory stays bounded however
-    slowly the results are used.
-
-    Parameters
-    ----------
-    function : callable
-        Runs in threads.
-    pieces : iterable
-        If it raises an error, that comes after the results of the pieces before.
-    jobs : int
-        Number of threads; -1 for one per core.
+    slowly the results are used. If the source raises an error, that comes after the results of the pieces before.
     """
     n_threads = threads(jobs)
     pool = ThreadPoolExecutor(n_threads)

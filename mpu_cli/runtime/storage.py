@@ -80,16 +80,9 @@ def _reserve(descriptor: int, n_bytes: int) -> None:
 def mapped(
     file, dtype: type, shape: int | tuple[int, ...], *, mode: Literal["r", "r+", "c"], offset: int = 0
 ) -> np.ndarray:
-    """Return part of an open file as an array; the file may be closed.
+    """Return part of an open file, from an offset in bytes on, as an array; the file may be closed.
 
-    Parameters
-    ----------
-    dtype, shape
-        Of the array.
-    mode : {"r+", "c"}
-        Whether changes go to the file or ("c") stay with this process.
-    offset : int
-        Where the array begins, in bytes.
+    By the mode, changes go to the file ("r+") or stay with this process ("c").
     """
     if not np.prod(shape):
         return np.empty(shape, dtype)  # a map cannot be empty

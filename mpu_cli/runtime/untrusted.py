@@ -13,17 +13,9 @@ MOST_LEVELS = 100
 def json_value(text: str | bytes, unique: bool = False) -> Any:
     """Return the value of a JSON text.
 
-    Parameters
-    ----------
-    unique : bool
-        Whether an object with a key twice is refused.
-
-    Raises
-    ------
-    ValueError
-        It is no JSON; a key is there twice; or lists and objects in it are nested more than `MOST_LEVELS` deep, which
-        nobody means, and at which fails whatever calls itself for what is inside: the reader of JSON, its writer,
-        `repr`. The message can be part of one for users.
+    ValueError, whose message can be part of one for users, where it is no JSON; where a key is there twice and is to be
+    `unique`; or where lists and objects in it are nested more than `MOST_LEVELS` deep, which nobody means, and at which
+    fails whatever calls itself for what is inside: the reader of JSON, its writer, `repr`.
     """
     try:
         value = json.loads(text, object_pairs_hook=_unique if unique else None)
@@ -64,17 +56,8 @@ def _too_deep() -> ValueError:
 def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) -> "np.ndarray":
     """Return the array in a file, if it is of this dtype and shape. Nothing is unpickled.
 
-    Parameters
-    ----------
-    file : binary file
-        Its size is checked before: at most that of such an array, and a little more.
-    name : str
-        Of the array, for errors.
-
-    Raises
-    ------
-    ValueError
-        It is another one, or none.
+    The size of the file is checked before: at most that of such an array, and a little more. ValueError, which names
+    the array, where it is another one, or none.
     """
     from numpy.lib import format  # heavy; JSON is read without it
 

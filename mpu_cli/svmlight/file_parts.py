@@ -46,24 +46,11 @@ class Part:
 
 
 def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
-    """Cut files into parts.
+    """Cut files into parts, in their order; those depend on the content of the files and on `most_bytes` alone.
 
-    Parameters
-    ----------
-    paths : sequence of str or Path
-        Files for the reader. Only plain regular ones are cut; others are not opened.
-    most_bytes : int
-        A larger file is cut into as few parts of about equal size as this allows. A part may exceed it by a line.
-
-    Returns
-    -------
-    list of Part
-        In the order of the files. It depends on their content and on `most_bytes` alone.
-
-    Raises
-    ------
-    InputError
-        A file to be cut cannot be read.
+    Only plain regular ones are cut; others are not opened. A file that is larger than `most_bytes` is cut into as few
+    parts of about equal size as this allows. A part may exceed it by a line. InputError where a file to be cut cannot
+    be read.
     """
     if most_bytes < 1:
         raise ValueError(f"most_bytes is {most_bytes}, and must be 1 or more")
@@ -71,17 +58,9 @@ def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
 
 
 def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Dataset:
-    """Read the instances of a part.
+    """Read the instances of a part: the same as of a file of just these lines, without a header; possibly no rows.
 
-    Returns
-    -------
-    Dataset
-        The same as for a file of just these lines, without a header; no rows if there are no instances.
-
-    Raises
-    ------
-    InputError
-        As for `reader.iter_chunks`, with lines numbered as in the file; or the file has changed.
+    InputError as for `reader.iter_chunks`, with lines numbered as in the file; or the file has changed.
     """
     if part.is_file:
         return read(part.path, reading, run, may_be_empty=True)

@@ -96,19 +96,9 @@ class Instance(NamedTuple):
 
 
 def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False) -> Instance:
-    """Parse the line of an instance.
+    """Parse the line of an instance, with or without its newline; it is not a comment line and not a header.
 
-    Parameters
-    ----------
-    line : bytes
-        One line, with or without its newline. Not a comment line and not a header.
-    implicit_values, scores : bool
-        As in `Reading`.
-
-    Raises
-    ------
-    LineError
-        The line breaks the grammar.
+    Options are as in `Reading`. LineError where the line breaks the grammar.
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
     _check_text(text)

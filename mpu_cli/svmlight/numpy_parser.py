@@ -178,19 +178,10 @@ _MEANINGS = {False: _meanings(_RULES), True: _meanings((*_RULES, _IMPLICIT_VALUE
 
 
 def parse(block: bytes, implicit_values: bool) -> Rows:
-    """Parse whole lines.
+    """Parse whole lines of a file without its header; the last one may lack its end.
 
-    Parameters
-    ----------
-    block : bytes
-        Lines of a file without its header; the last one may lack its end.
-    implicit_values : bool
-        Whether an index without a colon means the value 1.
-
-    Raises
-    ------
-    UnusualError
-        A line breaks the grammar, or follows it in a rare form.
+    With `implicit_values`, an index without a colon means the value 1. UnusualError where a line breaks the grammar, or
+    follows it in a rare form.
     """
     text = PADDING + _plain(block)
     characters = np.frombuffer(text, np.uint8)

@@ -40,13 +40,7 @@ class LabelSpans:
 
 
 def find_labels(block: bytes) -> LabelSpans:
-    """Find the labels in whole lines.
-
-    Parameters
-    ----------
-    block : bytes
-        Lines that follow the grammar (see `mpu_cli.svmlight.grammar`), without the header of the file.
-    """
+    """Find the labels in whole lines that follow the grammar (see `grammar`), without the header of the file."""
     characters = np.frombuffer(block + b"\n", np.uint8)
     lines = np.concatenate(([0], np.flatnonzero(characters[:-1] == ord("\n")) + 1))
     lines = lines[lines < len(block)]
@@ -69,19 +63,10 @@ def find_labels(block: bytes) -> LabelSpans:
 
 
 def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> bytes:
-    """Return whole lines without some of their labels. Every other byte stays the same.
+    """Return whole lines without those of their labels that a mask removes. Every other byte stays the same.
 
     One comma next to a removed label is removed too. If all labels of a line are removed and only a comment, or nothing
     at the end of the file, would be left, a space is inserted. Without it the line would no longer be an instance.
-
-    Parameters
-    ----------
-    block : bytes
-        The lines.
-    spans : LabelSpans
-        Their labels.
-    removed : bool array, shape (m,)
-        The labels to remove.
     """
     gone = np.zeros(len(block) + 1, np.int8)
     gone[spans.starts[removed]] = 1
@@ -110,16 +95,7 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
 def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> bytes:
     """Return whole lines with labels appended to their label lists. Every other byte stays the same.
 
-    Parameters
-    ----------
-    block : bytes
-        The lines.
-    spans : LabelSpans
-        Their labels.
-    rows : int array, shape (m,), ascending
-        The instances that get a label, from 0.
-    labels : int array, shape (m,)
-        The label that each gets.
+    Rows, ascending from 0, are the instances that get a label each.
 
     Examples
     --------
@@ -171,27 +147,15 @@ def _instance_lines(dataset: Dataset) -> bytes:
 def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
     """Return one line ``label,label,...`` per instance, with labels in the order of `ids`.
 
-    Parameters
-    ----------
-    indptr : int array, shape (n + 1,)
-        Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which gives an empty line.
-    ids : int array, shape (m,)
-        The labels to write.
+    Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which gives an empty line.
     """
     return _lines(_joined_rows(_decimals(ids), indptr, ","))
 
 
 def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) -> bytes:
-    """Return one line ``label:probability label:probability ...`` per instance, in the order of `ids`.
+    """Return one line ``label:probability label:probability ...`` per instance, as `label_lines` does.
 
-    Parameters
-    ----------
-    indptr : int array, shape (n + 1,)
-        Instance i has the entries from ``indptr[i]`` up to ``indptr[i + 1]``; possibly none, which gives an empty line.
-    ids : int array, shape (m,)
-        The labels to write.
-    probabilities : float32 array, shape (m,)
-        Written with the fewest digits that give the same float32 when read.
+    Probabilities are written with the fewest digits that give the same float32 when read.
     """
     return _lines(_joined_rows(_pairs(ids, probabilities), indptr, " "))
 
@@ -199,12 +163,7 @@ def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) 
 def label_and_score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray, chosen: np.ndarray) -> bytes:
     """Return one line ``label,... label:probability ...`` per instance: the chosen labels, then the scores of all.
 
-    Parameters
-    ----------
-    indptr, ids, probabilities
-        As for `score_lines`.
-    chosen : bool array, shape (m,)
-        Which of the labels are in the label list. A line without any starts with a space.
+    A line without chosen labels starts with a space. Others as for `score_lines`.
     """
     scores = _joined_rows(_pairs(ids, probabilities), indptr, " ")
     ends = np.concatenate([[0], np.cumsum(chosen)])[indptr]

@@ -20,19 +20,10 @@ _OTHERS = Fields(tags=SUBJECTS, id="document_id", separator=" ")
 
 
 def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tuple[str, Fields]:
-    """Return the format of the rows of a file, and the fields that it has by default.
+    """Return the format of the rows of a file, one of `records.FORMATS`, and the fields that it has by default.
 
-    Parameters
-    ----------
-    form : str or None
-        One of `records.FORMATS`; None: as its name tells. A directory is a corpus of Annif.
-    default : Fields
-        Those of other files.
-
-    Raises
-    ------
-    InputError
-        As `chosen_format`.
+    Without `form`, its name tells it, or InputError as from `chosen_format`. A directory is a corpus of Annif.
+    `default` has the fields of other files.
     """
     if Path(source).is_dir():
         return "jsonl", _OTHERS

@@ -80,14 +80,8 @@ class TermCounts:
     def vocabulary(self, min_df: int, max_features: int | None, kept: set[str]) -> list[str]:
         """Return the terms that become features, in alphabetical order.
 
-        Parameters
-        ----------
-        min_df : int
-            Smallest number of texts that they occur in.
-        max_features : int, optional
-            Largest number of them: those that occur in most texts, ties in alphabetical order.
-        kept : set of str
-            Terms that are always features, and do not count.
+        They occur in at least `min_df` texts; of more than `max_features` those that occur in most texts are taken,
+        ties in alphabetical order. Those in `kept` are always features, and do not count.
         """
         frequent = [term for term, count in self.of.items() if count >= min_df and term not in kept]
         if max_features is not None and len(frequent) > max_features:
@@ -96,15 +90,7 @@ class TermCounts:
 
 
 class Hashes:
-    """Terms numbered by their hashes, which are the columns of matrices.
-
-    Parameters
-    ----------
-    analyzer : callable
-        Returns the terms of a text.
-    bits : int
-        Length of a hash.
-    """
+    """Terms numbered by their hashes, of so many bits, which are the columns of matrices."""
 
     def __init__(self, analyzer: Analyzer, bits: int) -> None:
         self._analyzer = analyzer

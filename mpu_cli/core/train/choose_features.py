@@ -58,19 +58,10 @@ class Chosen:
 
 
 def choose_features(problem: Problem, options: Options, run: Run, warm_start: WarmStart | None = None) -> Chosen:
-    """Choose features, with gamma and the number of landmarks, and with them C.
+    """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `algorithm.train`.
 
-    Parameters
-    ----------
-    problem, options, run, warm_start
-        As for `core.train.algorithm.train`.
-
-    Raises
-    ------
-    DataError
-        The options ask for a kernel of data that it is not for.
-    TooLargeError
-        Its features would not fit in memory.
+    DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
+    fit in memory.
     """
     own = Chosen(Instances.of(problem, run.empty))
     if options.features == LINEAR:

@@ -77,21 +77,10 @@ class Mixing:
         return n_parts == 1 or not loss_named(self.settings.loss).has_step
 
     def learn(self, level_parts: Sequence[Handle], selected: Selected, n: int, start: Handle | None = None) -> Handle:
-        """Learn a model of the selected instances of all parts.
+        """Learn a model of the selected instances of all parts; return a handle of it.
 
-        Parameters
-        ----------
-        level_parts : sequence of Handle
-            Of `parts.PartRows`.
-        n : int
-            Instances that the model is to learn from, perhaps by going on: it is regularised by 1 / (C n).
-        start : Handle, optional
-            Of a LinearModel, where it starts. Default: cold.
-
-        Returns
-        -------
-        Handle
-            Of a LinearModel.
+        It is to learn from n instances, perhaps by going on: it is regularised by 1 / (C n). It starts at the model of
+        a handle, or cold.
         """
         model: Handle = selected.start(self.rates) if start is None else start
         for round_ in range(self.rounds(len(level_parts))):

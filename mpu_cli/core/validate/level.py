@@ -203,18 +203,8 @@ def predict_out_of_fold(
 ) -> HeldOut:
     """Predict the instances of some folds by models that have not seen them, or take a fold's from its checkpoint.
 
-    Parameters
-    ----------
-    task : LevelTask
-        The predictions of each fold are a checkpoint of its run.
-    fold_rows : list of ndarray of int
-        The instances of each fold, from `deal`.
-    features_of : callable
-        Gives the features of all n instances for each fold, by its number.
-    step : str
-        What to call the folds in checkpoints.
-    tick : callable
-        Called once per fold.
+    The predictions of each fold are a checkpoint of the run of the task, called after the step. `features_of` gives the
+    features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
     checkpoints, predictions = task.run.checkpoints, collector(task.labels.shape, task.top, task.run.empty)
     unfinished = []

@@ -210,26 +210,10 @@ def predict(
     prune: float | None = None,
     places: np.ndarray | None = None,
 ) -> None:
-    """Predict some of the instances by the model of a block of labels.
+    """Predict these of all instances by the model of a block of labels, without weights below `prune`.
 
-    Parameters
-    ----------
-    model : LinearModel
-        Of the labels of the block.
-    features : Features
-        Of all instances.
-    rows : ndarray of int, shape (r,)
-        The instances to predict.
-    block : slice or ndarray of int
-    prune : float, optional
-        Drop weights below this before.
-    places : ndarray of int, shape (r,), optional
-        Their rows in the predictions. Default: `rows`.
-
-    Raises
-    ------
-    OverflowingError
-        The numbers may leave their range.
+    They go into the rows `places` of the predictions; default: the same. OverflowingError where the numbers may leave
+    their range.
     """
     model = model.pruned(prune)
     places = rows if places is None else places

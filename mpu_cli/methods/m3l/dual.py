@@ -161,23 +161,12 @@ def solve(
 
 
 def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray, jobs: int = 1) -> tuple[float, float]:
-    """Difference of the primal and the dual objective, and the primal objective.
+    """Difference of the primal and the dual objective, and the primal objective, with the z_l that belong to alpha.
 
-    With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of
-    sum_l <u_l, z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of
-    functions of their scores, R^-1 is not needed, and the gap is the sum of C max(0, 1 - m) - alpha (1 - m) over
-    instances and labels, where m = y <z, phi(x)>. No term is negative.
-
-    Parameters
-    ----------
-    dual, jobs : as in `solve`
-    alpha : ndarray of float32, shape (n, q)
-    weights : ndarray of float32
-        The z_l that belong to alpha.
-
-    Returns
-    -------
-    gap, primal : float
+    With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of sum_l <u_l,
+    z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of functions of their
+    scores, R^-1 is not needed, and the gap is the sum of C max(0, 1 - m) - alpha (1 - m) over instances and labels,
+    where m = y <z, phi(x)>. No term is negative.
     """
     slices = [dual.rows[start : start + _ROWS] for start in range(0, len(dual.rows), _ROWS)]
     tasks = ((dual, part, alpha, weights) for part in slices)

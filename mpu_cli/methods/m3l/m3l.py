@@ -249,23 +249,17 @@ def _with_constant(matrix: csr_array, value: float) -> csr_array:
 
 
 def cosine_similarity(labels: csr_array) -> np.ndarray:
-    """Cosine of each pair of label columns: |a and b| / sqrt(|a| |b|).
+    """Cosine of each pair of label columns, |a and b| / sqrt(|a| |b|): float64, shape (q, q).
 
-    Returns
-    -------
-    ndarray of float64, shape (q, q)
-        Positive semi-definite with a diagonal of ones. A label without instances is similar to itself alone.
+    Positive semi-definite with a diagonal of ones. A label without instances is similar to itself alone.
     """
     return _normalised(_together(labels))
 
 
 def pearson_correlation(labels: csr_array) -> np.ndarray:
-    """Correlation coefficient of each pair of label columns: less than 0 if labels exclude each other.
+    """Correlation coefficient of each pair of label columns: less than 0 if labels exclude each other; (q, q).
 
-    Returns
-    -------
-    ndarray of float64, shape (q, q)
-        Positive semi-definite with a diagonal of ones. A label of no instance, or of all, is similar to itself alone.
+    Positive semi-definite with a diagonal of ones. A label of no instance, or of all, is similar to itself alone.
     """
     together = _together(labels)
     frequency = np.diagonal(together)
@@ -292,19 +286,10 @@ LIKENESS = {"cosine": cosine_similarity, "pearson": pearson_correlation}
 
 
 def correlation_prior(labels: csr_array, rho: float, likeness: str = "cosine") -> np.ndarray:
-    """R = (1 - rho) I + rho S, where S has the similarities of labels by their annotations.
+    """R = (1 - rho) I + rho S, where S has the similarities of labels by their annotations: float64, shape (q, q).
 
-    Parameters
-    ----------
-    rho : float
-        0 <= rho < 1. 0: labels are independent of each other.
-    likeness : str
-        S: "cosine", from 0 to 1, or "pearson", from -1 to 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (q, q)
-        Positive definite: no eigenvalue is less than 1 - rho. Its diagonal is one.
+    0 <= rho < 1; at 0 labels are independent of each other. S is "cosine", from 0 to 1, or "pearson", from -1 to 1. R
+    is positive definite: no eigenvalue is less than 1 - rho. Its diagonal is one.
     """
     prior = rho * LIKENESS[likeness](labels)
     np.fill_diagonal(prior, 1)

@@ -56,20 +56,9 @@ def ascend_batch(
 ) -> tuple[np.ndarray, float, float]:
     """Visit the instances of a batch in turn, by their kernel values; changes scores and alpha.
 
-    Parameters
-    ----------
-    scores : ndarray of float32, shape (B, q)
-        <z_l, phi(x_i)>.
-    gram : ndarray of float32, shape (B, B)
-        K(x_i, x_j).
-    present, alpha : as in `ascend_linear`, shape (B, q)
-    prior, cost : as in `ascend_linear`
-
-    Returns
-    -------
-    steps : ndarray of float32, shape (B, q)
-        Each z_k has grown by the sum over i of steps_ik phi(x_i).
-    gap, primal : as in `ascend_linear`
+    `scores` (B x q) are <z_l, phi(x_i)>, and `gram` (B x B) is K(x_i, x_j); the others are as in `ascend_linear`.
+    Return steps (B x q), by which each z_k has grown: the sum over i of steps_ik phi(x_i); and the gap and the primal
+    objective.
     """
     gap = primal = 0.0
     steps = np.zeros_like(scores)

@@ -50,23 +50,10 @@ class KernelModel:
         return self.support.shape[1]
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Return sigma(z), computed for one slice of instances at a time.
+        """Return sigma(z) of instances of any width, computed for one slice at a time: float32, shape (n, q).
 
-        Parameters
-        ----------
-        matrix : csr_array, shape (n, any), float32
-            Features. Those that no support vector has add to the distance from each of them.
-        run : Run
-            Has no effect: there is one kernel.
-
-        Returns
-        -------
-        ndarray of float32, shape (n, q)
-
-        Raises
-        ------
-        OverflowingError
-            A score may leave the range of float32.
+        Features that no support vector has add to the distance from each of them. `run` has no effect: there is one
+        kernel. OverflowingError where a score may leave the range of float32.
         """
         n = matrix.shape[0]
         largest = np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() * (1 + self.constant)
@@ -129,21 +116,9 @@ class RbfSpace:
 
 
 def rbf_kernel(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
-    """K(x, x') for each row x of one matrix and x' of another, which need not have the same width.
+    """K(x, x') for each row x of one matrix and x' of another, which need not have the same width: float32, n x m.
 
-    Parameters
-    ----------
-    left : csr_array, shape (n, any), float32
-    right : csr_array, shape (m, any), float32
-
-    Returns
-    -------
-    ndarray of float32, shape (n, m)
-
-    Raises
-    ------
-    OverflowingError
-        gamma is out of the range of float32, as its default is if all distances are.
+    OverflowingError where gamma is out of the range of float32, as its default is if all distances are.
     """
     from sklearn.metrics import pairwise  # takes half a second, which only kernels need
 

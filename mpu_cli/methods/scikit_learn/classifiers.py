@@ -21,22 +21,11 @@ Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def learned(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
-    """Learn labels from instances.
+    """Learn labels from instances, by copies of the classifier; return one of all labels, or one of each.
 
-    Parameters
-    ----------
-    estimator : classifier
-        A copy of it learns.
-    X : array_like, sparse matrix or data frame, shape (n, D)
-    targets : ndarray of float, shape (n, q)
-        How probable it is that the label is true. Of 0 and 1, the classifier learns them. Of others, the cell is a
-        positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it teaches
-        nothing; a classifier of all labels takes it for false.
-
-    Returns
-    -------
-    list of classifiers
-        One of all labels, or one of each.
+    Targets (n x q) are how probable it is that the label is true. Of 0 and 1, the classifier learns them. Of others,
+    the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it
+    teaches nothing; a classifier of all labels takes it for false.
     """
     if takes_all(estimator, targets):
         return [clone(estimator).fit(X, np.nan_to_num(targets).astype(int))]
@@ -99,12 +88,9 @@ def held_out(
 
 
 def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
-    """Score q labels, of which one classifier has learned all, or each has learned one.
+    """Score q labels, of which one classifier has learned all, or each has learned one: float32, n x q, from 0 to 1.
 
-    Returns
-    -------
-    ndarray of float32, shape (n, q), from 0 to 1
-        Probabilities, or the logistic function of decisions.
+    Scores are probabilities, or the logistic function of decisions.
     """
     return np.hstack([_scores(model, X, q // len(learned)) for model in learned])
 

@@ -68,20 +68,10 @@ class Graph:
 
 
 def nearest_neighbours(matrix: csr_array, k: int | None, degree: float) -> csr_array | np.ndarray:
-    """Cosine similarities of pairs in which one instance is among the k most similar ones of the other.
+    """Cosine similarities (n x n) of pairs in which one instance is among the k most similar ones of the other.
 
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D), float32
-    k : int or None
-        None: all similarities, as a dense matrix.
-    degree : float
-        Similarities are scaled so that the sums over each instance have this median, over instances with any.
-
-    Returns
-    -------
-    csr_array or ndarray of float32, shape (n, n)
-        Not negative, symmetric, with a diagonal of zeros.
+    Where k is None, all similarities, as a dense matrix. They are scaled so that the sums over each instance have the
+    median `degree`, over instances with any; not negative, symmetric, with a diagonal of zeros.
     """
     n = matrix.shape[0]
     norms = np.sqrt(np.repeat(Features.of(matrix).squared_norms, np.diff(matrix.indptr)))
@@ -106,15 +96,9 @@ def nearest_neighbours(matrix: csr_array, k: int | None, degree: float) -> csr_a
 
 
 def choose_gamma(matrix: csr_array, degree: float, seed: int) -> float:
-    """Return the gamma with which the median sum of similarities of an instance to all others is `degree`.
+    """Return the gamma with which the median sum of similarities of an instance to all others is `degree`, above 0.
 
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D), float32
-    degree : float
-        > 0.
-    seed : int
-        Seed of the sample of instances for this median.
+    The seed is that of the sample of instances for this median.
     """
     rows = np.random.default_rng(seed).permutation(matrix.shape[0])[:_SAMPLE]
     start = 1 / mean_squared_distance(matrix)

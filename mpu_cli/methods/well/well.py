@@ -206,10 +206,7 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> Solution:
 def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> float:
     """Return the t for which {f >= t} has the smallest objective for label k; 1 if no value is positive.
 
-    Parameters
-    ----------
-    f : ndarray of float32, shape (n,)
-        Values below 1. Instances of value 0 are in no set.
+    Values are below 1. Instances of value 0 are in no set.
     """
     order = np.argsort(-f, kind="stable")[: np.count_nonzero(f)]
     if not len(order):
