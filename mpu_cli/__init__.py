@@ -10,7 +10,6 @@ from mpu_cli.version import __version__
 
 if TYPE_CHECKING:
     from mpu_cli.api.analysis import (
-        OutOfFold,
         Thresholds,
         c_from_review,
         calibrate,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     )
     from mpu_cli.api.estimator import MPUClassifier, load
     from mpu_cli.api.incomplete import IncompleteLabelClassifier
+    from mpu_cli.api.learning import OutOfFold
     from mpu_cli.api.metrics import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
     from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
@@ -59,7 +59,6 @@ __all__ = [
 
 _MODULES = {
     "mpu_cli.api.analysis": (
-        "OutOfFold",
         "Thresholds",
         "c_from_review",
         "calibrate",
@@ -76,6 +75,7 @@ _MODULES = {
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier", "load"),
     "mpu_cli.api.incomplete": ("IncompleteLabelClassifier",),
+    "mpu_cli.api.learning": ("OutOfFold",),
     "mpu_cli.api.metrics": ("corrected_metrics", "incomplete_f1_scorer", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }

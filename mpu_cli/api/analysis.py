@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
-from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.api.learning import OutOfFold
 from mpu_cli.core.complete.suggestions import Cells, Choice
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.questions import Questions
@@ -335,27 +335,6 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
     return learning.questions(chosen, matrix, annotations, n, P)
 
 
-@dataclass(frozen=True)
-class OutOfFold:
-    """Predictions of training instances by models that have not seen them.
-
-    Attributes
-    ----------
-    probabilities : ndarray of float32, shape (n, q)
-        p = Pr(y=1 | x).
-    c : ndarray of float, shape (q,)
-        Label frequency of each label; NaN where it is unknown, since the label is never annotated.
-    posteriors : ndarray of float32, shape (n, q)
-        How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
-        annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
-        there the highest are the labels that are most probably missing, in the order of `mpu complete`.
-    """
-
-    probabilities: np.ndarray
-    c: np.ndarray
-    posteriors: np.ndarray
-
-
 def out_of_fold(
     X: Any,
     y: Any,
@@ -416,13 +395,7 @@ def out_of_fold(
     annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
     matrix = arrays.features(X, annotations.labels)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
-    held_out = learning.held_out(chosen, matrix, annotations)
-    posteriors = unannotated_posterior(held_out.given_others, held_out.c)
-    return OutOfFold(
-        annotations.widened(held_out.probabilities),
-        annotations.widened(held_out.c, np.nan),
-        annotations.widened(posteriors),
-    )
+    return learning.held_out(chosen, matrix, annotations)
 
 
 @dataclass(frozen=True)

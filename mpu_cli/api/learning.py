@@ -17,6 +17,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
@@ -101,26 +102,28 @@ def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int)
     return csr_array(vstack(kept, format="csr"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeldOut:
-    """Predictions of every instance by models that have not seen it.
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of training instances by models that have not seen them.
 
     Attributes
     ----------
     probabilities : ndarray of float32, shape (n, q)
-        Pr(y=1 | x).
-    given_others : ndarray of float32, shape (n, q)
-        The same given the annotations of the other labels too.
-    c : ndarray of float64, shape (q,)
-        Of each label.
+        p = Pr(y=1 | x).
+    c : ndarray of float, shape (q,)
+        Label frequency of each label; NaN where it is unknown, since the label is never annotated.
+    posteriors : ndarray of float32, shape (n, q)
+        How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
+        annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
+        there the highest are the labels that are most probably missing, in the order of `mpu complete`.
     """
 
     probabilities: np.ndarray
-    given_others: np.ndarray
     c: np.ndarray
+    posteriors: np.ndarray
 
 
-def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> HeldOut:
+def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> OutOfFold:
     """Predict every instance by models that have not seen it."""
     if chosen["method"] != "mpu":
         raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
@@ -132,8 +135,11 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
         warnings.warn(warning, MpuWarning, stacklevel=3)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     held_out = report.held_out.probabilities
-    given_others = given_other_labels(held_out, annotations.labels, frequency, run)
-    return HeldOut(probabilities=_dense(held_out), given_others=_dense(given_others), c=report.c)
+    posteriors = unannotated_posterior(
+        _dense(given_other_labels(held_out, annotations.labels, frequency, run)), report.c
+    )
+    widened = annotations.widened
+    return OutOfFold(widened(_dense(held_out)), widened(report.c, np.nan), widened(posteriors))
 
 
 def _dense(predictions: Predictions) -> np.ndarray:
@@ -218,10 +224,8 @@ class Scored:
     ) -> "Scored":
         """Learn classifiers of the labels."""
         problem = annotations.problem(without_features(annotations.labels.shape[0]))
-        options = _options(chosen, annotations)
-        of_run = run_of(chosen)
         how = {"unannotated": unannotated, "parallel": parallel, "per_label": per_label}
-        learned = learn_any(estimator, X, problem, options, of_run, **how)
+        learned = learn_any(estimator, X, problem, _options(chosen, annotations), run_of(chosen), **how)
         for warning in learned.evidence.warnings:
             warnings.warn(warning, MpuWarning, stacklevel=3)
         return cls(learned, annotations, chosen)
