@@ -48,6 +48,12 @@ class TextOptions:
         "tfidf: term frequency times inverse document frequency; log-tfidf: the same with 1 + log of the term "
         "frequency; tf: term frequency; binary: 1. Each vector then gets unit length.",
     )
+    lead: int = option(
+        Whole(0),
+        10,
+        "Count the first words of a text, this many, twice, if it has five times as many: titles and first sentences "
+        "say what a text is about. 0: none.",
+    )
     min_df: int | None = option(
         WordOr((AUTO,), Whole(1)),
         None,
@@ -72,13 +78,14 @@ class TextOptions:
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # Snowball takes time that is quadratic in the length of some words
+_LEADS = 5  # lengths of a lead that a text has at least, to have one
 NGRAMS = {"word": (1, 2), "char": (3, 5)}
 
 Analyzer = Callable[[str], Iterator[str]]
 
 
 def analyzer_of(options: TextOptions) -> Analyzer:
-    """Return the function that gives the terms of a text, with repetitions.
+    """Return the function that gives the terms of a text, with repetitions; those of its first words once more.
 
     Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
     they have no more than 200.
@@ -91,21 +98,35 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     shortest, longest = options.ngrams or NGRAMS[options.analyzer]
     lengths = range(shortest, longest + 1)
     if options.analyzer == "char":
-        return lambda text: _ngrams_of_characters(_folded(text), lengths)
-    if options.stem in (None, NO_STEMS):
-        return lambda text: _ngrams_of_words(_WORD.findall(_folded(text)), lengths)
+
+        def of_characters(text: str) -> Iterator[str]:
+            words = _folded(text).split()
+            return _ngrams_of_characters(chain(words, _lead(words, options.lead)), lengths)
+
+        return of_characters
+    stem_of = _stems_of(options)
+
+    def of_words(text: str) -> Iterator[str]:
+        words, stem = _WORD.findall(_folded(text)), stem_of(text)
+        words = words if stem is None else [stem(word) for word in words]
+        return chain(_ngrams_of_words(words, lengths), _ngrams_of_words(_lead(words, options.lead), lengths))
+
+    return of_words
+
+
+def _stems_of(options: TextOptions) -> Callable[[str], Callable[[str], str] | None]:
+    """Return what gives the stemmer of a text; None for a text in another language, whose words stay as they are."""
     stems = {language: _stemmer(language) for language in options.languages}
-    if len(stems) == 1:
-        (stem,) = stems.values()
-        return lambda text: _ngrams_of_words([stem(word) for word in _WORD.findall(_folded(text))], lengths)
+    if len(stems) < 2:
+        stem = next(iter(stems.values()), None)
+        return lambda text: stem
     first = options.languages[0]
+    return lambda text: stems.get(language_of(text) or first)
 
-    def terms(text: str) -> Iterator[str]:
-        words = _WORD.findall(_folded(text))
-        stem = stems.get(language_of(text) or first)  # a text in another language keeps its words
-        return _ngrams_of_words(words if stem is None else list(map(stem, words)), lengths)
 
-    return terms
+def _lead(words: list[str], most: int) -> list[str]:
+    """Return the first words of a text, which count twice; none of a short one, which is its own lead."""
+    return words[:most] if len(words) >= _LEADS * most else []
 
 
 def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:
@@ -114,9 +135,9 @@ def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:
     )
 
 
-def _ngrams_of_characters(text: str, lengths: range) -> Iterator[str]:
+def _ngrams_of_characters(words: Iterable[str], lengths: range) -> Iterator[str]:
     """Yield the n-grams of each word with a blank at either end; a shorter word is one n-gram, once."""
-    for word in text.split():
+    for word in words:
         padded = f" {word} "
         for n in lengths:
             if n >= len(padded):

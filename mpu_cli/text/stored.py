@@ -27,7 +27,8 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT = "mpu text"
-_DENSE, _SPARSE = VERSIONS = 1, 2  # an inverse document frequency of every feature; of the hashes that occur
+# An inverse document frequency of every feature or hash; of the hashes that occur; and first words that count twice.
+VERSIONS = _DENSE, _SPARSE, _LEAD = 1, 2, 3
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _LANGUAGE = "language"  # kept only where records name it
@@ -179,7 +180,7 @@ def described(stored: Stored) -> dict[str, Any]:
     """Return the manifest of a vectoriser: all but its long arrays, as JSON values."""
     return {
         "format": FORMAT,
-        "format_version": _DENSE if stored.hashes is None else _SPARSE,
+        "format_version": _LEAD,
         "mpu_version": __version__,
         "options": written(stored.options),
         "features": stored.width,
@@ -208,6 +209,8 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     n_features = values["features"]
     _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
     _expect(isinstance(values["options"], dict), "options are not named")
+    if values["format_version"] < _LEAD:
+        values["options"]["lead"] = 0
     return values
 
 
@@ -219,7 +222,7 @@ def number_of_hashes(values: Mapping[str, Any]) -> int | None:
     KeyError, ValueError
         It is damaged.
     """
-    if values["format_version"] == _DENSE:
+    if values["format_version"] == _DENSE or values["options"]["hashing"] is None:
         return None
     count = values["hashes"]
     _expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")

@@ -41,6 +41,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         own. ``"auto"``: those that a twentieth of the texts are in, of the first ones where X is no sequence.
     weighting : {"tfidf", "log-tfidf", "tf", "binary"}
         Weighting of the entries, before each row gets unit length.
+    lead : int
+        The first words of a text, this many, count twice, if it has five times as many.
     min_df : int or "auto"
         Smallest number of texts with a feature that is in no name of a label.
     max_features : int, optional
@@ -77,6 +79,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         ngrams: tuple[int, int] | str = AUTO,
         stem: str = AUTO,
         weighting: str = "tfidf",
+        lead: int = 10,
         min_df: int | str = AUTO,
         max_features: int | None = None,
         hashing: int | None = None,
@@ -85,6 +88,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.ngrams = ngrams
         self.stem = stem
         self.weighting = weighting
+        self.lead = lead
         self.min_df = min_df
         self.max_features = max_features
         self.hashing = hashing

@@ -61,10 +61,10 @@ def test_bad_records_are_listed(run, news, tmp_path):
 
 
 def test_options_reach_the_vectoriser(run, news, tmp_path):
-    options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--min-df", 5]
-    assert run("vectorize", news, "-o", tmp_path / "a.svm", *options, "--max-features", 6).exit_code == 0
+    options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--lead", 3]
+    assert run("vectorize", news, "-o", tmp_path / "a.svm", *options, "--min-df", 5, "--max-features", 6).exit_code == 0
     found = Vectorizer.load(tmp_path / "a.text").options_
-    assert found == TextOptions("word", (2, 3), "none", "binary", 5, 6)
+    assert found == TextOptions("word", (2, 3), "none", "binary", 3, 5, 6)
 
 
 def test_a_pipe_of_commands(run, news, tmp_path):

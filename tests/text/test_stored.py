@@ -61,13 +61,26 @@ def change_inner(path, name, **values) -> None:
 
 
 CONTENT = {"instances": 3, "labels": 0, "bytes": 9, "sha256": "0" * 64}
+
+
+def test_of_an_earlier_format_no_word_counts_twice(kept):
+    text = "digital television " * 30
+    plain = Vectorizer(lead=0).fit(TEXTS).transform([text])
+    assert (Vectorizer.load(kept).transform([text]) != plain).nnz
+    manifest = json.loads((kept / "manifest.json").read_text())
+    del manifest["options"]["lead"]
+    change(kept / "manifest.json", format_version=1, options=manifest["options"])
+    assert Vectorizer.load(kept).options_.lead == 0
+    np.testing.assert_array_equal(Vectorizer.load(kept).transform([text]).toarray(), plain.toarray())
+
+
 DAMAGE = {
     "no manifest": lambda kept: (kept / "manifest.json").unlink(),
     "an empty manifest": lambda kept: (kept / "manifest.json").write_text(""),
     "a manifest of something else": lambda kept: (kept / "manifest.json").write_text('{"format": "mpu model"}'),
     "a list": lambda kept: (kept / "manifest.json").write_text("[" * 100_000),
     "a manifest without end": lambda kept: (kept / "manifest.json").write_bytes(bytes(1 << 21)),
-    "a later format": lambda kept: change(kept / "manifest.json", format_version=3),
+    "a later format": lambda kept: change(kept / "manifest.json", format_version=4),
     "no features": lambda kept: (kept / "features").unlink(),
     "fewer features": lambda kept: (kept / "features").write_text("digital\n"),
     "more features": lambda kept: change(kept / "manifest.json", features=10**9),

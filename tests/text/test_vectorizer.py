@@ -1,5 +1,6 @@
 """The vectoriser, with scikit-learn's on everything at once as the reference."""
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import normalize
 
 from mpu_cli.errors import DataError
 from mpu_cli.text import vectorizer as module
@@ -37,11 +39,26 @@ def test_equals_scikit_learn_on_everything_at_once(texts, analyzer, weighting):
         binary=weighting == "binary",
     )
     expected = reference.fit_transform(texts)
-    vectorizer = Vectorizer(analyzer=analyzer, weighting=weighting, stem="none", min_df=1).fit(iter(texts))
+    vectorizer = Vectorizer(analyzer=analyzer, weighting=weighting, stem="none", lead=0, min_df=1).fit(iter(texts))
     assert list(vectorizer.get_feature_names_out()) == list(reference.get_feature_names_out())
     found = vectorizer.transform(texts)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-5, atol=1e-7)
+
+
+@given(TEXTS, st.sampled_from(["word", "char"]), st.integers(1, 4), st.sampled_from([None, 24]))
+def test_the_first_words_count_twice(texts, analyzer, lead, hashing):
+    options = {"analyzer": analyzer, "weighting": "tf", "stem": "none", "hashing": hashing}
+    found = Vectorizer(**options, lead=lead).fit(texts).transform(texts)
+    words = [re.findall(r"\w\w+" if analyzer == "word" else r"\S+", text.lower()) for text in texts]
+    counter = CountVectorizer(
+        analyzer="word" if analyzer == "word" else "char_wb", ngram_range=(1, 2) if analyzer == "word" else (3, 5)
+    )
+    leads = [" ".join(some[:lead] if len(some) >= 5 * lead else []) for some in words]
+    counts = counter.fit_transform(texts) + counter.transform(leads)
+    expected = normalize(counts.astype(float))
+    for i in range(len(texts)):
+        np.testing.assert_allclose(np.sort(found[[i]].data), np.sort(expected[[i]].data), rtol=1e-5)
 
 
 @pytest.mark.parametrize("n", [1, 999, 1000, 1001, 2500])
@@ -50,7 +67,7 @@ def test_hashes_equal_scikit_learn_on_everything_at_once(n):
     texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(n)]
     hasher = HashingVectorizer(ngram_range=(1, 2), n_features=2**10, alternate_sign=False, norm=None)
     expected = TfidfTransformer().fit_transform(hasher.transform(texts))
-    vectorizer = Vectorizer(hashing=10, stem="none").fit(iter(texts))
+    vectorizer = Vectorizer(hashing=10, stem="none", lead=0).fit(iter(texts))
     np.testing.assert_allclose(vectorizer.transform(texts).toarray(), expected.toarray(), rtol=1e-5)
     with pytest.raises(DataError, match="no names"):
         vectorizer.get_feature_names_out()
