@@ -92,9 +92,9 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     --------
     >>> import numpy as np
     >>> from mpu_cli import estimate_c
-    >>> X = np.eye(5)[np.arange(500) % 5]
+    >>> X = np.eye(5)[np.arange(400) % 5]
     >>> S = (X + np.roll(X, 1, axis=1)).astype(int)
-    >>> S[np.arange(500) % 4 == 0] = 0    # a quarter of the labels is missing
+    >>> S[np.arange(400) % 4 == 0] = 0    # a quarter of the labels is missing
     >>> estimate = estimate_c(X, S)
     >>> round(estimate.c, 2)
     0.75
@@ -318,7 +318,7 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
 
     >>> import numpy as np
     >>> from mpu_cli import MPUClassifier, questions
-    >>> X = np.eye(3)[np.arange(600) % 3]
+    >>> X = np.eye(3)[np.arange(450) % 3]
     >>> Y = X.astype(int)
     >>> S = Y * (np.random.default_rng(0).random(Y.shape) < 0.5)
     >>> asked = questions(X, S, 40)
