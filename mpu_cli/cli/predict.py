@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type, file_option
+from mpu_cli.cli.options import click_type, file_option, top_k_options
 from mpu_cli.cli.options.execution import cluster_options, run_options
 from mpu_cli.cli.options.input_files import numbers_option, reading_options, suggestible_options
 from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.output.progress import counting
-from mpu_cli.core.options import AIMS
 from mpu_cli.errors import counted
-from mpu_cli.runtime.options import PROBABILITY, Whole
-from mpu_cli.svmlight.grammar import MAX_ID, Reading
+from mpu_cli.runtime.options import PROBABILITY
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.text.records import FORMATS, format_of
 
 if TYPE_CHECKING:
@@ -59,16 +58,9 @@ if TYPE_CHECKING:
     "then the scores of all, 3 3:0.91 7:0.5, from which `mpu evaluate` has all of its metrics. jsonl: objects with "
     "id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
 )
-@click.option(
-    "--top-k",
-    type=click_type(Whole(1, MAX_ID + 1)),
-    help="Write at most this many labels per instance, the most probable ones.",
-)
-@click.option(
-    "--for",
-    "aim",
-    type=click.Choice(AIMS),
-    help="With --top-k K: write the K labels that MODEL was trained to choose for this aim (`mpu train --top-k K "
+@top_k_options(
+    "Write at most this many labels per instance, the most probable ones.",
+    "With --top-k K: write the K labels that MODEL was trained to choose for this aim (`mpu train --top-k K "
     "--for AIM`), in place of the most probable ones. For --format labels, jsonl and tsv.",
 )
 @click.option(

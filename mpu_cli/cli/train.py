@@ -5,17 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type
+from mpu_cli.cli.options import top_k_options
 from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option, wait_option
 from mpu_cli.cli.options.input_files import label_features_option, training_files
 from mpu_cli.cli.options.training import GroupedCommand, acceptance_options, training_options
 from mpu_cli.cli.output.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.output.progress import by_name
 from mpu_cli.cli.output.reports import give, json_option, print_report
-from mpu_cli.core.options import AIMS, RBF
+from mpu_cli.core.options import RBF
 from mpu_cli.errors import RejectedError
-from mpu_cli.runtime.options import Whole
-from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
@@ -70,16 +68,9 @@ file of --label-features. Labels that have a name there, and are never annotated
     "interrupted training of the same data and options.",
 )
 @wait_option
-@click.option(
-    "--top-k",
-    type=click_type(Whole(1, MAX_ID + 1)),
-    help="With --for: also find decisions of so many labels per instance, for `mpu predict --top-k K --for AIM`.",
-)
-@click.option(
-    "--for",
-    "aim",
-    type=click.Choice(AIMS),
-    help="What decisions of --top-k labels are for: they have the largest expected sum of precision at K and of "
+@top_k_options(
+    "With --for: also find decisions of so many labels per instance, for `mpu predict --top-k K --for AIM`.",
+    "What decisions of --top-k labels are for: they have the largest expected sum of precision at K and of "
     "macro-F1, or of coverage, the share of labels that are predicted rightly at least once. All instances are "
     "predicted out of fold, as for --oof.",
 )

@@ -7,11 +7,23 @@ from typing import Any
 
 import click
 
+from mpu_cli.core.options import AIMS
 from mpu_cli.runtime.options import Kind, Option, Real, Threads, Whole, WordOr, Words, options_of
+from mpu_cli.svmlight.grammar import MAX_ID
 
 # The name of a file, as a text and as a Path. What it must be is said by those who open it.
 file_option = partial(click.option, type=click.Path(allow_dash=True))
 path_option = partial(click.option, type=click.Path(path_type=Path))
+
+
+def top_k_options(of_k: str, of_aim: str) -> Callable[[Callable], Callable]:
+    """Add ``--top-k`` and ``--for`` with these helps; the command gets `top_k` and `aim`."""
+
+    def options(function: Callable) -> Callable:
+        k = click.option("--top-k", type=click_type(Whole(1, MAX_ID + 1)), help=of_k)
+        return k(click.option("--for", "aim", type=click.Choice(AIMS), help=of_aim)(function))
+
+    return options
 
 
 class Parsed(click.ParamType):
