@@ -97,8 +97,9 @@ lint: $(VENV)/installed-lint  ## Check style, formatting, spelling, types, decla
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/hadolint examples/Containerfile
 
+# -E reads all pages: of those that it does not read again, Sphinx leaves the index entries out of the search.
 docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything doubtful in it is an error
-	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(VENV)/bin/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
 
 man: $(VENV)/installed-docs  ## Build the manual pages into docs/_build/man
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -D plot_gallery=0 -b man docs docs/_build/man
