@@ -6,25 +6,20 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.special import expit
 
 from mpu_cli.cli import mpu
 from mpu_cli.evaluation.propensities import jain_propensities
+from tests.core.simulated import rare_labels
+from tests.svm import lines
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Labels of which each is rarer than the one before, and a model of them."""
     path = tmp_path_factory.mktemp("ranked")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 6))
-    Y = rng.random((1500, 6)) < expit(3 * X - np.linspace(0, 7, 6))
-    rows = [
-        ",".join(map(str, np.flatnonzero(y) + 1)) + "".join(f" {j + 1}:{v:.4f}" for j, v in enumerate(x))
-        for x, y in zip(X, Y, strict=True)
-    ]
-    (path / "train.svm").write_text("\n".join(rows[:1000]) + "\n")
-    (path / "test.svm").write_text("\n".join(rows[1000:]) + "\n")
+    rows = lines(*rare_labels(1500, 6, last=7))
+    (path / "train.svm").write_text("".join(rows[:1000]))
+    (path / "test.svm").write_text("".join(rows[1000:]))
     arguments = ["train", str(path / "train.svm"), "--c", "1", "--cost", "3", "--levels", "1", "-q", "-o", f"{path}/m"]
     assert CliRunner().invoke(mpu, arguments).exit_code == 0
     return path

@@ -10,6 +10,7 @@ from sklearn.metrics import f1_score, recall_score
 from mpu_cli import MPUClassifier, bundle
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
+from tests import svm
 from tests.cli.training import message
 from tests.core.simulated import linear_problem
 from tests.endurance.commands import model_files
@@ -18,11 +19,7 @@ FAST = ("--cost", 10, "--epochs", 3, "--levels", 1, "-q")
 
 
 def write(path, S, X):
-    lines = (
-        ",".join(str(k + 1) for k in np.flatnonzero(s)) + "".join(f" {j + 1}:{v:.6g}" for j, v in enumerate(x)) + "\n"
-        for s, x in zip(S, X, strict=True)
-    )
-    path.write_text("".join(lines))
+    path.write_text("".join(svm.lines(X, S, form=".6g")))
     return path
 
 

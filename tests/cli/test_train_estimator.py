@@ -13,6 +13,7 @@ from mpu_cli import IncompleteLabelClassifier, MPUClassifier, bundle, load
 from mpu_cli.errors import ModelError
 from mpu_cli.methods.scikit_learn.stored import packed, unpacked
 from tests.core.simulated import hide, linear_problem
+from tests.svm import lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # of so few data
 
@@ -22,16 +23,9 @@ S = hide(Y[:300], 0.4).toarray().astype(int)
 FOREST = "RandomForestClassifier:n_estimators=10:min_samples_leaf=5"
 
 
-def lines(features, labels):
-    return [
-        ",".join(map(str, np.flatnonzero(y))) + "".join(f" {j}:{v:.4f}" for j, v in enumerate(x)) + "\n"
-        for x, y in zip(features, labels, strict=True)
-    ]
-
-
 def trained(run, folder):
-    (folder / "train.svm").write_text("".join(lines(X[:300], S)))
-    (folder / "other.svm").write_text("".join(lines(X[300:], Y[300:])))
+    (folder / "train.svm").write_text("".join(lines(X[:300], S, first=0)))
+    (folder / "other.svm").write_text("".join(lines(X[300:], Y[300:], first=0)))
     result = run("train", folder / "train.svm", "--estimator", FOREST, "--oof", folder / "oof.txt", "--json")
     assert result.exit_code == 0, result.stderr
     (folder / "report.json").write_text(result.stdout)

@@ -2,12 +2,12 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from mpu_cli import bundle
 from tests.core.simulated import linear_problem
 from tests.endurance.commands import model_files
+from tests.svm import lines
 
 METHODS = {
     "mpu": ("--cost", 10, "--epochs", 2),
@@ -22,14 +22,10 @@ METHODS = {
 @pytest.fixture
 def files(tmp_path):
     """Training instances and others, three labels."""
-    X, Y = linear_problem(120, 4, 3)
-    lines = [
-        ",".join(str(label) for label in np.flatnonzero(y)) + "".join(f" {j}:{v:.4f}" for j, v in enumerate(x)) + "\n"
-        for x, y in zip(X, Y, strict=True)
-    ]
+    rows = lines(*linear_problem(120, 4, 3), first=0)
     train, other = tmp_path / "train.svm", tmp_path / "other.svm"
-    train.write_text("".join(lines[:90]))
-    other.write_text("".join(lines[90:]))
+    train.write_text("".join(rows[:90]))
+    other.write_text("".join(rows[90:]))
     return train, other
 
 

@@ -13,6 +13,7 @@ from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.training.training_data import Sources
 from tests.core.simulated import as_features, hide
 from tests.slow import slow
+from tests.svm import lines
 
 N, D = 1500, 20
 RULES = {1: 7, 2: 7, 3: 7, 4: 8, 5: 8, 6: 8, 7: 9, 8: 9}
@@ -35,12 +36,7 @@ def hierarchy(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(path, X: np.ndarray, labels: np.ndarray):
-    rows = zip(labels, as_features(X).toarray().tolist(), strict=True)
-    lines = (
-        ",".join(map(str, np.flatnonzero(there) + 1)) + "".join(f" {j}:{x:.4f}" for j, x in enumerate(values, 1))
-        for there, values in rows
-    )
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("".join(lines(as_features(X).toarray(), labels)))
     return path
 
 

@@ -1,6 +1,8 @@
-"""What a training announces and counts."""
+"""What a training announces, counts and keeps."""
 
 from contextlib import contextmanager
+
+from mpu_cli.runtime.checkpoints import Checkpoints
 
 
 class Steps:
@@ -18,3 +20,16 @@ class Steps:
             self.ticks[step] += 1
 
         yield tick
+
+
+class Kept(Checkpoints):
+    """Finished steps, kept in memory."""
+
+    def __init__(self) -> None:
+        self.steps: dict = {}
+
+    def load(self, step):
+        return self.steps.get(step)
+
+    def save(self, step, found):
+        self.steps[step] = found()

@@ -18,10 +18,11 @@ from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.validate.validation import EVERYTHING, Selection
-from mpu_cli.runtime.checkpoints import Checkpoints, packed
+from mpu_cli.runtime.checkpoints import packed
 from mpu_cli.runtime.parallel import InProcess, reduced
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
+from tests.core.steps import Kept
 from tests.slow import slow
 
 # One pass and two folds are what large data get by default.
@@ -232,17 +233,6 @@ def test_dual_coordinate_descent_makes_all_passes_at_once(problem, n_parts, unit
     train_on_parts(instances, options, Run())
     assert executor.units.count("learn") == 2 * units  # the fold that holds out enough, and all
     assert rounds_of(n_parts, 3, "squared-hinge") == 1
-
-
-class Kept(Checkpoints):
-    def __init__(self):
-        self.steps = {}
-
-    def load(self, step):
-        return self.steps.get(step)
-
-    def save(self, step, found):
-        self.steps[step] = found()
 
 
 def test_finished_steps_are_taken_over(problem):

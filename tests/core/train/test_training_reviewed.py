@@ -10,9 +10,9 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.checkpoints import Checkpoints
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+from tests.core.steps import Kept
 from tests.slow import slow
 
 QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
@@ -128,16 +128,6 @@ def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
 
 
 def test_a_run_that_goes_on_finds_the_same(problem):
-    class Kept(Checkpoints):
-        def __init__(self):
-            self.steps = {}
-
-        def load(self, step):
-            return self.steps.get(step)
-
-        def save(self, step, found):
-            self.steps[step] = found()
-
     X, S, Y = problem
     given = Problem(X, as_labels(S), **review(Y, np.arange(60)))
     checkpoints = Kept()
