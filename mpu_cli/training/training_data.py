@@ -224,6 +224,12 @@ class AnnotatedData(LabelInformation, ABC):
         """The same for the instances of the file, without those of the second one."""
 
     @property
+    def left_to_chance_of_file(self) -> np.ndarray:
+        """The same without implied labels that were filled in: how many stand for 1 / c labels each."""
+        implied = 0 if self.verified is None else self.verified.count_implied()
+        return np.maximum(self.annotations_of_file - implied, 0)
+
+    @property
     def never_annotated(self) -> np.ndarray:
         """The labels that are never annotated, ascending."""
         return self.ids[self.annotations == 0]

@@ -57,6 +57,7 @@ def test_filling_in_does_not_raise_c(tmp_path, c, seed):
     assert before.c == pytest.approx(c, abs=0.06)
     assert after.c == pytest.approx(before.c, abs=0.06)
     assert estimate(Sources(path)).c > 0.95  # without the rules
+    assert after.missing == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
 
 
 def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):

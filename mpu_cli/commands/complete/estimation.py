@@ -240,8 +240,8 @@ def estimate(
                     single = singly.of_all(q, drawn.columns, pooled.c)
         automatic = None if pooled is None else pooled.c
         reviewed = data.reviewed_frequency(automatic, scored)
-    annotations = data.annotations_of_file
-    annotated = int(annotations.sum())
+    annotations, by_chance = data.annotations_of_file, data.left_to_chance_of_file
+    annotated = int(by_chance.sum())
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
         report = _by_people(reviewed, pooled, annotated, data)
@@ -280,7 +280,7 @@ def estimate(
     if not per_label:
         return report
     assert single is not None
-    missing_of_label = missing(annotations, single.c, report.c).tolist()
+    missing_of_label = missing(by_chance, single.c, report.c).tolist()
     rows = [
         LabelReport(
             label=label,

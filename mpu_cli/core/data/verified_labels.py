@@ -137,6 +137,10 @@ class VerifiedLabels:
         known = csr_array((np.full(len(rows), Verdict.IMPLIED, np.int8), (rows, columns)), shape=self.cells.shape)
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
+    def count_implied(self) -> np.ndarray:
+        """Count the instances in which each label is known since it is implied: int, shape (q,)."""
+        return np.bincount(self.cells.indices[self.cells.data == Verdict.IMPLIED], minlength=self.cells.shape[1])
+
     def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
         """Return those of a subset of the instances, in the order of the index."""
         return VerifiedLabels(self.cells[index], self.instances[index])
