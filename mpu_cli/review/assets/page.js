@@ -308,7 +308,7 @@ const KEYS = {
 };
 
 document.addEventListener("keydown", (event) => {
-  const isTyping = event.target.closest?.("input, dialog");
+  const isTyping = event.target.closest?.("input:not([type=checkbox]), dialog");
   if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z" && !isTyping) {
     event.preventDefault();
     return undo();
