@@ -176,20 +176,10 @@ def train_linear(
 ) -> LinearModel:
     """Learn all labels from all instances.
 
-    Parameters
-    ----------
-    data : TrainingSet, n instances, q labels
-    frequency : LabelFrequency
-        Of the labels of the data.
-    start : LinearModel, optional
-        Where weights and biases start. Default: weights of zero, biases from `initial_bias`.
-    seen : int
-        Instances that `start` has learned from in the same pass; the steps go on decaying from there.
-    prune : float, optional
-        Drop weights below this, in absolute value, and keep the others in a sparse matrix. Each block of labels is
-        pruned before the next is learned, so that there are never D x q of them. Default: keep all.
-    tick : callable
-        Called once per block.
+    It starts at a model, or with weights of zero and biases from `initial_bias`. `seen` instances that the start has
+    learned from in the same pass are behind it; the steps go on decaying from there. With `prune`, weights below this,
+    in absolute value, are dropped, and the others are in a sparse matrix: each block of labels is pruned before the
+    next is learned, so that there are never D x q of them. `tick` is called once per block.
     """
     begin = data.cold_start(frequency) if start is None else start
 

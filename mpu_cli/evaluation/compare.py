@@ -27,7 +27,7 @@ from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances
+from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances, one_after_another
 from mpu_cli.svmlight.streams import Files, Readable, Source, open_input
 from mpu_cli.svmlight.writer import score_lines
 
@@ -104,13 +104,8 @@ def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: b
     Scores with thresholds have label lists too: the labels that reach them. Each of several files has its own ones.
     """
     if isinstance(source, Files):
-        instances = 0
-        for file in source:
-            for chunk in iter_predictions(file, reading, run, may_be_empty=True):
-                instances += len(chunk)
-                yield chunk
-        if not instances and not may_be_empty:
-            raise no_instances(source)
+        of_files = (iter_predictions(file, reading, run, may_be_empty=True) for file in source)
+        yield from one_after_another(source, of_files, may_be_empty)
         return
     with open_input(source) as stream:
         first_line = _FirstLine(stream)

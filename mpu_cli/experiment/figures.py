@@ -44,19 +44,9 @@ _MOST_TICKS = 8
 def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Draw metrics if there are several missing rates, and training time if there are several numbers of instances.
 
-    Parameters
-    ----------
-    folder : Path
-        Gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If the
-        rule is the tuned threshold, ``-tuned`` is added to the name; if there are several numbers of instances, the
-        number is.
-    formats : sequence of str
-        A subset of `FORMATS`.
-
-    Returns
-    -------
-    list of Path
-        The files.
+    The folder gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If
+    the rule is the tuned threshold, ``-tuned`` is added to the name; if there are several numbers of instances, the
+    number is. Formats are a subset of `FORMATS`. Return the files.
     """
     every = panels(rows)
     several_sizes = len({panel.instances for panel in every}) > 1

@@ -34,13 +34,7 @@ class PowerLaw:
 
 
 def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> PowerLaw:
-    """Fit a power law by least squares on the logarithms.
-
-    Parameters
-    ----------
-    sizes, seconds : sequence of float, length at least 2
-        Positive numbers, with at least two different sizes.
-    """
+    """Fit a power law by least squares on the logarithms of positive numbers, with at least two different sizes."""
     line = linregress(np.log(sizes), np.log(seconds))
     return PowerLaw(float(line.slope), float(np.exp(line.intercept)), float(line.stderr))
 
@@ -125,14 +119,9 @@ def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
 
 
 def markdown(rows: Sequence[Row], c: float | None = None) -> str:
-    """Write the summary.
+    """Write the summary of at least one row.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        At least one.
-    c : float, optional
-        Label frequency of the data, if they are incomplete before any labels are removed.
+    c is the label frequency of the data, if they are incomplete before any labels are removed.
     """
     parts = [f"# {rows[0].dataset}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
     if c is not None:

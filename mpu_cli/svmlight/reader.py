@@ -5,7 +5,7 @@ parses the block line by line, which gives the result or the error message. So b
 give the same error messages.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from threading import Lock
 
@@ -139,13 +139,8 @@ def iter_chunks(
     """
     if isinstance(source, Files):
         refuse_unreadable(source)
-        instances = 0
-        for file in source:
-            for chunk in iter_chunks(file, reading, block_bytes, run, True, by_line, contents):
-                instances += len(chunk)
-                yield chunk
-        if not instances and not may_be_empty:
-            raise no_instances(source)
+        chunks = (iter_chunks(file, reading, block_bytes, run, True, by_line, contents) for file in source)
+        yield from one_after_another(source, chunks, may_be_empty)
         return
     with open_input(source) as stream:
         counted = Counted(stream) if contents is not None and str(source) in contents else None
@@ -191,6 +186,16 @@ def iter_stream(
         raise wrong_header(source, announced, instances)
     if not instances and not may_be_empty:
         raise no_instances(source)
+
+
+def one_after_another(files: Files, chunks: Iterable[Iterator[Dataset]], may_be_empty: bool) -> Iterator[Dataset]:
+    """Yield the chunks of each of several files; InputError where none has an instance, unless they may be empty."""
+    instances = 0
+    for chunk in chain.from_iterable(chunks):
+        instances += len(chunk)
+        yield chunk
+    if not instances and not may_be_empty:
+        raise no_instances(files)
 
 
 def wrong_header(source: str, announced: int, instances: int) -> InputError:

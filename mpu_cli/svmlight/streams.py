@@ -349,14 +349,9 @@ OpenSource = Callable[[str | Path], AbstractContextManager[ReadableLines]]
 
 @contextmanager
 def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[tuple[Open, Open]]:
-    """Yield two functions that open a file: for the first and for the second time.
+    """Yield two functions that open a file: for the first and for the second time; errors are those of `opened`.
 
     What cannot be read twice (standard input, a pipe) is stored in a temporary file in between.
-
-    Parameters
-    ----------
-    opened : callable
-        Opens it, and raises the errors of these functions.
     """
     if str(source) != STANDARD_STREAM and Path(source).is_file():
         yield lambda: opened(source), lambda: opened(source)

@@ -73,13 +73,7 @@ def made_with(data: str | Path) -> stored.Content | None:
 
 
 def check_target(path: Path) -> None:
-    """Refuse a directory that this program has not written.
-
-    Raises
-    ------
-    MpuError
-        It is a file, or a directory with other files in it.
-    """
+    """Raise MpuError where a directory is a file, or has files in it that this program has not written."""
     if not path.exists() and not path.is_symlink():
         return
     if not path.is_dir():

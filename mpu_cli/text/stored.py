@@ -141,13 +141,7 @@ def save(path: Path, stored: Stored) -> None:
 
 
 def load(path: Path) -> Stored:
-    """Load a vectoriser that `save` has written.
-
-    Raises
-    ------
-    InputError
-        It is missing, damaged, or of a newer version.
-    """
+    """Load a vectoriser that `save` has written; InputError where it is missing, damaged, or of a newer version."""
     if not (path / MANIFEST).exists():
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
@@ -338,18 +332,7 @@ def packed(kept: Stored) -> bytes:
 
 
 def unpacked(data: bytes, source: str) -> Stored:
-    """Return the vectoriser of `packed`.
-
-    Parameters
-    ----------
-    source : str
-        Its file, for errors.
-
-    Raises
-    ------
-    InputError
-        It is damaged, or of a newer version.
-    """
+    """Return the vectoriser of `packed`; InputError, with its file, where it is damaged or of a newer version."""
     try:
         header, _, rest = data.partition(b"\n")
         values = parse(header, source)

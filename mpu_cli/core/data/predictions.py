@@ -167,16 +167,7 @@ class Top:
         return self.of_rows(rows, predictions.indices, predictions.data, predictions.shape)
 
     def of_dense(self, predictions: np.ndarray) -> csr_array:
-        """Keep the largest of each row of an array.
-
-        Parameters
-        ----------
-        predictions : ndarray of float32, shape (n, q)
-
-        Returns
-        -------
-        csr_array of float32, shape (n, q)
-            Columns of a row in ascending order.
+        """Keep the largest of each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
 
         Examples
         --------

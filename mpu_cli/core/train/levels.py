@@ -109,18 +109,10 @@ class Level(ABC):
         """
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float, enough: int) -> Self:
-        """Return the next level, which learns from the predictions of this one too.
+        """Return the next level, which learns from the predictions of this one, of all instances, too.
 
-        Parameters
-        ----------
-        held_out : list of Handle
-            Of all instances.
-        calibration : Calibration or None
-            What makes probabilities of these predictions.
-        scale : float
-            What probabilities are multiplied by as features.
-        enough : int
-            So many instances the next level is to predict.
+        Probabilities, which the calibration makes of them, are multiplied by the scale as features. The next level is
+        to predict `enough` instances.
         """
         arguments = calibration, scale, self.unit_run.empty
         return replace(self, parts=self.each(parts.stacked, held_out, *arguments), number=self.number + 1)

@@ -92,18 +92,10 @@ def learn(
     larger_steps: float = 1.0,
     tick: Callable[[], None] = lambda: None,
 ) -> Learned:
-    """Learn models of some instances each, and take the mean of them.
+    """Learn models of the instances of each chain, rows in ascending order, and take the mean of them.
 
-    Parameters
-    ----------
-    chains : sequence of Chain
-        Of rows, ascending.
-    start : LinearModel, optional
-        Where weights and biases start. Default: weights of zero, biases from `sgd.initial_bias`.
-    larger_steps : float
-        Factor of the steps.
-    tick : callable
-        Called once per chain and block of labels.
+    Weights and biases start at a model, or at zero and `sgd.initial_bias`. Steps are so many times larger than the
+    settings have them. `tick` is called once per chain and block of labels.
     """
     q, run, is_mean = task.labels.shape[1], task.run, len(chains) > 1
     settings = replace(task.settings, step=larger_steps * task.settings.step)

@@ -129,20 +129,11 @@ def predict_folds(
     tick: Callable[[], None] = lambda: None,
     prune: float | None = None,
 ) -> None:
-    """Predict instances by models that have not seen them.
+    """Predict instances by models that have not seen them; those that no fold holds out are not touched.
 
-    Parameters
-    ----------
-    folds : iterable of Fold
-        A list where they serve several times; a generator where they should be made one at a time.
-    predictions : Collector
-        Of n instances and q labels. Instances that no fold holds out are not touched.
-    run : Run
-        Its threads work on folds and label blocks.
-    tick : callable
-        Called once per fold, in their order.
-    prune : float, optional
-        Drop weights below this before predicting.
+    Folds are a list where they serve several times, and a generator where they should be made one at a time. The
+    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order. Weights below
+    `prune` are dropped before predicting.
     """
 
     def predict_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
