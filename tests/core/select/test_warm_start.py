@@ -27,7 +27,7 @@ def problem():
 
 
 def quick(**changes) -> Options:
-    return Options(**({"folds": 3, "epochs": 2, "c": 0.7} | changes))
+    return Options(**({"folds": 3, "epochs": 2, "c": 0.7, "features": "linear"} | changes))
 
 
 def test_levels_are_matched_by_label_and_feature():
