@@ -25,7 +25,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import gathered, iter_stream, split_header
 from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
-from mpu_cli.training.tables import frequency_lines
+from mpu_cli.training.side_tables import frequency_lines
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -193,7 +193,7 @@ class Report:
     c_of_labels: dict[int, float]
 
     def write_frequencies(self, target: str | Path) -> None:
-        """Write these shares, but those that are 0, as `training.tables` reads them."""
+        """Write these shares, but those that are 0, as `training.side_tables` reads them."""
         kept = {label: c for label, c in self.c_of_labels.items() if c}
         with open_output(target) as out:
             out.write(frequency_lines(np.array(list(kept), int), np.array(list(kept.values()))))

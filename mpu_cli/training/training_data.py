@@ -34,7 +34,7 @@ from mpu_cli.svmlight.streams import Content, Files, Source
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored
 from mpu_cli.training import provenance
-from mpu_cli.training.tables import read_frequencies, read_groups, read_scores
+from mpu_cli.training.side_tables import read_frequencies, read_groups, read_scores
 
 AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 

@@ -6,7 +6,7 @@ import pytest
 from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.commands.corruption import SCHEMES
 from mpu_cli.svmlight.reader import read
-from mpu_cli.training.tables import frequencies_of_file
+from mpu_cli.training.side_tables import frequencies_of_file
 
 LINES = b"1,2 1:1\n3 1:1\n4,5,6 2:1\n"
 

@@ -4,7 +4,7 @@ import pytest
 from mpu_cli.commands.complete.estimation import estimate
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.report import as_json
-from mpu_cli.training.tables import read_frequencies
+from mpu_cli.training.side_tables import read_frequencies
 from mpu_cli.training.training_data import Sources
 
 

@@ -21,7 +21,7 @@ from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.training.tables import read_groups
+from mpu_cli.training.side_tables import read_groups
 from tests.hypotheses import examples
 
 RECORDS = [

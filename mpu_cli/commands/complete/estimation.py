@@ -25,7 +25,7 @@ from mpu_cli.runtime.report import Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.assembly import training_set
-from mpu_cli.training.tables import frequency_lines
+from mpu_cli.training.side_tables import frequency_lines
 from mpu_cli.training.training_data import AnnotatedData, Sources, TrainingData
 
 _DESIGN = (

@@ -19,7 +19,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import Source, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.training.tables import frequencies_of_file
+from mpu_cli.training.side_tables import frequencies_of_file
 
 _VERDICT = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}

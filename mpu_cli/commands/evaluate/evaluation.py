@@ -28,7 +28,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, read
 from mpu_cli.svmlight.streams import Source
 from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.training.tables import frequencies_of_file
+from mpu_cli.training.side_tables import frequencies_of_file
 
 
 @dataclass(frozen=True, kw_only=True)
