@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -84,8 +85,8 @@ class Collection:
         return counts
 
     @property
-    def content(self) -> list[tuple[str, int, str]]:
-        """An identity of the instances and their parts."""
+    def content(self) -> Any:
+        """An identity of the instances and their parts, for `runtime.checkpoint_files.fingerprint`."""
         return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
     @classmethod
