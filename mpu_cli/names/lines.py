@@ -23,19 +23,10 @@ _LINE_BYTES = (1 << 23) - 1
 
 
 def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None, None]:
-    """Yield the lines of a text file, plain or compressed by suffix, without their ends.
+    """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without their ends.
 
-    Parameters
-    ----------
-    source : str or Path
-        A file, or ``-`` for standard input.
-    lenient : bool
-        Replace bytes that are not UTF-8 by U+FFFD, as in comments.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, is UTF-16, has a line of 8 MiB or more, or one that is not UTF-8.
+    If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, is
+    UTF-16, has a line of 8 MiB or more, or one that is not UTF-8.
     """
     with open_input(source) as stream:
         for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES), 1):

@@ -219,20 +219,10 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
 
 @contextmanager
 def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """Write a directory, which replaces the one of that name when it is complete.
+    """Write a directory, which replaces the one of that name, whose content may be lost, when it is complete.
 
-    Parameters
-    ----------
-    path : Path
-        In an existing directory. What is there now may be lost.
-
-    Yields
-    ------
-    temporary : Path
-        An empty directory beside `path`, for the files. It is removed at the end of the ``with`` block, and by the next
-        run where this one is killed.
-    replace : callable
-        Gives it its final name. Nothing but renaming is left to do then.
+    Yield an empty directory beside it, for the files, and a function that gives it its final name: nothing but renaming
+    is left to do then. It is removed at the end of the ``with`` block, and by the next run where this one is killed.
     """
     prefix = f"{_prefix(path)}dir-"
     _remove_left_directories(path.parent, prefix)

@@ -173,23 +173,11 @@ def _line_end(text, place):
 
 @compiled()
 def scan(text, implicit_values):
-    """Parse whole lines.
+    """Parse whole lines, which `_PADDING` follows.
 
-    Parameters
-    ----------
-    text : uint8 array
-        The lines, and `_PADDING`.
-    implicit_values : bool
-        Whether an index without a colon means the value 1.
-
-    Returns
-    -------
-    understood : bool
-        False where a line breaks the grammar; the other results are meaningless then.
-    labels, label_ends, indices, index_ends, values : arrays
-        As in `Rows`.
-    rereads : int64 array, shape (k, 3)
-        Values to be parsed again in full precision: position in `values`, start and stop in the text.
+    Return whether all was understood (where a line breaks the grammar, the other results are meaningless), the arrays
+    of `Rows`, and the values to be parsed again in full precision: position in `values`, start and stop in the text (k
+    x 3).
     """
     n_lines = n_commas = n_colons = 0
     for character in text:

@@ -217,18 +217,9 @@ def open_output(target: str | Path) -> Iterator[Writable]:
 
     The bytes go to a temporary file in the same directory, which replaces the target at the end, and is removed if
     anything fails. If the target is a symbolic link, the file that it points to is replaced. A file that is replaced
-    keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) is written directly.
-
-    Parameters
-    ----------
-    target : str or Path
-        A file, compressed if its suffix is ``.gz``, ``.bz2`` or ``.xz`` (always the same bytes for the same content);
-        or ``-`` for standard output.
-
-    Raises
-    ------
-    MpuError
-        The file cannot be created there, or the device is full.
+    keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) is written directly; ``-`` is
+    standard output. With the suffix ``.gz``, ``.bz2`` or ``.xz`` it is compressed: always the same bytes for the same
+    content. MpuError where the file cannot be created there, or the device is full.
     """
     try:
         with ExitStack() as stack:

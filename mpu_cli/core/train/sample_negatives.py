@@ -65,20 +65,10 @@ def sample_instances(
     run: Run,
     verified: VerifiedLabels | None = None,
 ) -> NegativeSample:
-    """Find the instances to learn each group from.
+    """Find the instances to learn each group from, of n.
 
-    Parameters
-    ----------
-    positives : csr_array of bool, shape (n, q)
-        Their annotated labels, corrected by verified labels.
-    model : LinearModel
-        Of the groups but the first.
-    of : int
-        How many instances there are in all.
-    rng : numpy.random.Generator
-        Draws the random groups of an instance.
-    verified : VerifiedLabels, optional
-        Of the instances.
+    Their positives (n x q) are annotated labels, corrected by verified labels. The model is of the groups but the
+    first; there are `of` instances in all; the generator draws the random groups of an instance.
     """
     n, n_groups = len(features), len(groups)
     no_bias = np.zeros(len(groups.grouped), np.float32)

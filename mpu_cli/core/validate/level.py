@@ -248,26 +248,13 @@ def predict_nested(
     out_of_fold: np.ndarray,
     tick: Callable[[], None] = lambda: None,
 ) -> list[np.ndarray]:
-    """Predict all instances for each of the first `outer` folds that the level above holds out.
+    """Predict all instances for each of the first `outer` folds that the level above holds out: float32, n x q each.
 
     Where fold i is held out of the level above, that level learns from predictions of the other folds j. A model
     without fold j alone has learned from the labels of fold i, so its predictions of j depend on them, while those of
     fold i itself cannot. The level above takes this for a connection between predictions and labels, and finds it wrong
-    on fold i, though not on new instances. So here, predictions of fold j are those of a model without i and j.
-
-    Parameters
-    ----------
-    fold_rows : sequence of ndarray of int
-        The instances of each fold, from `validation.deal`.
-    out_of_fold : ndarray of float32, shape (n, q)
-        Predictions by models without one fold.
-    tick : callable
-        Called once per pair of folds (`pairs_of`).
-
-    Returns
-    -------
-    list of ndarray of float32, shape (n, q)
-        Predictions for each of these folds: of it by the model without it, and of the others by models without both.
+    on fold i, though not on new instances. So here, predictions of fold j are those of a model without i and j, and
+    those of fold i are `out_of_fold`, by models without one fold. `tick` is called once per pair of folds (`pairs_of`).
     """
     run, predictions = task.run, []
     for rows in fold_rows[:outer]:

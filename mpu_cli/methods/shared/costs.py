@@ -51,20 +51,9 @@ def out_of_fold_f1(
 ) -> Callable[[float], float]:
     """Return the function from C to the micro-F1 that is estimated for complete labels, out of fold.
 
-    Parameters
-    ----------
-    c : float or ndarray of shape (q,)
-        Label frequency; 1: the labels are taken as complete.
-    threshold : float32
-        Of all labels.
-    predict : callable
-        From the training instances, the held-out instances and C to probabilities of the latter.
-    folds : int or None
-        None: by the number of instances.
-    tick : callable
-        Called once an evaluation.
-    jobs : int
-        Folds at a time.
+    `predict` gives probabilities of the held-out instances, by the training instances and C; of all labels, those that
+    reach the threshold are predicted. At c = 1 labels are taken as complete. Without `folds`, these are by the number
+    of instances; so many jobs are done at a time. `tick` is called once an evaluation.
     """
     n, q = labels.shape
     held_out = deal(n, folds or default_folds(n), run.seed)
