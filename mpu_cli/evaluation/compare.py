@@ -386,10 +386,7 @@ class Form:
 
 
 def lockstep(
-    truth: Iterable[Dataset],
-    predictions: Iterable[Dataset],
-    called: str = "PREDICTIONS",
-    truth_called: str = "TRUTH",
+    truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS", truth_called: str = "TRUTH"
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Cut two streams of chunks, of any length, into pairs of equal length: both of the same instances.
 

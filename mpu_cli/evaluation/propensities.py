@@ -207,10 +207,7 @@ class PropensityScoredMetrics:
         """
         hits = ranked_hits(truth, scores)
         ideal = ranked_hits(truth, self.propensities.weighted(truth))
-        rankings = (
-            (hits, self.propensities.inverse(hits.labels)),
-            (ideal, self.propensities.inverse(ideal.labels)),
-        )
+        rankings = ((hits, self.propensities.inverse(hits.labels)), (ideal, self.propensities.inverse(ideal.labels)))
         true_sizes = np.diff(truth.indptr)
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved, discounts = gains_up_to(longest)

@@ -250,13 +250,7 @@ def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    design: Design,
-    data: Dataset,
-    dataset: str,
-    folder: Path,
-    how: Run,
-    c: float | None = None,
+    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, how: Run, c: float | None = None
 ) -> Iterator[list[Row]]:
     """Run cells, as many at a time as the run has threads. Yield the rows of each cell when they are on disk."""
     methods = {method.label: method for method in design.methods}

@@ -74,11 +74,7 @@ def read_names(
 
 
 def parse_names(
-    lines: Iterable[str],
-    source: str,
-    first: int = 1,
-    largest: int | None = None,
-    never_numbered: bool = False,
+    lines: Iterable[str], source: str, first: int = 1, largest: int | None = None, never_numbered: bool = False
 ) -> tuple[Names, bool]:
     """Read names from lines; as `read_names`."""
     names: Names = {}

@@ -100,10 +100,7 @@ class Service:
             raise HTTPException(404, f"there is no project {quoted(name)}; this is {quoted(ours)}")
 
     async def _answer(
-        self,
-        request: Request,
-        read: Callable[[bytes, Limits], Asked],
-        write: Callable[[Answer], dict[str, Any]],
+        self, request: Request, read: Callable[[bytes, Limits], Asked], write: Callable[[Answer], dict[str, Any]]
     ) -> JSONResponse:
         received = await self._body(request)
 

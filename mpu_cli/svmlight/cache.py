@@ -78,12 +78,7 @@ def read(
 
 
 def _read_file(
-    source: str | Path,
-    reading: Reading,
-    run: Run,
-    directory: Path,
-    contents: Contents,
-    may_be_empty: bool = False,
+    source: str | Path, reading: Reading, run: Run, directory: Path, contents: Contents, may_be_empty: bool = False
 ) -> Dataset:
     if (key := _key(source, reading)) is None:
         return reader.read(source, reading, run, may_be_empty, contents)

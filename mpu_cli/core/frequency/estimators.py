@@ -366,12 +366,7 @@ def _all_labels(cells: Cells) -> np.ndarray:
     return np.arange(cells.annotated.shape[1])
 
 
-METHODS: dict[str, Callable[[Cells], _Statistic]] = {
-    "bbe": _best_bin,
-    "e1": _e1,
-    "e2": _e2,
-    "e3": _e3,
-}
+METHODS: dict[str, Callable[[Cells], _Statistic]] = {"bbe": _best_bin, "e1": _e1, "e2": _e2, "e3": _e3}
 
 
 # A group with fewer annotations, in the sample by which c is estimated, is too small for an estimate of its own.

@@ -44,9 +44,7 @@ def _prefetch(_typing_context, array, i):
         byte_pointer = ir.IntType(8).as_pointer()
         number = ir.IntType(32)
         hint = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
-            "llvm.prefetch.p0i8",
+            builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]), "llvm.prefetch.p0i8"
         )
         builder.call(hint, [builder.bitcast(address, byte_pointer), *map(number, (_READ, _KEEP, _DATA))])
         return context.get_dummy_value()

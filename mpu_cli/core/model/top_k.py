@@ -96,10 +96,7 @@ class TopK:
         counts = np.zeros((2, q))
         for start in range(0, n, _ROWS):
             chosen = self.chosen(probabilities[start : start + _ROWS])
-            counts += [
-                np.bincount(chosen.indices, chosen.data, minlength=q),
-                np.bincount(chosen.indices, minlength=q),
-            ]
+            counts += [np.bincount(chosen.indices, chosen.data, minlength=q), np.bincount(chosen.indices, minlength=q)]
         return _Rates(*(counts / n))
 
 

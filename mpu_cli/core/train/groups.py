@@ -97,11 +97,7 @@ class GroupedLevel(Shards):
         return Whole(len(selected), self._mean_squared_norm(selected), settings, start)
 
     def _first_group(
-        self,
-        selected: Sequence[Selected],
-        wholes: Sequence[Whole],
-        in_turn: bool,
-        submitted: Callable[[Handle], None],
+        self, selected: Sequence[Selected], wholes: Sequence[Whole], in_turn: bool, submitted: Callable[[Handle], None]
     ) -> list[Handle]:
         """Learn the most annotated labels, from all instances."""
         labels = self.groups[0]

@@ -47,10 +47,7 @@ class Report:
 
 
 def train(
-    matrix: csr_array,
-    labels: csr_array,
-    options: Options,
-    run: Run = DEFAULT_RUN,
+    matrix: csr_array, labels: csr_array, options: Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Report]:
     """Train a classifier for each label, each of which is annotated at least once.
 

@@ -13,9 +13,7 @@ class LinearOptions(Regularised):
     """The options of `m3l.train_linear`. C weights the Hamming loss: it is half the C of a support vector machine."""
 
     label_correlation: float = option(
-        Real(0, 1, below=True),
-        0.5,
-        "Weight rho of label correlations in the prior; 0: independent labels.",
+        Real(0, 1, below=True), 0.5, "Weight rho of label correlations in the prior; 0: independent labels."
     )
     likeness: str = option(
         Words(("cosine", "pearson")),
@@ -24,9 +22,7 @@ class LinearOptions(Regularised):
         "exclude each other.",
     )
     bias: float = option(
-        WEIGHT_OR_0,
-        1.0,
-        "Value of a constant feature, whose regularised weight is the bias. 0: no bias.",
+        WEIGHT_OR_0, 1.0, "Value of a constant feature, whose regularised weight is the bias. 0: no bias."
     )
 
 

@@ -138,12 +138,7 @@ def train_linear(
 
 
 def train_rbf(
-    matrix: csr_array,
-    labels: csr_array,
-    options: RbfOptions,
-    *,
-    tolerance: float = TOLERANCE,
-    run: Run = DEFAULT_RUN,
+    matrix: csr_array, labels: csr_array, options: RbfOptions, *, tolerance: float = TOLERANCE, run: Run = DEFAULT_RUN
 ) -> tuple[KernelModel, Report]:
     """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2, as `train_linear`.
 
@@ -209,12 +204,7 @@ class _Chosen(NamedTuple):
 
 
 def _choose_width_and_cost(
-    matrix: csr_array,
-    labels: csr_array,
-    widths: list[float],
-    options: RbfOptions,
-    run: Run,
-    tick: Callable[[], None],
+    matrix: csr_array, labels: csr_array, widths: list[float], options: RbfOptions, run: Run, tick: Callable[[], None]
 ) -> _Chosen:
     """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
 

@@ -27,12 +27,7 @@ def fit(task: Task) -> Fitted:
     from mpu_cli.methods.qaraei21 import qaraei21
 
     model, report = qaraei21.train(task.problem.features, task.problem.labels, task.options, task.run)
-    findings = {
-        "c": one_or_list(report.c),
-        "c_estimated": task.options.c is None,
-        "cost": report.cost,
-        "f1": report.f1,
-    }
+    findings = {"c": one_or_list(report.c), "c_estimated": task.options.c is None, "cost": report.cost, "f1": report.f1}
     return Fitted(
         model,
         {name: value for name, value in findings.items() if value is not None},

@@ -106,12 +106,7 @@ class Answers:
 
 
 def train(
-    matrix: csr_array,
-    labels: csr_array,
-    unlabeled: csr_array,
-    options: Options,
-    *,
-    run: Run = DEFAULT_RUN,
+    matrix: csr_array, labels: csr_array, unlabeled: csr_array, options: Options, *, run: Run = DEFAULT_RUN
 ) -> tuple[Answers, Report]:
     """Label the unlabelled instances (m, of any width) with those of training (transductive learning).
 
