@@ -3,6 +3,7 @@ import json
 import pytest
 
 
+@pytest.mark.slow  # the digits are in every run
 @pytest.mark.parametrize("shared_set", ["yeast"], indirect=True)  # the others take longer than a test should
 def test_the_whole_job_on_a_real_set(run, shared_set, tmp_path):
     train, test = shared_set
