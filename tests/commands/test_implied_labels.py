@@ -84,6 +84,22 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     assert json.loads(run("estimate-c", after, "--json").stdout)["c"] > 0.95
 
 
+def test_groups_count_what_was_left_to_chance(tmp_path):
+    X, Y = hierarchy(0)
+    S = hide(Y, 0.4).toarray()
+    (tmp_path / "groups").write_text("a\nb\n" * (N // 2))
+    sources = Sources(
+        write(tmp_path / "after.svm", X, filled(S)),
+        groups=tmp_path / "groups",
+        implied=write_rules(tmp_path / "rules.tsv"),
+    )
+    groups = estimate(sources).per_group
+    # Of the broader labels, those alone that no narrower one implies.
+    assert sum(group["annotations"] for group in groups) == S[:, :6].sum() + sum(
+        (S[:, k] & ~filled(np.where(np.arange(9) < k, S, False))[:, k]).sum() for k in (6, 7, 8)
+    )
+
+
 def test_implied_labels_count_once_and_tell_nothing_of_c():
     """Instances 0 to 39 have the narrower label, 0; 40 to 59 the broader one alone, of which half are annotated."""
     S = np.zeros((100, 2), bool)

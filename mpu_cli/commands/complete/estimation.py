@@ -230,7 +230,9 @@ def estimate(
                     scores, labels = evidence[:2]
                     whose = drawn.groups, pooled, estimators.REPLICATES, run.seed, verified
                     groups = estimate_groups(scores, labels, *whose)
-                    by_group = groups.rows(data.groups, fetched.labels)
+                    known = fetched.verified
+                    by_chance = fetched.labels if known is None else known.without_implied(fetched.labels)
+                    by_group = groups.rows(data.groups, by_chance)
                     pooled = groups.combined(pooled, np.array([row["annotations"] for row in by_group]))
             if fetched.answers is not None or plan:
                 scored = drawn.answered(probabilities, fetched.answers or Answers.none())
@@ -240,8 +242,8 @@ def estimate(
                     single = singly.of_all(q, drawn.columns, pooled.c)
         automatic = None if pooled is None else pooled.c
         reviewed = data.reviewed_frequency(automatic, scored)
-    annotations, by_chance = data.annotations_of_file, data.left_to_chance_of_file
-    annotated = int(by_chance.sum())
+    annotations, counted = data.annotations_of_file, data.left_to_chance_of_file
+    annotated = int(counted.sum())
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
         report = _by_people(reviewed, pooled, annotated, data)
@@ -280,7 +282,7 @@ def estimate(
     if not per_label:
         return report
     assert single is not None
-    missing_of_label = missing(by_chance, single.c, report.c).tolist()
+    missing_of_label = missing(counted, single.c, report.c).tolist()
     rows = [
         LabelReport(
             label=label,

@@ -137,6 +137,10 @@ class VerifiedLabels:
         known = csr_array((np.full(len(rows), Verdict.IMPLIED, np.int8), (rows, columns)), shape=self.cells.shape)
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
+    def without_implied(self, labels: csr_array) -> csr_array:
+        """Return some labels (bool, n x q) without those that are known since they are implied."""
+        return csr_array(labels > (self.cells == Verdict.IMPLIED))
+
     def count_implied(self) -> np.ndarray:
         """Count the instances in which each label is known since it is implied: int, shape (q,)."""
         return np.bincount(self.cells.indices[self.cells.data == Verdict.IMPLIED], minlength=self.cells.shape[1])

@@ -138,7 +138,7 @@ def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray)
     """Return the true labels of the instances drawn, without implied ones, and those of them that were annotated."""
     rows = _complete_rows(verified, sampled)
     annotated, known = labels[rows].astype(bool), verified.rows(rows)
-    true = csr_array(known.part(annotated)[1].astype(bool) > (known.cells == Verdict.IMPLIED))
+    true = known.without_implied(known.part(annotated)[1].astype(bool))
     return true, true.multiply(annotated)
 
 
