@@ -140,7 +140,7 @@ _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
 # The share of a block stays so many cells away from none and from all of them, and below that of the surest block:
 # above it, float32 tells few probabilities apart, and what many cells share would no longer have an order.
 _MARGIN = 0.5
-_SUREST = 0.9999
+_SUREST, _MOST = 0.9999, 0.99999  # of a block, and of a prediction
 # True labels by which the map of a stratum is drawn to that of all.
 _SHRINKING = 10.0
 _SWEEPS = 20
@@ -339,10 +339,20 @@ def calibrate_binned(binned: BinnedCells) -> Calibration | None:
     z = _centres(there)
     near = _drawn_in(z, there)
     x, y = _fitted(near, cells, true, int(pooled.annotations[0]))
-    if np.array_equal(near, z):
-        return Calibration(x, y)
-    knots = np.union1d(z[[0, 1, -2, -1]], _through(x, near, z))
-    return Calibration(knots, _through(_through(knots, z, near), x, y))
+    if not np.array_equal(near, z):
+        knots = np.union1d(z[[0, 1, -2, -1]], _through(x, near, z))
+        x, y = knots, _through(_through(knots, z, near), x, y)
+    return Calibration(*_told_apart(x, y))
+
+
+def _told_apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Let a map rise slowly above the surest probability of a block: float32 has few numbers up to 1 for the order."""
+    sure, most, end = logit(_SUREST), logit(_MOST), logit(_LARGEST)
+    begin = _through(np.array([sure]), y, x)[0]
+    if begin >= end or _through(np.array([end]), x, y)[0] <= most:
+        return x, y
+    below = x < begin
+    return np.append(x[below], [begin, end]), np.append(y[below], [sure, most])
 
 
 def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:

@@ -109,6 +109,19 @@ def test_no_two_predictions_become_one():
     assert len(np.unique(calibration(predictions))) > 0.99 * len(np.unique(predictions))
 
 
+def test_the_surest_predictions_keep_their_order():
+    """Where c is too low, all cells above some prediction are taken for true, and the map is steep."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 5, (4_000, 20))
+    annotated = (rng.random(z.shape) < expit(4 * z)) & (rng.random(z.shape) < 0.5)
+    predictions = expit(z).astype(np.float32)
+    calibration = calibrate(predictions, csr_array(annotated), LabelFrequency.of(0.45, z.shape))
+    surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
+    probabilities = calibration(surest)
+    assert (np.diff(probabilities) >= 0).all() and probabilities[-1] < 1
+    assert len(np.unique(probabilities)) > 200  # of the 1,700 numbers that float32 has from 0.9999 to 1
+
+
 def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
     predictions, truth, annotated = simulated(0.3, lambda z: z / 2 - 2)
     half = np.arange(N) < N // 2
