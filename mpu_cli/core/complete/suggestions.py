@@ -8,7 +8,7 @@ for a sample of what was claimed at the same probability. The model is in docs/m
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -227,8 +227,8 @@ def suggest(
     Returns
     -------
     Cells
-        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. Of equally probable ones
-        the first instance is first, then the first label.
+        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. What is equal by a correction is
+        in the order of before; of equal posteriors the first instance is first, then the first label.
 
     Examples
     --------
@@ -248,7 +248,8 @@ def suggest(
         if choice.per_instance is not None:
             block = _largest(block, choice.per_instance)
         best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
-    return best.best()
+    best = best.best()
+    return replace(best, probabilities=_corrected(best.probabilities, correction))
 
 
 def missing_labels(
@@ -382,26 +383,31 @@ def _posteriors(
     left_out: csr_array | None,
     correction: Correction | None,
 ) -> Iterator[Cells]:
-    """Yield Pr(y=1 | x, s=0) of a block of instances after another: the cells where it is not 0, and large enough.
+    """Yield Pr(y=1 | x, s=0), not corrected, of a block of instances after another.
 
-    Those that are annotated, or known, or to be left out, are not among them.
+    Of cells that are not annotated, nor verified, nor to be left out, and whose corrected probability is large enough.
     """
     for rows, of_block in posterior_blocks(predictions, frequency):
         start = rows.start
         if isinstance(of_block, np.ndarray):
-            posterior = _corrected(of_block, correction)
-            i, k = np.nonzero((posterior > 0) & (posterior >= least))
-            posterior = posterior[i, k]
+            i, k = np.nonzero(_large_enough(of_block, least, correction))
+            posterior = of_block[i, k]
         else:
             i, k = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr)), of_block.indices
-            posterior = _corrected(of_block.data, correction)
-        listed = (posterior > 0) & (posterior >= least)
+            posterior = of_block.data
+        listed = _large_enough(posterior, least, correction)
         for others in (annotated, left_out):
             if others is not None:
                 listed &= ~values_at(others[rows], i, k).astype(bool)
         if frequency.verified is not None:
             listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
         yield Cells(start + i.astype(np.int64), k.astype(np.int64), posterior)[listed]
+
+
+def _large_enough(posterior: np.ndarray, least: np.float32, correction: Correction | None) -> np.ndarray:
+    probabilities = _corrected(posterior, correction)
+    enough: np.ndarray = (probabilities > 0) & (probabilities >= least)
+    return enough
 
 
 def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarray:
