@@ -101,7 +101,7 @@ def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_arr
     ([[5.0, 6.0, 7.0]], [0, 1, 2])
     """
     side_by_side = hstack(blocks, format="csr")
-    labels_of_columns = np.concatenate(labels)[side_by_side.indices]
+    labels_of_columns = np.concatenate(labels).astype(np.int32)[side_by_side.indices]
     weights = _with_small_indices(side_by_side.data, labels_of_columns, side_by_side.indptr, side_by_side.shape)
     weights.sort_indices()
     return weights
@@ -110,5 +110,5 @@ def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_arr
 def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:
     """Return a sparse matrix whose indices have 32 bits, where SciPy allows it: not if `indptr` needs more."""
     if len(data) <= np.iinfo(np.int32).max:
-        indices, indptr = indices.astype(np.int32), indptr.astype(np.int32)
+        indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
     return csr_array((data, indices, indptr), shape=shape)
