@@ -51,8 +51,8 @@ class TextOptions:
     lead: int = option(
         Whole(0),
         10,
-        "Count the first words of a text, this many, twice, if it has five times as many: titles and first sentences "
-        "say what a text is about. 0: none.",
+        "Number of first words that count twice, in texts of at least five times as many words: titles and first "
+        "sentences say what a text is about. 0: none.",
     )
     min_df: int | None = option(
         WordOr((AUTO,), Whole(1)),
@@ -78,7 +78,7 @@ class TextOptions:
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # Snowball takes time that is quadratic in the length of some words
-_LEADS = 5  # lengths of a lead that a text has at least, to have one
+_LEADS = 5  # a text of fewer words than so many times the lead has none
 NGRAMS = {"word": (1, 2), "char": (3, 5)}
 
 Analyzer = Callable[[str], Iterator[str]]

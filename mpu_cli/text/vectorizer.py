@@ -42,7 +42,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     weighting : {"tfidf", "log-tfidf", "tf", "binary"}
         Weighting of the entries, before each row gets unit length.
     lead : int
-        The first words of a text, this many, count twice, if it has five times as many.
+        Number of first words that count twice, in texts of at least five times as many words.
     min_df : int or "auto"
         Smallest number of texts with a feature that is in no name of a label.
     max_features : int, optional

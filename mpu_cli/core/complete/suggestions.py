@@ -227,8 +227,8 @@ def suggest(
     Returns
     -------
     Cells
-        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. What is equal by a correction is
-        in the order of before; of equal posteriors the first instance is first, then the first label.
+        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. What the correction makes equal
+        stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
 
     Examples
     --------
@@ -388,26 +388,21 @@ def _posteriors(
     Of cells that are not annotated, nor verified, nor to be left out, and whose corrected probability is large enough.
     """
     for rows, of_block in posterior_blocks(predictions, frequency):
-        start = rows.start
+        claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
+        probabilities = _corrected(claimed, correction)
+        enough = (probabilities > 0) & (probabilities >= least)
         if isinstance(of_block, np.ndarray):
-            i, k = np.nonzero(_large_enough(of_block, least, correction))
-            posterior = of_block[i, k]
+            i, k = np.nonzero(enough)
         else:
-            i, k = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr)), of_block.indices
-            posterior = of_block.data
-        listed = _large_enough(posterior, least, correction)
+            i = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr))[enough]
+            k = of_block.indices[enough]
+        listed = np.ones(len(i), bool)
         for others in (annotated, left_out):
             if others is not None:
                 listed &= ~values_at(others[rows], i, k).astype(bool)
         if frequency.verified is not None:
             listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
-        yield Cells(start + i.astype(np.int64), k.astype(np.int64), posterior)[listed]
-
-
-def _large_enough(posterior: np.ndarray, least: np.float32, correction: Correction | None) -> np.ndarray:
-    probabilities = _corrected(posterior, correction)
-    enough: np.ndarray = (probabilities > 0) & (probabilities >= least)
-    return enough
+        yield Cells(rows.start + i.astype(np.int64), k.astype(np.int64), claimed[enough])[listed]
 
 
 def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarray:

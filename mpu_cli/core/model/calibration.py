@@ -342,10 +342,10 @@ def calibrate_binned(binned: BinnedCells) -> Calibration | None:
     if not np.array_equal(near, z):
         knots = np.union1d(z[[0, 1, -2, -1]], _through(x, near, z))
         x, y = knots, _through(_through(knots, z, near), x, y)
-    return Calibration(*_told_apart(x, y))
+    return Calibration(*_slow_above_surest(x, y))
 
 
-def _told_apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slow_above_surest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Let a map rise slowly above the surest probability of a block: float32 has few numbers up to 1 for the order."""
     sure, most, end = logit(_SUREST), logit(_MOST), logit(_LARGEST)
     begin = _through(np.array([sure]), y, x)[0]
@@ -404,7 +404,7 @@ def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
     z = pooled.log_odds(_centres(there))
     x, y = _fitted(z, stratum.cells[0, there], stratum.true[0, there], int(stratum.annotations[0]), _SHRINKING)
     knots = np.union1d(pooled.predicted, _through(x, pooled.actual, pooled.predicted))
-    return Calibration(knots, _through(pooled.log_odds(knots), x, y))
+    return Calibration(*_slow_above_surest(knots, _through(pooled.log_odds(knots), x, y)))
 
 
 def _fitted(

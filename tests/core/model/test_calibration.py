@@ -9,10 +9,11 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
+from mpu_cli.core.data.predictions import Judges
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import Calibration, calibrate
+from mpu_cli.core.model.calibration import BinnedCells, Calibration, calibrate, calibrate_strata
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, linear_problem
@@ -110,16 +111,22 @@ def test_no_two_predictions_become_one():
 
 
 def test_the_surest_predictions_keep_their_order():
-    """Where c is too low, all cells above some prediction are taken for true, and the map is steep."""
+    """Where c is too low, all cells above some prediction are taken for true, and the map is steep; also of strata."""
     rng = np.random.default_rng(0)
     z = rng.normal(0, 5, (4_000, 20))
-    annotated = (rng.random(z.shape) < expit(4 * z)) & (rng.random(z.shape) < 0.5)
-    predictions = expit(z).astype(np.float32)
-    calibration = calibrate(predictions, csr_array(annotated), LabelFrequency.of(0.45, z.shape))
+    annotated = csr_array((rng.random(z.shape) < expit(4 * z)) & (rng.random(z.shape) < 0.5))
+    predictions, frequency = expit(z).astype(np.float32), LabelFrequency.of(0.45, z.shape)
+    annotations = np.repeat([3, 50], 10)
+    judges = Judges(np.zeros(len(z), np.int8), annotations[None])
+    strata = calibrate_strata(BinnedCells.of(predictions, annotated, frequency, judges=judges), annotations)
     surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
-    probabilities = calibration(surest)
-    assert (np.diff(probabilities) >= 0).all() and probabilities[-1] < 1
-    assert len(np.unique(probabilities)) > 200  # of the 1,700 numbers that float32 has from 0.9999 to 1
+    for calibration in (
+        calibrate(predictions, annotated, frequency),
+        *(strata.maps[k] for k in np.unique(strata.strata)),
+    ):
+        probabilities = calibration(surest)
+        assert (np.diff(probabilities) >= 0).all() and probabilities[-1] < 1
+        assert len(np.unique(probabilities)) > 200  # of the 1,700 numbers that float32 has from 0.9999 to 1
 
 
 def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
