@@ -1,7 +1,8 @@
 """Functions on arrays: c, questions, thresholds and out-of-fold predictions where labels are incomplete."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,20 +25,45 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
 
 
-def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, under the same names
+class Verified(TypedDict, total=False):
+    """What people have verified, in keywords: as for `MPUClassifier.fit`."""
+
+    reviewed: Any
+    complete: ArrayLike | None
+    ignored: Any
+
+
+class Drawn(Verified, total=False):
+    """The same, with what was drawn at random."""
+
+    sampled: Any
+
+
+class Estimation(Verified, total=False):
+    """The same, with the cross-validation of an estimate: as for `MPUClassifier`."""
+
+    folds: str | int
+    sample: int
+    random_state: Any
+    n_jobs: int | None
+
+
+def _annotations(y: Any, keywords: Mapping[str, Any], declared: type = Verified) -> Annotations:
+    """Check annotations, and what is verified of them, in keywords of which no others are declared."""
+    allowed: frozenset[str] = declared.__optional_keys__  # type: ignore[attr-defined]
+    if unknown := keywords.keys() - allowed:
+        raise TypeError(f"{min(unknown)!r} is not a keyword here; there are {', '.join(sorted(allowed))}")
+    return Annotations.of_matrix(y, **{name: keywords[name] for name in keywords.keys() & Drawn.__optional_keys__})
+
+
+def estimate_c(
     X: Any = None,
     y: Any = None,
     *,
     scores: ArrayLike | None = None,
     per_label: bool = False,
     method: str = "bbe",
-    folds: str | int = "auto",
-    sample: int = Validation.sample,
-    random_state: Any = RunOptions.seed,
-    n_jobs: int | None = RunOptions.jobs,
-    reviewed: Any = None,
-    complete: ArrayLike | None = None,
-    ignored: Any = None,
+    **keywords: Unpack[Estimation],
 ) -> FrequencyEstimate | SingleFrequencies:
     """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
 
@@ -57,10 +83,9 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
         Whether to estimate c of each label. These are much less certain than c of all.
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
-    folds, sample, random_state, n_jobs
-        As for `MPUClassifier`.
-    reviewed, complete, ignored
-        As for `MPUClassifier.fit`.
+    **keywords
+        folds, sample, random_state and n_jobs, as for `MPUClassifier`; reviewed, complete and ignored, as for its
+        `fit`.
 
     Returns
     -------
@@ -104,9 +129,10 @@ def estimate_c(  # noqa: PLR0913  # parameters of MPUClassifier and of its fit, 
     """
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
-    chosen = {"folds": folds, "sample": sample, "seed": random_state, "jobs": n_jobs}
-    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    annotations = _annotations(y, keywords, Estimation)
     matrix, P = _evidence(X, scores, annotations)
+    declared = {name: parameters.DECLARED[name] for name in ("folds", "sample", "seed", "jobs")}
+    chosen = {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
     return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method, P, per_label)
 
 
@@ -124,9 +150,7 @@ def calibrate(
     *,
     scores: ArrayLike,
     c: ArrayLike,
-    reviewed: Any = None,
-    complete: ArrayLike | None = None,
-    ignored: Any = None,
+    **verified: Unpack[Verified],
 ) -> Calibration:
     """Learn what makes probabilities of being true, Pr(y=1 | x), of the scores of any model.
 
@@ -138,8 +162,8 @@ def calibrate(
         From 0 to 1, of a model that has not seen the instance.
     c : float or array_like of shape (q,)
         Label frequency, in (0, 1].
-    reviewed, complete, ignored
-        As for `MPUClassifier.fit`.
+    **verified
+        reviewed, complete and ignored, as for `MPUClassifier.fit`.
 
     Returns
     -------
@@ -166,7 +190,7 @@ def calibrate(
     >>> round(float(calibrate(S, scores=scores, c=0.5)(scores[0])[0]), 2)
     0.8
     """
-    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    annotations = _annotations(y, verified)
     return calibrated_by(annotations.of_scores(scores), annotations.labels, learning.frequency(c, annotations))
 
 
@@ -176,9 +200,7 @@ def missing_labels(
     scores: ArrayLike,
     c: ArrayLike,
     top: int | None = None,
-    reviewed: Any = None,
-    complete: ArrayLike | None = None,
-    ignored: Any = None,
+    **verified: Unpack[Verified],
 ) -> Cells:
     """List labels that are probably missing, the most probable first, by the scores of any model: `mpu complete`.
 
@@ -186,7 +208,7 @@ def missing_labels(
 
     Parameters
     ----------
-    y, scores, c, reviewed, complete, ignored
+    y, scores, c, **verified
         As for `calibrate`. What is verified or ignored is not listed.
     top : int, optional
         At most so many. Default: all cells.
@@ -216,7 +238,7 @@ def missing_labels(
     >>> bool(Y[missing.rows, missing.columns].all()), bool(missing.probabilities.min() > 0.9)
     (True, True)
     """
-    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    annotations = _annotations(y, verified)
     P = annotations.of_scores(scores)
     frequency = learning.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
@@ -268,17 +290,14 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     return from_review(annotations.labels, annotations.verified, annotations.sampled)
 
 
-def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same names
+def questions(
     X: Any = None,
     y: Any = None,
     n: int = 0,
     *,
     scores: ArrayLike | None = None,
-    reviewed: Any = None,
-    complete: ArrayLike | None = None,
-    ignored: Any = None,
-    sampled: Any = None,
     random_state: Any = RunOptions.seed,
+    **verified: Unpack[Drawn],
 ) -> Questions:
     """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu complete --questions`.
 
@@ -292,10 +311,11 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
         At most so many questions.
     scores : array_like, shape (n, q), optional
         As for `estimate_c`.
-    reviewed, complete, ignored, sampled
-        As for `MPUClassifier.fit`: what is reviewed is not asked, and answers so far say where further ones tell most.
     random_state : int, RandomState or None
         Draws them.
+    **verified
+        reviewed, complete, ignored and sampled, as for `MPUClassifier.fit`: what is reviewed is not asked, and answers
+        so far say where further ones tell most.
 
     Returns
     -------
@@ -329,7 +349,7 @@ def questions(  # noqa: PLR0913  # those of MPUClassifier.fit, under the same na
     >>> model.record_["c_by_people"]["answers"], bool(abs(model.c_ - 0.5).max() < 0.1)
     (40, True)
     """
-    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
+    annotations = _annotations(y, verified, Drawn)
     matrix, P = _evidence(X, scores, annotations)
     chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": random_state})
     return learning.questions(chosen, matrix, annotations, n, P)
@@ -339,11 +359,7 @@ def out_of_fold(
     X: Any,
     y: Any,
     estimator: MPUClassifier | None = None,
-    *,
-    reviewed: Any = None,
-    complete: ArrayLike | None = None,
-    ignored: Any = None,
-    sampled: ArrayLike | None = None,
+    **verified: Unpack[Drawn],
 ) -> OutOfFold:
     """Predict training instances by models that have not seen them, and which of their labels are missing.
 
@@ -355,8 +371,8 @@ def out_of_fold(
         S, the annotated labels.
     estimator : MPUClassifier, optional
         Its parameters are used, and it is left as it is. It must have the method mpu.
-    reviewed, complete, ignored, sampled
-        As for `MPUClassifier.fit`.
+    **verified
+        reviewed, complete, ignored and sampled, as for `MPUClassifier.fit`.
 
     Returns
     -------
@@ -392,7 +408,7 @@ def out_of_fold(
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
             "calibrate, missing_labels and choose_thresholds"
         )
-    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored, sampled=sampled)
+    annotations = _annotations(y, verified, Drawn)
     matrix = arrays.features(X, annotations.labels)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     return learning.held_out(chosen, matrix, annotations)
@@ -419,10 +435,7 @@ def choose_thresholds(
     y: Any,
     c: ArrayLike,
     criterion: str = "pu-f1",
-    *,
-    reviewed: Any = None,
-    complete: ArrayLike | None = None,
-    ignored: Any = None,
+    **verified: Unpack[Verified],
 ) -> Thresholds:
     """Choose the decision thresholds that maximise F1 as estimated for complete labels.
 
@@ -441,8 +454,8 @@ def choose_thresholds(
     criterion : {"pu-f1", "per-label", "macro-f1"}
         For this micro-F1, one threshold for all labels, or one for each that has 20 annotations. Or one for each label
         that maximises its own F1, as it is expected of P made probabilities by the annotations of all labels.
-    reviewed, complete, ignored
-        As for `MPUClassifier.fit`.
+    **verified
+        reviewed, complete and ignored, as for `MPUClassifier.fit`.
 
     Returns
     -------
@@ -467,7 +480,7 @@ def choose_thresholds(
     """
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
-    annotations = Annotations.of_matrix(y, reviewed=reviewed, complete=complete, ignored=ignored)
+    annotations = _annotations(y, verified)
     P = annotations.of_scores(probabilities, "probabilities")
     best, f1 = chosen_thresholds(P, annotations.labels, learning.frequency(c, annotations), criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

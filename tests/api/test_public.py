@@ -99,6 +99,14 @@ def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
     assert found.interval[0] < found.c < found.interval[1]
 
 
+def test_a_keyword_that_nobody_knows_is_refused(simulated):
+    X, _, S = simulated
+    with pytest.raises(TypeError, match="'review' is not a keyword here; there are complete, folds, ignored, n_jobs"):
+        estimate_c(X, S, review=S)
+    with pytest.raises(TypeError, match="'sampled' is not a keyword"):
+        choose_thresholds(S.astype(float), S, 0.5, sampled=S[:, 0])
+
+
 def test_c_rests_on_columns_of_the_caller(simulated):
     X, _, S = simulated
     plain = estimate_c(X, S)
